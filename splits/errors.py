@@ -1,0 +1,51 @@
+"""Every error a user can cause: one hierarchy, one line each, saying what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FarshiftError(Exception):
+    """Wrong usage or bad input. The command line prints it as one line and exits with code 2."""
+
+
+class UnknownName(FarshiftError):
+    """No split, source, benchmark, baseline, part .. of this name."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+        offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names) or 'none'}"
+        super().__init__(f"no {what} named {name!r}: {offer}{' ' + hint if hint else ''}")
+
+
+class BadData(FarshiftError):
+    """Bytes or rows that are not what a digest promised."""
+
+
+class Unavailable(FarshiftError):
+    """A source's bytes could not be had from any mirror (no network, `--offline`, every mirror failed)."""
+
+
+class BadDefinition(FarshiftError):
+    """A source, split, benchmark or recipe file that does not say what it must."""
+
+
+class ModelError(FarshiftError):
+    """A model that answered wrongly: which part, which batch, which row ids."""
+
+
+class BadRun(FarshiftError):
+    """A run folder that is unfinished, edited, or of another benchmark."""
+
+
+class BadSubmission(FarshiftError):
+    """A submission that cannot be scored; the message lists every problem found."""
+
+
+class MissingExtra(FarshiftError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency: pip install 'farshift[{extra}]'")
