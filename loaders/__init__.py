@@ -1,0 +1,1 @@
+"""Where rows *come from*: sources, mirrors, the verified local cache, and parts with batches."""

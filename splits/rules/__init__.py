@@ -1,0 +1,1 @@
+"""Rules: small pure functions (table, parameters) -> Assignment, one file a kind of shift."""

@@ -1,0 +1,153 @@
+"""The local cache: content-addressed files, and rows decoded once into memory-mapped columns.
+
+Every write goes to a temporary neighbour and is renamed into place, under a lock per target, so a killed or a
+second process never leaves or sees half a file. A stored file carries a marker (its sha256, size, mtime and inode):
+while the marker fits, the file is opened as it is; otherwise it is hashed again, and rebuilt if it changed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from ..splits.errors import FarshiftError
+from .progress import say
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def cache_root() -> Path:
+    """`FARSHIFT_CACHE`, or `farshift` in the user's cache folder."""
+    named = os.environ.get("FARSHIFT_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
+
+
+def offline() -> bool:
+    """Whether `FARSHIFT_OFFLINE` forbids the network."""
+    return os.environ.get("FARSHIFT_OFFLINE", "") not in ("", "0")
+
+
+@contextmanager
+def plain_disk_errors(path: Path) -> Iterator[None]:
+    """Turn the operating system's refusals into one line that says where, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FarshiftError(
+                f"no space left for {path}: free some, or set FARSHIFT_CACHE to another disk; nothing was lost"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+            raise FarshiftError(
+                f"{path} cannot be written: {error.strerror}; set FARSHIFT_CACHE to a folder of yours"
+            ) from error
+        raise
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of `path` among processes. The operating system frees it if the holder dies."""
+    with plain_disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{path}.lock")
+        if not lock_is_free(lock):
+            say(f"waiting for another process that prepares {path.name}")
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def lock_is_free(lock: FileLock) -> bool:
+    """Take the lock if nobody holds it."""
+    from filelock import Timeout
+
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True
+
+
+def write_atomically(path: Path, content: bytes | memoryview) -> None:
+    """Write `content` beside `path` in one piece, flush it to the disk, and rename it into place."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with plain_disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file, as hexadecimal."""
+    import hashlib
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _marker(path: Path) -> Path:
+    return path.with_name(path.name + ".ok")
+
+
+def _stamp(path: Path) -> list[int]:
+    state = path.stat()
+    return [state.st_size, state.st_mtime_ns, state.st_ino]
+
+
+def mark(path: Path, digest: str) -> None:
+    """Note that `path` was found to have this sha256."""
+    write_atomically(_marker(path), json.dumps({"sha256": digest, "stamp": _stamp(path)}).encode())
+
+
+def intact(path: Path) -> bool:
+    """Whether `path` is what was once stored there: by its marker, else by hashing it anew."""
+    try:
+        marker = json.loads(_marker(path).read_text("utf-8"))
+        if marker["stamp"] == _stamp(path):
+            return True
+        if marker["sha256"] != file_sha256(path):
+            return False
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    mark(path, marker["sha256"])
+    return True
+
+
+def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
+    """The Arrow table stored at `path`, memory-mapped; built and stored first where it is absent or damaged."""
+    import pyarrow as pa
+
+    if not intact(path):
+        with locked(path):
+            if not intact(path):
+                if path.exists():
+                    say(f"{path} was cut off or changed: building it again")
+                for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+                    leftover.unlink(missing_ok=True)
+                table = build()
+                sink = pa.BufferOutputStream()
+                with pa.ipc.new_file(sink, table.schema) as writer:
+                    # One record batch, one big write: the mapping then reads at memory speed.
+                    writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
+                content = memoryview(sink.getvalue())
+                write_atomically(path, content)
+                mark(path, sha256(content).hexdigest())
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

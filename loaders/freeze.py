@@ -1,0 +1,151 @@
+"""Freezing a split: from a definition to a published manifest folder; and proving one again."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from ..splits.assignment import part_digests
+from ..splits.audit import audit
+from ..splits.catalogue import LOCK
+from ..splits.catalogue import locked as locked_identities
+from ..splits.errors import BadData, BadDefinition, FarshiftError, Unavailable
+from ..splits.manifest import Definition, Manifest, PartPin, assign, read_manifest
+from ..splits.plugins import PACKAGE
+from ..splits.rows import heads, row_digests, row_ids, set_digest
+from .cache import cache_root, write_atomically
+from .source import find_source
+from .split import joined
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def freeze(path: Path, out: Path) -> tuple[Manifest, dict[str, Any]]:
+    """Build the split that a definition (a `split.toml` without parts and identity) describes, into
+    `out/<source>/<split>/v<N>/`. Refuses a split whose audit says that it does not hold the shift it names, and to
+    change a version that is published."""
+    draft = read_manifest(path).definition
+    source = find_source(draft.source.name)
+    rows = source.table()
+    if not source.definition.digest:
+        digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))
+        raise BadDefinition(f'{source.path} is not pinned yet: add rows = {rows.num_rows} and digest = "{digest}"')
+    bare = draft.model_copy(update={"identity": "", "parts": {}})
+    assigned = assign(bare, rows, source.schema)
+    pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
+    _refuse_empty(bare, pins)
+    pin = bare.source.model_copy(update={"version": source.definition.version, "digest": source.definition.digest})
+    frozen = bare.model_copy(update={"parts": pins, "source": pin})
+    frozen = frozen.model_copy(update={"identity": frozen.computed_identity()})
+    found = audit(frozen, rows, assigned, source.schema)
+    if not found["holds"]:
+        raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}")
+    folder = out / frozen.name / f"v{frozen.version}"
+    _refuse_change(folder, frozen)
+    if frozen.ships_rows:
+        write_atomically(folder / "rows.parquet", _parquet(assigned))
+    write_atomically(folder / "audit.json", (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
+    content = tomli_w.dumps(
+        frozen.model_dump(exclude_none=True, exclude_defaults=True) | {"format": 1}, multiline_strings=True
+    )
+    write_atomically(folder / "split.toml", content.encode())
+    if out.resolve() == PACKAGE / "splits" / "manifests":
+        _lock(frozen)
+    return read_manifest(folder / "split.toml"), found
+
+
+def _refuse_empty(definition: Definition, pins: dict[str, PartPin]) -> None:
+    if "train" not in pins:
+        raise BadDefinition(f"{definition.name}: the rule puts no row in train; parts: {', '.join(pins) or 'none'}")
+    expected = definition.published.rows if definition.published else {}
+    for name, count in expected.items():
+        got = pins[name].weighted_rows if name in pins else 0
+        if got != count:
+            raise BadDefinition(
+                f"{definition.name}: part {name} has {got} rows (copies counted), published were {count}"
+            )
+
+
+def _refuse_change(folder: Path, frozen: Definition) -> None:
+    published = locked_identities().get(f"{frozen.name}@{frozen.version}")
+    here = folder / "split.toml"
+    if here.exists() and (old := read_manifest(here)).frozen:
+        published = published or old.identity
+    if published and published != frozen.identity:
+        raise FarshiftError(
+            f"{frozen.name}@{frozen.version} is published with other rows, and a published version never changes: "
+            f"make it version {frozen.version + 1}"
+        )
+
+
+def _lock(frozen: Definition) -> None:
+    """Add a manifest of the package to `manifests.lock`."""
+    identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}
+    head = (
+        "# Identities of the published manifests. A published version never changes; a correction is a new version.\n"
+    )
+    write_atomically(LOCK, (head + "".join(f"{key} {value}\n" for key, value in sorted(identities.items()))).encode())
+
+
+def _parquet(assigned: pa.Table) -> bytes:
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(assigned.sort_by("row_id"), sink, compression="zstd")
+    return sink.getvalue()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of proving a manifest: `verified`, `failed` or `unavailable` (its data could not be had)."""
+
+    name: str
+    state: str
+    identity: str
+    why: str
+
+
+def verify(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
+    """Prove a manifest again from its source's rows: every row id and digest recomputed from content, the source's
+    digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`."""
+    try:
+        _prove(manifest, own_folders)
+    except Unavailable as error:
+        return Verdict(manifest.full_name, "unavailable", manifest.identity, str(error))
+    except FarshiftError as error:
+        return Verdict(manifest.full_name, "failed", manifest.identity, str(error))
+    return Verdict(manifest.full_name, "verified", manifest.identity, "")
+
+
+def _prove(manifest: Manifest, own_folders: tuple[Path, ...]) -> None:
+    import numpy as np
+
+    source = find_source(manifest.definition.source.name)
+    rows = source.table(own_folders)
+    fields = rows.select([field.name for field in source.schema.fields])
+    digests = row_digests(fields, source.schema)
+    found = (rows.num_rows, set_digest(digests))
+    if found != (source.definition.rows, source.definition.digest):
+        raise BadData(
+            f"source {source.name}: {found[0]} rows of digest {found[1][:12]}.., not the pinned ones; "
+            f"remove {cache_root() / 'sources'} to build it again"
+        )
+    if source.definition.digest != manifest.definition.source.digest:
+        raise BadData(
+            f"{manifest.full_name} pins source digest {manifest.definition.source.digest[:12]}.., "
+            f"and {source.path.name} has {source.definition.digest[:12]}.."
+        )
+    if not np.array_equal(row_ids(fields, source.schema), rows["row_id"].to_numpy()):
+        raise BadData(f"source {source.name}: the cached row ids are not those of the rows")
+    if not np.array_equal(heads(digests), rows["check"].to_numpy()):
+        raise BadData(f"source {source.name}: the cached checks are not those of the rows")
+    joined(manifest, source, rows)
+    shipped = manifest.folder.is_relative_to(PACKAGE)
+    if shipped and locked_identities().get(manifest.full_name) != manifest.identity:
+        raise BadData(f"{manifest.full_name}: manifests.lock has another identity, or none")

@@ -1,0 +1,53 @@
+"""Prefix sums modulo 2: the task of Schwarzschild et al. 2021 (arXiv 2106.04537), from a seeded generator of our own.
+
+The input is a string of bits; the i-th output bit is the parity of the first i input bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...splits.draws import bits
+from ...splits.errors import BadDefinition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
+    """`counts` different strings per length. Columns `bits` and `sums` (text of 0 and 1) and `length`."""
+    import pyarrow as pa
+
+    inputs: list[bytes] = []
+    sums: list[bytes] = []
+    lengths: list[int] = []
+    for length, count in sorted((int(length), count) for length, count in counts.items()):
+        values = _distinct(f"{seed}/{length}", length, count)
+        inputs += _text(values)
+        sums += _text(np.bitwise_xor.accumulate(values, axis=1))
+        lengths += [length] * count
+    columns = {"bits": pa.array(inputs).cast(pa.string()), "sums": pa.array(sums).cast(pa.string()), "length": lengths}
+    return pa.table(columns)
+
+
+def _distinct(stream: str, length: int, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    """The first `count` different bit strings of a named stream, shape (count, length)."""
+    if count > 2 ** min(length, 40) // 2:
+        raise BadDefinition(f"prefix_sums: {count} different strings of {length} bits are too many to draw")
+    words = -(-length // 64)
+    drawn = count + count // 8 + 64
+    while True:
+        counters = np.arange(drawn * words, dtype=np.uint64)
+        raw = bits(stream, counters).astype(">u8").view(np.uint8).reshape(drawn, words * 8)
+        values = np.unpackbits(raw, axis=1)[:, :length]
+        _, first = np.unique(values, axis=0, return_index=True)
+        if len(first) >= count:
+            return values[np.sort(first)[:count]]
+        drawn *= 2
+
+
+def _text(values: np.ndarray[tuple[int, int], np.dtype[np.uint8]]) -> list[bytes]:
+    text: list[bytes] = np.ascontiguousarray(values + np.uint8(48)).view(f"S{values.shape[1]}").ravel().tolist()
+    return text

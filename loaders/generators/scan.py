@@ -1,0 +1,51 @@
+"""SCAN's grammar (Lake and Baroni 2018, arXiv 1711.00350): all 20,910 commands with their actions.
+
+    C -> S | S and S | S after S          "a and b" does a, then b; "a after b" does b, then a
+    S -> V | V twice | V thrice
+    V -> U | U d | U opposite d | U around d | turn d | turn opposite d | turn around d
+    U -> walk | look | run | jump          d -> left | right
+
+"U d" turns, then acts; "opposite" turns twice, then acts; "around" turns and acts four times; "turn" only turns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ACTS = ("walk", "look", "run", "jump")
+_DIRECTIONS = ("left", "right")
+_TIMES = {"": 1, " twice": 2, " thrice": 3}
+
+
+def _verbs() -> dict[str, list[str]]:
+    verbs = {act: [f"I_{act.upper()}"] for act in _ACTS}
+    for direction in _DIRECTIONS:
+        turn = f"I_TURN_{direction.upper()}"
+        for word in (*_ACTS, "turn"):
+            act = [] if word == "turn" else [f"I_{word.upper()}"]
+            verbs[f"{word} {direction}"] = [turn, *act]
+            verbs[f"{word} opposite {direction}"] = [turn, turn, *act]
+            verbs[f"{word} around {direction}"] = [turn, *act] * 4
+    return verbs
+
+
+def commands() -> dict[str, str]:
+    """Every command of the grammar and its actions, as text."""
+    phrases = {verb + suffix: acts * times for verb, acts in _verbs().items() for suffix, times in _TIMES.items()}
+    found = {phrase: " ".join(acts) for phrase, acts in phrases.items()}
+    for first, acts in phrases.items():
+        for second, others in phrases.items():
+            found[f"{first} and {second}"] = " ".join(acts + others)
+            found[f"{first} after {second}"] = " ".join(others + acts)
+    return found
+
+
+def rows() -> pa.Table:
+    """Columns `command` and `actions`, 20,910 rows."""
+    import pyarrow as pa
+
+    found = commands()
+    return pa.table({"command": list(found), "actions": list(found.values())})

@@ -1,0 +1,35 @@
+"""A local folder: the user's own copy, found by size and sha256, whatever its name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ...splits.errors import FarshiftError
+from ..cache import file_sha256
+
+NETWORK = False
+
+
+def folders(extra: tuple[Path, ...] = ()) -> list[Path]:
+    """The folders of `--mirror` and of `FARSHIFT_MIRRORS`; an error where one does not exist."""
+    named = [Path(entry).expanduser() for entry in os.environ.get("FARSHIFT_MIRRORS", "").split(os.pathsep) if entry]
+    found = [*extra, *named]
+    for folder in found:
+        if not folder.is_dir():
+            raise FarshiftError(f"mirror {folder} is not a folder")
+    return found
+
+
+def find(name: str, digest: str, size: int, where: list[Path]) -> tuple[Path | None, list[Path]]:
+    """The first file of this size and sha256 under the folders (files of the same name first), and those that
+    have the name but other content."""
+    changed: list[Path] = []
+    for folder in where:
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        for path in sorted(files, key=lambda path: path.name != name):
+            if path.stat().st_size == size and file_sha256(path) == digest:
+                return path, changed
+            if path.name == name:
+                changed.append(path)
+    return None, changed

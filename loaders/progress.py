@@ -1,0 +1,38 @@
+"""What long work tells whoever watches. Silent in a library; the command line listens and draws on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Listener(Protocol):
+    def say(self, text: str) -> None: ...
+
+    def advance(self, label: str, done: int, total: int | None) -> None: ...
+
+
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """While the context lasts, `listener` hears what is going on in this process."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def say(text: str) -> None:
+    """One line about something worth knowing."""
+    for listener in _listeners:
+        listener.say(text)
+
+
+def advance(label: str, done: int, total: int | None = None) -> None:
+    """`done` of `total` (bytes, rows, steps) of the work called `label`; finished when they are equal."""
+    for listener in _listeners:
+        listener.advance(label, done, total)

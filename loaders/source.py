@@ -1,0 +1,173 @@
+"""Sources: a public data set, or a generator, pinned by the digest of its rows.
+
+`loaders/sources/<name>.toml` says what a source is (schema, row count, row digest, licence) and where copies of it
+are: distributions, each a generator or a set of pinned files with a reader. Any copy that gives those rows will do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field as Item
+
+from ..splits.errors import BadData, BadDefinition, Unavailable, UnknownName
+from ..splits.plugins import files, module, read_toml
+from ..splits.rows import heads, row_digests, row_ids, set_digest
+from ..splits.schema import Field, Schema
+from .cache import cache_root, stored_table
+from .fetch import FilePin, fetch_file
+from .progress import say
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FieldPin(_Strict):
+    name: str
+    type: str
+    role: str
+
+
+class Distribution(_Strict):
+    """One way to have the rows: a `generator`, or `files` and the `reader` that turns them into rows."""
+
+    name: str
+    generator: str = ""
+    reader: str = ""
+    options: dict[str, Any] = {}
+    files: list[FilePin] = []
+
+
+class SourceDefinition(_Strict):
+    """What `<name>.toml` says. `rows` and `digest` are empty only while a new source is being made."""
+
+    name: str = Item(pattern=r"^[a-z0-9_]+$")
+    version: int = Item(ge=1)
+    title: str
+    licence: str
+    citation: str
+    homepage: str = ""
+    notes: str = ""
+    rows: int = 0
+    digest: str = ""
+    fields: list[FieldPin]
+    distributions: list[Distribution] = Item(min_length=1)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source and the file that defines it."""
+
+    definition: SourceDefinition
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def schema(self) -> Schema:
+        fields = (Field(pin.name, pin.type, pin.role) for pin in self.definition.fields)  # type: ignore[arg-type]
+        return Schema(tuple(fields))
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether no distribution is a generator (a local mirror may still serve)."""
+        return not any(distribution.generator for distribution in self.definition.distributions)
+
+    @property
+    def cached_at(self) -> Path:
+        return cache_root() / "sources" / f"{self.name}-v{self.definition.version}-{self.definition.digest[:16]}.arrow"
+
+    def table(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
+        """The rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached.
+
+        A source that is not pinned yet is built each time.
+        """
+        if not self.definition.digest:
+            return self.build(own_folders)
+        return stored_table(self.cached_at, lambda: self.build(own_folders))
+
+    def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
+        """The rows from the first distribution that can be had, held to the pinned count and digest."""
+        reasons = []
+        for distribution in self.definition.distributions:
+            try:
+                table = self.read(distribution, own_folders)
+            except (Unavailable, BadData) as error:
+                reasons.append(f"{distribution.name}: {error}")
+                continue
+            table, digest = identified(table, self.schema)
+            if not self.definition.digest or digest == self.definition.digest:
+                return table
+            reasons.append(f"{distribution.name}: gives {table.num_rows} rows of digest {digest[:12]}..")
+            say(f"{self.name}: {distribution.name} does not give the pinned rows; trying the next distribution")
+        raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
+
+    def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
+        """One distribution's rows, cast to the schema, in its own order."""
+        where = f"source {self.name}, {distribution.name}"
+        if distribution.generator:
+            make = module("loaders/generators", distribution.generator, "generator").rows
+            call, arguments = make, dict(distribution.options)
+        else:
+            paths = {pin.name: fetch_file(pin, own_folders) for pin in distribution.files}
+            reader = module("loaders/readers", distribution.reader, "reader").read
+            call, arguments = reader, {"files": paths, **distribution.options}
+        try:
+            table = call(**arguments)
+        except TypeError as error:
+            raise BadDefinition(f"{where}: {error}") from error
+        return self.schema.conform(table, where)
+
+
+def identified(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
+    """The rows in ascending row id, with `row_id` and `check`; and the digest of the set."""
+    import numpy as np
+
+    ids, digests = row_ids(table, schema), row_digests(table, schema)
+    order = np.argsort(ids, kind="stable")
+    table = table.take(order).combine_chunks()
+    table = table.append_column("row_id", [ids[order]]).append_column("check", [heads(digests)[order]])
+    return table, set_digest(digests)
+
+
+def read_source(path: Path) -> Source:
+    """The source of a TOML file; `BadDefinition` lists what is wrong in it."""
+    try:
+        source = Source(SourceDefinition.model_validate(read_toml(path)), path)
+        source.schema  # noqa: B018  (its own checks)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        raise BadDefinition(f"{path}: {wrong}") from error
+    except BadDefinition as error:
+        raise BadDefinition(f"{path}: {error}" if str(path) not in str(error) else str(error)) from error
+    for distribution in source.definition.distributions:
+        if bool(distribution.generator) == bool(distribution.reader):
+            raise BadDefinition(f"{path}: distribution {distribution.name!r} needs either a generator or a reader")
+    return source
+
+
+def sources() -> dict[str, Source]:
+    """Every source, the package's own and those of `FARSHIFT_PATH`, by name."""
+    found: dict[str, Source] = {}
+    for path in files("loaders/sources", "*.toml"):
+        source = read_source(path)
+        if source.name in found:
+            raise BadDefinition(f"{path}: a source named {source.name!r} is there already: {found[source.name].path}")
+        found[source.name] = source
+    return dict(sorted(found.items()))
+
+
+def find_source(name: str) -> Source:
+    found = sources()
+    if name not in found:
+        raise UnknownName("source", name, found)
+    return found[name]

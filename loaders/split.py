@@ -1,0 +1,117 @@
+"""Opening a split: its manifest joined with its source's rows, every row verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..splits.assignment import PARTS
+from ..splits.catalogue import find
+from ..splits.errors import BadData, UnknownName
+from ..splits.manifest import Manifest
+from .cache import cache_root, stored_table
+from .part import Part
+from .source import Source, find_source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Split:
+    """A frozen split, opened: its parts are ready to read."""
+
+    manifest: Manifest
+    source: Source
+    rows: pa.Table
+    assigned: pa.Table
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts' names, train first."""
+        return tuple(name for name in PARTS if name in self.manifest.definition.parts)
+
+    def part(self, name: str) -> Part:
+        """One part; `UnknownName` lists those there are."""
+        import pyarrow.compute as pc
+
+        if name not in self.parts:
+            raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
+        mine = self.assigned.filter(pc.equal(self.assigned["part"], name))
+        carried = {key: _plain(mine[key]) for key in ("weight", "group", "severity") if key in mine.column_names}
+        override = None
+        if "label" in mine.column_names and mine["label"].null_count < mine.num_rows:
+            present = mine["label"].is_valid().to_numpy(zero_copy_only=False)
+            filled = mine["label"].fill_null("" if str(mine["label"].type) == "string" else 0)
+            override = np.ma.MaskedArray(_plain(filled), mask=~present)
+        return Part(
+            split=self.manifest.full_name,
+            identity=self.manifest.identity,
+            name=name,
+            schema=self.source.schema,
+            label=self.manifest.definition.label,
+            source=self.rows,
+            places=mine["place"].to_numpy(),
+            carried=carried,
+            override=override,
+        )
+
+
+def _plain(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    values: np.ndarray[Any, Any] = column.to_numpy()
+    return values
+
+
+def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
+    """The split called `name` or `name@version`, pulled, verified and cached where it is not yet."""
+    manifest = find(name)
+    pin = manifest.definition.source
+    source = find_source(pin.name)
+    if manifest.frozen and (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
+        raise BadData(
+            f"{manifest.full_name} stands on source {pin.name} version {pin.version} ({pin.digest[:12]}..), "
+            f"and {source.path.name} defines version {source.definition.version} ({source.definition.digest[:12]}..)"
+        )
+    rows = source.table(own_folders)
+    path = (
+        cache_root() / "splits" / f"{name.partition('@')[0].replace('/', '-')}-{manifest.identity[:16] or 'new'}.arrow"
+    )
+    assigned = (
+        stored_table(path, lambda: joined(manifest, source, rows))
+        if manifest.frozen
+        else joined(manifest, source, rows)
+    )
+    return Split(manifest, source, rows, assigned)
+
+
+def joined(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
+    """The manifest's rows, verified, with `place`: where each stands in the source's table, ascending row id."""
+    assigned = manifest.rows(rows, source.schema)
+    return assigned.append_column("place", [locate(assigned, rows, manifest.full_name)]).sort_by("row_id")
+
+
+def locate(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndarray[Any, Any]:
+    """The position of each manifest row in the source's table, shape (rows,); `BadData` where a row is absent from
+    the source or its content changed."""
+    known, wanted = rows["row_id"].to_numpy(), assigned["row_id"].to_numpy()
+    places: np.ndarray[Any, Any] = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    absent = known[places] != wanted
+    changed = ~absent & (rows["check"].to_numpy()[places] != assigned["check"].to_numpy())
+    if absent.any() or changed.any():
+        first = wanted[absent | changed][:3]
+        named = ", ".join(f"{value:016x}" for value in first)
+        raise BadData(f"{what}: {absent.sum()} rows are not in the source and {changed.sum()} changed (first: {named})")
+    return places
+
+
+def load(name: str, part: str = "train", mirror: Path | str | None = None) -> Part:
+    """One part of a split, verified and memory-mapped: `load("scan/length", part="train")`.
+
+    `mirror` is a folder searched first for the source's files (by sha256). Raises a `FarshiftError` of one line
+    for an unknown name, version or part, or data that cannot be had or is not what its digest promises.
+    """
+    folders = () if mirror is None else (Path(mirror),)
+    return open_split(name, folders).part(part)

@@ -1,0 +1,49 @@
+"""The catalogue: every manifest there is, by `name` or `name@version`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .errors import BadDefinition, FarshiftError, UnknownName
+from .manifest import Manifest, read_manifest
+from .plugins import PACKAGE, files
+
+LOCK = PACKAGE / "splits" / "manifests.lock"
+
+
+def manifests() -> list[Manifest]:
+    """All manifests, the package's own and those of `FARSHIFT_PATH`, sorted by name and version."""
+    found: dict[tuple[str, int], Manifest] = {}
+    for path in files("splits/manifests", "*/*/v*/split.toml"):
+        manifest = read_manifest(path)
+        definition = manifest.definition
+        expected = Path(*definition.name.split("/"), f"v{definition.version}")
+        if not path.parent.as_posix().endswith(f"/{expected.as_posix()}"):
+            raise BadDefinition(f"{path}: says it is {manifest.full_name}, but lies elsewhere than {expected}")
+        key = (definition.name, definition.version)
+        if key in found:
+            raise BadDefinition(f"{path}: {manifest.full_name} is published already, in {found[key].folder}")
+        found[key] = manifest
+    return [found[key] for key in sorted(found)]
+
+
+def find(name: str) -> Manifest:
+    """The manifest called `name` (its newest version) or `name@version`."""
+    wanted, at, version = name.partition("@")
+    versions = [manifest for manifest in manifests() if manifest.name == wanted]
+    if not versions:
+        raise UnknownName("split", wanted, {manifest.name for manifest in manifests()})
+    if not at:
+        frozen = [manifest for manifest in versions if manifest.frozen]
+        return (frozen or versions)[-1]
+    for manifest in versions:
+        if str(manifest.definition.version) == version.removeprefix("v"):
+            return manifest
+    offered = ", ".join(manifest.full_name for manifest in versions)
+    raise FarshiftError(f"{wanted} has no version {version!r}: there is {offered}")
+
+
+def locked() -> dict[str, str]:
+    """The identities in `manifests.lock`: full name to identity. A published manifest version never changes."""
+    lines = LOCK.read_text("utf-8").splitlines() if LOCK.exists() else []
+    return {name: identity for name, identity in (line.split() for line in lines if line and line[0] != "#")}

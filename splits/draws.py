@@ -1,0 +1,49 @@
+"""Counter-based randomness: a draw is a pure function of a name and a row id.
+
+The same bits on every platform, in any order, on any number of processes; no generator to carry along. The mixing
+function is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), applied twice.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def key(name: str) -> int:
+    """The 64-bit key of a named stream."""
+    return int.from_bytes(sha256(name.encode()).digest()[:8], "big")
+
+
+def bits(name: str, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """64 random bits for each counter (a row id, or 0, 1, 2 ..) in the stream called `name`; same shape."""
+    counters = np.asarray(counters, np.uint64)
+    return _mix(_mix(counters + _GOLDEN) ^ np.uint64(key(name)))
+
+
+def below(name: str, counters: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
+    """A number in [0, bound) for each counter; bound <= 2^31. Multiply-shift: the bias is under bound / 2^32."""
+    if not 0 < bound <= 2**31:
+        raise ValueError(f"bound must be in 1..2^31, not {bound}")
+    return ((bits(name, counters) >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32)).astype(np.int64)
+
+
+def uniform(name: str, counters: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """A number in [0, 1) for each counter, with 53 random bits."""
+    return (bits(name, counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def shuffled(name: str, counters: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """A permutation of the positions of `counters`: by their draws, ties (2^-64) by the counters themselves."""
+    counters = np.asarray(counters, np.uint64)
+    return np.lexsort((counters, bits(name, counters)))

@@ -1,0 +1,176 @@
+"""The manifest: the frozen, versioned outcome of a split.
+
+A manifest is a folder `<source>/<split>/v<N>/` with `split.toml` for people, `rows.parquet` for machines (unless the
+rule regenerates the rows exactly) and `audit.json`. Its identity is sha256 of the canonical JSON of all that decides
+a score: name, version, kind, the source's digest, the label field, and each part's row count and digest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .assignment import PARTS, Assignment, part_digests
+from .canonical import identity_of
+from .errors import BadData, BadDefinition
+from .plugins import function, read_toml
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .schema import Schema
+
+Kind = Literal["domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
+KINDS: tuple[str, ...] = ("domain", "length", "compositional", "easy-to-hard", "corrupted-label")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SourcePin(_Strict):
+    name: str
+    version: int = 1
+    digest: str = ""
+
+
+class Described(_Strict):
+    """What a severity or a group means."""
+
+    name: str
+    unit: str = ""
+
+
+class Published(_Strict):
+    """Counts printed where the split was first published, and where that is."""
+
+    rows: dict[str, int]
+    reference: str
+
+
+class PartPin(_Strict):
+    rows: int
+    weighted_rows: int
+    digest: str
+
+
+class Definition(_Strict):
+    """What `split.toml` says. A definition without an identity is not frozen yet."""
+
+    format: Literal[1] = 1
+    name: str = Field(pattern=r"^[a-z0-9_]+/[a-z0-9_]+$")
+    version: int = Field(ge=1)
+    kind: Kind
+    title: str
+    label: str
+    rule: str
+    ships_rows: bool = False
+    notes: str = ""
+    licence: str = ""
+    references: list[str] = []
+    source: SourcePin
+    parameters: dict[str, Any] = {}
+    severity: Described | None = None
+    group: Described | None = None
+    published: Published | None = None
+    parts: dict[str, PartPin] = {}
+    identity: str = ""
+
+    def computed_identity(self) -> str:
+        return identity_of(
+            {
+                "format": self.format,
+                "name": self.name,
+                "version": self.version,
+                "kind": self.kind,
+                "source": {"name": self.source.name, "version": self.source.version, "digest": self.source.digest},
+                "label": self.label,
+                "parts": {name: {"rows": pin.rows, "digest": pin.digest} for name, pin in self.parts.items()},
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A definition and the folder it lies in."""
+
+    definition: Definition
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.definition.name}@{self.definition.version}"
+
+    @property
+    def identity(self) -> str:
+        return self.definition.identity
+
+    @property
+    def frozen(self) -> bool:
+        return bool(self.definition.identity)
+
+    def rows(self, source: pa.Table, schema: Schema) -> pa.Table:
+        """The manifest's rows (row_id, check, part, weight, group, severity, label override), verified.
+
+        Taken from `rows.parquet` or made anew by the rule; either way the digest of every part must be the pinned
+        one, else `BadData` names the part.
+        """
+        if not self.frozen:
+            raise BadDefinition(
+                f"{self.full_name} is a definition, not yet frozen: farshift splits build {self.folder / 'split.toml'}"
+            )
+        if self.definition.computed_identity() != self.definition.identity:
+            raise BadData(f"{self.folder / 'split.toml'} was changed: its identity does not fit what it says")
+        assigned = self._shipped() if self.definition.ships_rows else assign(self.definition, source, schema)
+        found = part_digests(assigned)
+        for name in sorted({*found, *self.definition.parts}):
+            pin, got = self.definition.parts.get(name), found.get(name)
+            if pin is None or got is None or got["digest"] != pin.digest:
+                raise BadData(
+                    f"{self.full_name}: part {name} is not the published one "
+                    f"({got['rows'] if got else 0} rows, expected {pin.rows if pin else 0})"
+                )
+        return assigned
+
+    def _shipped(self) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.folder / "rows.parquet"
+        try:
+            return pq.read_table(path)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise BadData(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest of a `split.toml`; `BadDefinition` lists what is wrong in it."""
+    try:
+        definition = Definition.model_validate(read_toml(path))
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        raise BadDefinition(f"{path}: {wrong}") from error
+    unknown = sorted(set(definition.parts) - set(PARTS))
+    if unknown:
+        raise BadDefinition(f"{path}: unknown parts {', '.join(unknown)}: use {', '.join(PARTS)}")
+    return Manifest(definition, path.parent)
+
+
+def assign(definition: Definition, source: pa.Table, schema: Schema) -> pa.Table:
+    """The rule's outcome over a source's rows (which carry row_id and check), in the source's order."""
+    schema[definition.label]
+    rule = function("splits/rules", definition.rule, "rule")
+    try:
+        outcome = rule(source, **definition.parameters)
+    except TypeError as error:
+        raise BadDefinition(f"{definition.name}: rule {definition.rule}: {error}") from error
+    if not isinstance(outcome, Assignment):
+        raise BadDefinition(f"{definition.name}: rule {definition.rule} gives no Assignment")
+    return outcome.table(source)

@@ -1,0 +1,85 @@
+"""Finding what is in the house: definition files and plug-in functions, the package's own and the user's.
+
+The package's content lies beside its engines (`loaders/sources/*.toml`, `splits/rules/*.py` ..). A user's own lies in
+any folder named in `FARSHIFT_PATH`, under the same relative paths. Adding a file is all there is to do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import tomllib
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .errors import BadDefinition, UnknownName
+
+PACKAGE = Path(__file__).parent.parent
+
+
+def homes() -> list[Path]:
+    """The package, then the folders of `FARSHIFT_PATH`."""
+    named = [Path(entry).expanduser() for entry in os.environ.get("FARSHIFT_PATH", "").split(os.pathsep) if entry]
+    for home in named:
+        if not home.is_dir():
+            raise BadDefinition(f"FARSHIFT_PATH names {home}, which is not a folder")
+    return [PACKAGE, *named]
+
+
+def files(place: str, pattern: str) -> Iterator[Path]:
+    """The files matching `pattern` under `place` (such as "loaders/sources") of every home, sorted."""
+    for home in homes():
+        yield from sorted((home / place).glob(pattern))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file; `BadDefinition` names the file, and the line where it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadDefinition(f"{path}: not valid TOML: {error}") from error
+    except OSError as error:
+        raise BadDefinition(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def module(place: str, name: str, what: str) -> ModuleType:
+    """The module `name` under `place` (such as "splits/rules"), of the package or a user's folder."""
+    found = {path.stem: path for path in files(place, "*.py") if not path.stem.startswith("_")}
+    if name not in found:
+        raise UnknownName(what, name, found)
+    path = found[name]
+    if path.is_relative_to(PACKAGE):
+        package = __package__.rsplit(".", 1)[0]
+        return importlib.import_module(f"{package}.{place.replace('/', '.')}.{name}")
+    own = f"farshift_plugin_{sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{name}"
+    if own not in sys.modules:
+        spec = importlib.util.spec_from_file_location(own, path)
+        if spec is None or spec.loader is None:
+            raise BadDefinition(f"{path}: cannot be imported")
+        loaded = importlib.util.module_from_spec(spec)
+        sys.modules[own] = loaded
+        try:
+            spec.loader.exec_module(loaded)
+        except Exception as error:
+            del sys.modules[own]
+            raise BadDefinition(f"{path}: {type(error).__name__} when imported: {error}") from error
+    return sys.modules[own]
+
+
+def function(place: str, path: str, what: str) -> Any:
+    """The function `file/name` under `place`, such as "length/threshold" under "splits/rules"."""
+    file, _, name = path.partition("/")
+    holder = module(place, file, what)
+    known = sorted(
+        key
+        for key, value in vars(holder).items()
+        if callable(value) and not key.startswith("_") and getattr(value, "__module__", "") == holder.__name__
+    )
+    if name not in known:
+        raise UnknownName(what, path, (f"{file}/{key}" for key in known))
+    return getattr(holder, name)

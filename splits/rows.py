@@ -1,0 +1,172 @@
+"""What a row is, byte for byte: its canonical bytes, its id (over inputs) and its digest (over all fields).
+
+Canonical bytes of a row: one version byte, then its fields sorted by name; each field is its name and its type
+(both as a 16-bit length and UTF-8), then the value. Numbers are 8 bytes little-endian (tensors: their elements
+in C order), text and bytes carry a 64-bit length first. Nothing in it depends on file order, container or platform.
+
+Row id: the first 8 bytes, big-endian, of sha256(canonical bytes of the *input* fields, then the 64-bit number of
+the occurrence among rows of equal inputs, counted in the order of their full bytes). Row digest: sha256 of the
+canonical bytes of all fields; its first 8 bytes are the row's `check`. The digest of a set of rows is sha256 over
+its sorted row digests, so it does not depend on order or sharding.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import BadData
+from .schema import Field, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_VERSION = b"\x01"
+_CHUNK = 65_536
+
+Bytes = NDArray[np.uint8]
+
+
+def _header(field: Field) -> Bytes:
+    name, kind = field.name.encode(), field.type.encode()
+    head = struct.pack("<H", len(name)) + name + struct.pack("<H", len(kind)) + kind
+    return np.frombuffer(head, np.uint8)
+
+
+def _fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
+    """The values of a fixed-width column as bytes, shape (rows, width)."""
+    import pyarrow.compute as pc
+
+    rows = len(column)
+    flat = pc.list_flatten(column) if field.shape else column
+    values = flat.to_numpy()
+    if field.item in ("float64", "float32"):
+        if not np.isfinite(values).all():
+            raise BadData(f"field {field.name!r} holds NaN or infinity: such a value has no canonical bytes")
+        values = values + 0.0  # -0.0 becomes 0.0
+    dtype = {"bool": "u1", "uint8": "u1", "float32": "<f4", "float64": "<f8", "uint64": "<u8"}.get(field.item, "<i8")
+    return np.ascontiguousarray(values.astype(dtype)).view(np.uint8).reshape(rows, -1)
+
+
+def _ragged(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64]]:
+    """The bytes of a text or binary column and the offsets of its values, shape (rows + 1,)."""
+    import pyarrow as pa
+
+    wide = column.cast(pa.large_binary()).combine_chunks()
+    if isinstance(wide, pa.ChunkedArray):
+        wide = pa.concat_arrays(wide.chunks) if wide.num_chunks else pa.array([], pa.large_binary())
+    _, offsets, data = wide.buffers()
+    bounds = (
+        np.frombuffer(offsets, np.int64)[wide.offset : wide.offset + len(wide) + 1]
+        if len(wide)
+        else np.zeros(1, np.int64)
+    )
+    content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
+    return content, bounds
+
+
+def _write(out: Bytes, at: NDArray[np.int64], block: Bytes) -> None:
+    """Write one row of `block` (or the one constant row it is) at each offset, and move the offsets on."""
+    width = block.shape[-1]
+    out[at[:, None] + np.arange(width)] = block
+    at += width
+
+
+def _canonical(table: pa.Table, fields: tuple[Field, ...]) -> tuple[Bytes, NDArray[np.int64]]:
+    """The rows' canonical bytes, end to end, and their offsets, shape (rows + 1,)."""
+    rows = table.num_rows
+    pieces: list[tuple[Bytes, Bytes | None, tuple[Bytes, NDArray[np.int64]] | None]] = []
+    lengths = np.full(rows, len(_VERSION), np.int64)
+    for field in sorted(fields, key=lambda field: field.name):
+        head = _header(field)
+        if field.item in ("string", "bytes"):
+            ragged = _ragged(table[field.name])
+            pieces.append((head, None, ragged))
+            lengths += len(head) + 8 + np.diff(ragged[1])
+        else:
+            fixed = _fixed(field, table[field.name])
+            pieces.append((head, fixed, None))
+            lengths += len(head) + fixed.shape[1]
+    bounds = np.zeros(rows + 1, np.int64)
+    np.cumsum(lengths, out=bounds[1:])
+    out = np.empty(bounds[-1], np.uint8)
+    at = bounds[:-1].copy()
+    _write(out, at, np.frombuffer(_VERSION, np.uint8))
+    for head, block, text in pieces:
+        _write(out, at, head)
+        if block is not None:
+            _write(out, at, block)
+        elif text is not None:
+            content, offsets = text
+            sizes = np.diff(offsets)
+            _write(out, at, np.ascontiguousarray(sizes.astype("<i8")).view(np.uint8).reshape(rows, 8))
+            total = int(offsets[-1] - offsets[0])
+            target = np.repeat(at - (offsets[:-1] - offsets[0]), sizes) + np.arange(total)
+            out[target] = content[offsets[0] : offsets[-1]]
+            at += sizes
+    return out, bounds
+
+
+def _chunks(table: pa.Table) -> Iterator[pa.Table]:
+    for start in range(0, table.num_rows, _CHUNK):
+        yield table.slice(start, _CHUNK)
+
+
+def canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[memoryview]:
+    """The canonical bytes of each row, in the table's order."""
+    for chunk in _chunks(table):
+        data, bounds = _canonical(chunk, fields)
+        view = memoryview(data)  # type: ignore[arg-type]
+        yield from (view[start:stop] for start, stop in pairwise(bounds.tolist()))
+
+
+def row_digests(table: pa.Table, schema: Schema) -> Bytes:
+    """sha256 of each row over all its fields, shape (rows, 32)."""
+    joined = b"".join([sha256(row).digest() for row in canonical_rows(table, schema.fields)])
+    return np.frombuffer(joined, np.uint8).reshape(-1, 32)
+
+
+def heads(digests: Bytes) -> NDArray[np.uint64]:
+    """The first 8 bytes of each digest as a big-endian number: a row's `check`."""
+    return np.ascontiguousarray(digests[:, :8]).view(">u8").ravel().astype(np.uint64)
+
+
+def set_digest(digests: Bytes) -> str:
+    """The digest of a set of rows, as hexadecimal: sha256 over the sorted row digests (repeats count)."""
+    ordered = np.sort(np.ascontiguousarray(digests).view("S32").ravel()) if len(digests) else digests
+    # NumPy's "S" comparison ignores trailing zero bytes; at one fixed width that never confuses two values.
+    return sha256(ordered.tobytes()).hexdigest()
+
+
+def row_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
+    """The id of each row, shape (rows,). Raises `BadData` where two rows collide (a 64-bit accident)."""
+    inputs = schema.of_role("input")
+    first = struct.pack("<Q", 0)
+    joined = b"".join([sha256(b"".join((row, first))).digest()[:8] for row in canonical_rows(table, inputs)])
+    ids = np.frombuffer(joined, ">u8").astype(np.uint64)
+    order = np.argsort(ids, kind="stable")
+    same = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if len(same):
+        _number_repeats(table, schema, ids, np.unique(np.concatenate([order[same], order[same + 1]])))
+        if len(np.unique(ids)) != len(ids):
+            raise BadData("two different rows have the same 64-bit row id; the source cannot be built as it is")
+    return ids
+
+
+def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], suspects: NDArray[Any]) -> None:
+    """Give rows of equal inputs their occurrence numbers, in the order of their full bytes. Changes `ids`."""
+    some = table.take(suspects)
+    inputs = [bytes(row) for row in canonical_rows(some, schema.of_role("input"))]
+    full = [bytes(row) for row in canonical_rows(some, schema.fields)]
+    seen: dict[bytes, int] = {}
+    for place in sorted(range(len(full)), key=lambda place: (inputs[place], full[place])):
+        occurrence = seen.get(inputs[place], 0)
+        seen[inputs[place]] = occurrence + 1
+        head = sha256(inputs[place] + struct.pack("<Q", occurrence)).digest()[:8]
+        ids[suspects[place]] = int.from_bytes(head, "big")

@@ -1,0 +1,42 @@
+"""Corrupted labels: some training labels are wrong, in a known way and at a known rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..draws import below, shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def symmetric_exclusive(
+    table: pa.Table, *, label: str, classes: int, rate: float, train_rows: int, seed: str
+) -> Assignment:
+    """`train_rows` rows, drawn by `seed`, train; the others are `id_test`. An exact share `rate` of the training
+    labels is redrawn uniformly among the *other* classes, so that the stated rate is the true one (the inclusive
+    form, over all classes, leaves 1/classes of the "corrupted" labels correct: Doshi et al. 2024, arXiv 2310.13061,
+    as released). Which rows are corrupted is drawn too: their order tells nothing.
+    """
+    truth = numeric_column(table, label)
+    if truth.min() < 0 or truth.max() >= classes:
+        raise BadDefinition(f"labels of {label!r} run from {truth.min()} to {truth.max()}, not within 0..{classes - 1}")
+    if not 0 < train_rows < len(truth):
+        raise BadDefinition(f"train_rows = {train_rows}, but there are {len(truth)} rows")
+    if not 0 <= rate <= 1:
+        raise BadDefinition(f"rate = {rate}: a share of the training labels, from 0 to 1")
+    ids = table["row_id"].to_numpy()
+    train = shuffled(f"{seed}/train", ids)[:train_rows]
+    part = np.full(len(truth), "id_test", dtype="U8")
+    part[train] = "train"
+    corrupted = train[shuffled(f"{seed}/corrupted", ids[train])[: round(rate * train_rows)]]
+    noisy = truth.astype(np.int64)
+    noisy[corrupted] = (truth[corrupted] + 1 + below(f"{seed}/label", ids[corrupted], classes - 1)) % classes
+    untouched = np.ones(len(truth), bool)
+    untouched[corrupted] = False
+    return Assignment(part=part, label=np.ma.MaskedArray(noisy, mask=untouched))

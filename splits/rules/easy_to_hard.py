@@ -1,0 +1,29 @@
+"""Easy-to-hard: train on what is easy by a stated measure, test on what is harder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..draws import shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def threshold(table: pa.Table, *, field: str, easy_at_most: float, id_test: int, seed: str) -> Assignment:
+    """Rows with `field` <= `easy_at_most` are easy: `id_test` of them, drawn by `seed`, are the in-distribution
+    test and the others train; harder rows are `ood_test`. Severity is the field, and each value is a group."""
+    hardness = numeric_column(table, field)
+    easy = np.flatnonzero(hardness <= easy_at_most)
+    if not id_test < len(easy):
+        raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
+    part = np.full(table.num_rows, "ood_test", dtype="U8")
+    part[easy] = "train"
+    ids = table["row_id"].to_numpy()[easy]
+    part[easy[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    return Assignment(part=part, severity=hardness, group=hardness.astype(np.str_))

@@ -1,0 +1,26 @@
+"""Length: train on what is short, test on what is long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..words import groups_by_word, word_counts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def threshold(table: pa.Table, *, field: str, at_most: int, group_words: list[str] | None = None) -> Assignment:
+    """Rows whose `field` has at most `at_most` words train, the others are `ood_test`; severity is the length.
+
+    This is the rule of SCAN's length split (Lake and Baroni 2018, arXiv 1711.00350): output length <= 22.
+    """
+    lengths = word_counts(table, field)
+    return Assignment(
+        part=np.where(lengths <= at_most, "train", "ood_test"),
+        severity=lengths,
+        group=groups_by_word(table, group_words),
+    )

@@ -1,0 +1,116 @@
+"""The fields of a source: their names, types and roles."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from .errors import BadDefinition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Role = Literal["input", "label", "meta"]
+
+RESERVED = ("row_id", "check", "part", "weight", "group", "severity", "corrupted")
+"""Column names that a `Part` adds itself."""
+
+_SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes")
+_TENSOR = re.compile(r"^(uint8|int64|float32)\[(\d+(?:,\d+)*)\]$")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field. `type` is a scalar type, or a tensor of fixed shape such as `uint8[8,8]`.
+
+    Roles: an `input` may be shown to a model and makes the row id; a `label` is what is predicted; `meta`
+    (a domain, a length) serves rules and reports, and is never shown to a model.
+    """
+
+    name: str
+    type: str
+    role: Role
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name) or self.name in RESERVED:
+            raise BadDefinition(
+                f"field name {self.name!r}: use lower-case letters, digits and _, and none of {', '.join(RESERVED)}"
+            )
+        if self.type not in _SCALARS and not _TENSOR.match(self.type):
+            raise BadDefinition(
+                f"field {self.name!r} has unknown type {self.type!r}: use one of {', '.join(_SCALARS)} "
+                "or a tensor such as uint8[8,8]"
+            )
+        if self.role not in get_args(Role):
+            raise BadDefinition(f"field {self.name!r} has role {self.role!r}: use input, label or meta")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one value: `()` for a scalar."""
+        tensor = _TENSOR.match(self.type)
+        return tuple(int(side) for side in tensor[2].split(",")) if tensor else ()
+
+    @property
+    def item(self) -> str:
+        """The type of one element: the scalar type itself, or a tensor's."""
+        tensor = _TENSOR.match(self.type)
+        return tensor[1] if tensor else self.type
+
+    def arrow(self) -> pa.DataType:
+        import pyarrow as pa
+
+        item = {"bytes": pa.binary(), "string": pa.string(), "bool": pa.bool_()}.get(self.item)
+        item = item or getattr(pa, self.item)()
+        return pa.list_(item, math.prod(self.shape)) if self.shape else item
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The fields of a source, in the order in which people see them."""
+
+    fields: tuple[Field, ...]
+
+    def __post_init__(self) -> None:
+        names = [field.name for field in self.fields]
+        if len(set(names)) != len(names):
+            raise BadDefinition(f"a field is named twice: {', '.join(names)}")
+        if not any(field.role == "input" for field in self.fields):
+            raise BadDefinition("a source needs at least one field of role 'input'")
+
+    def __getitem__(self, name: str) -> Field:
+        for field in self.fields:
+            if field.name == name:
+                return field
+        from .errors import UnknownName
+
+        raise UnknownName("field", name, (field.name for field in self.fields))
+
+    def of_role(self, role: Role) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields if field.role == role)
+
+    def arrow(self) -> pa.Schema:
+        import pyarrow as pa
+
+        return pa.schema([pa.field(field.name, field.arrow(), nullable=False) for field in self.fields])
+
+    def conform(self, table: pa.Table, where: str) -> pa.Table:
+        """`table` with exactly these columns, types and order; `BadDefinition` if a column is missing, of
+        another type, or holds a null."""
+        import pyarrow as pa
+
+        missing = [field.name for field in self.fields if field.name not in table.column_names]
+        if missing:
+            raise BadDefinition(f"{where} gives no column {', '.join(missing)} (it gives {table.column_names})")
+        try:
+            table = table.select([field.name for field in self.fields]).cast(self.arrow())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise BadDefinition(f"{where} does not fit its schema: {str(error).splitlines()[0]}") from error
+        holes = [name for name in table.column_names if table[name].null_count]
+        if holes:
+            raise BadDefinition(f"{where} has missing values in {', '.join(holes)}")
+        return table
+
+    def records(self) -> list[dict[str, Any]]:
+        return [{"name": field.name, "type": field.type, "role": field.role} for field in self.fields]
