@@ -1,0 +1,1 @@
+"""What is *measured*, and how surely: benchmark definitions, the fixed harness, metrics, intervals."""

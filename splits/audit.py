@@ -205,10 +205,8 @@ def _verdict(definition: Definition, found: dict[str, Any]) -> tuple[bool, str]:
         wrong = noise.get("train", {})
         clean = all(not item["wrong"] for name, item in noise.items() if name != "train")
         holds = clean and wrong.get("wrong", 0) > 0 and wrong["wrong"] == wrong["overridden"]
-        return (
-            holds,
-            f"{wrong.get('wrong', 0)} of {found['rows'].get('train', 0)} training labels are wrong, test labels are not",
-        )
+        rows = found["rows"].get("train", 0)
+        return holds, f"{wrong.get('wrong', 0)} of {rows} training labels are wrong, test labels are not"
     return _domain_verdict(found)
 
 

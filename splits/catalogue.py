@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from .errors import BadDefinition, FarshiftError, UnknownName
 from .manifest import Manifest, read_manifest
@@ -47,3 +48,22 @@ def locked() -> dict[str, str]:
     """The identities in `manifests.lock`: full name to identity. A published manifest version never changes."""
     lines = LOCK.read_text("utf-8").splitlines() if LOCK.exists() else []
     return {name: identity for name, identity in (line.split() for line in lines if line and line[0] != "#")}
+
+
+def listing() -> list[dict[str, Any]]:
+    """One record per manifest. `state` is `frozen`, or `definition` where no rows were frozen yet."""
+    return [
+        {
+            "name": manifest.name,
+            "version": manifest.definition.version,
+            "kind": manifest.definition.kind,
+            "source": manifest.definition.source.name,
+            "state": "frozen" if manifest.frozen else "definition",
+            "parts": {name: pin.rows for name, pin in manifest.definition.parts.items()},
+            "weighted_rows": {name: pin.weighted_rows for name, pin in manifest.definition.parts.items()},
+            "identity": manifest.identity,
+            "title": manifest.definition.title,
+            "licence": manifest.definition.licence,
+        }
+        for manifest in manifests()
+    ]

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class FarshiftError(Exception):
     """Wrong usage or bad input. The command line prints it as one line and exits with code 2."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors travel between processes by their message, whatever their constructor takes.
+        return _rebuilt, (type(self), str(self))
+
+
+def _rebuilt(kind: type[FarshiftError], message: str) -> FarshiftError:
+    error = kind.__new__(kind)
+    error.args = (message,)
+    return error
 
 
 class UnknownName(FarshiftError):

@@ -1,0 +1,22 @@
+"""Adapters: what makes a foreign object a `Model`; one file a sort of object.
+
+An adapter module has `adapt(thing, task) -> Model | None`: None where the thing is not of its sort.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...splits.plugins import files, module
+from ..model import Model, Task
+
+
+def adapted(thing: Any, task: Task) -> Model | None:
+    """The thing as a model, by the first adapter that knows its sort; None if none does."""
+    names = sorted({path.stem for path in files("benchmarks/adapters", "*.py") if not path.stem.startswith("_")})
+    for name in names:
+        adapt = getattr(module("benchmarks/adapters", name, "adapter"), "adapt", None)
+        model: Model | None = adapt(thing, task) if adapt else None
+        if model is not None:
+            return model
+    return None

@@ -1,0 +1,18 @@
+"""Accuracy: the share of rows whose predicted class is the true one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Task
+
+VERSION = 1
+
+
+def per_row(prediction: NDArray[Any], truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+    """1 where the class is right, else 0."""
+    right: NDArray[np.float64] = (np.asarray(prediction) == np.asarray(truth)).astype(np.float64)
+    return right

@@ -1,0 +1,29 @@
+"""Exact match: the share of rows whose whole output sequence is right, token by token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Task
+
+VERSION = 1
+
+
+def per_row(prediction: NDArray[Any], truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+    """1 where every token is right and none is missing or left over, else 0.
+
+    For whitespace tokens the amount of white space between and around tokens does not count; for character tokens
+    every character does.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    given, expected = pa.array(prediction, pa.string()), pa.array(truth, pa.string())
+    if task.tokens == "whitespace":
+        given, expected = (
+            pc.utf8_trim_whitespace(pc.replace_substring_regex(text, r"\s+", " ")) for text in (given, expected)
+        )
+    return pc.equal(given, expected).to_numpy(zero_copy_only=False).astype(np.float64)  # type: ignore[no-any-return]
