@@ -7,6 +7,7 @@ a score: name, version, kind, the source's digest, the label field, and each par
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -115,6 +116,20 @@ class Manifest:
     @property
     def frozen(self) -> bool:
         return bool(self.definition.identity)
+
+    def audit(self) -> dict[str, Any]:
+        """The audit as it was measured when the manifest was frozen; empty where there is none."""
+        try:
+            found: dict[str, Any] = json.loads((self.folder / "audit.json").read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise BadData(f"{self.folder / 'audit.json'} is not valid JSON: {error}") from error
+        return found
+
+    def audit_summary(self) -> str:
+        """What the audit says of the shift, in one line."""
+        return str(self.audit().get("why", ""))
 
     def rows(self, source: pa.Table, schema: Schema) -> pa.Table:
         """The manifest's rows (row_id, check, part, weight, group, severity, label override), verified.

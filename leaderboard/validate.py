@@ -1,0 +1,222 @@
+"""Validation: may this file be scored? Every problem at once, each with where it is. Nothing in it is ever run.
+
+`farshift submit` and the board use this one function.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..benchmarks.benchmark import Benchmark, find_benchmark
+from ..benchmarks.run import card_problem
+from ..benchmarks.score import row_id_problem
+from ..splits.errors import BadSubmission, FarshiftError
+from .submission import CARD, FORMAT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_BYTES = 1 << 30
+MAX_RUNS = 500
+MAX_SEEDS = 100
+_COLUMNS = {"part": "string", "row_id": "uint64", "seed": "int32", "candidate": "string"}
+_NAMES = re.compile(r"^(submission\.toml|runs/\d{1,3}/(run\.toml|predictions\.parquet))$")
+_LONGEST = 100_000
+"""Characters in one predicted text."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One valid run of a submission, ready to be scored."""
+
+    benchmark: Benchmark
+    card: dict[str, Any]
+    predictions: pa.Table
+
+    @property
+    def model(self) -> str:
+        return str(self.card["model"]["name"])
+
+    @property
+    def budget(self) -> str:
+        return str(self.card["budget"]["name"])
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(self.card["budget"]["seeds"])
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A valid submission."""
+
+    digest: str
+    team: str
+    note: str
+    entries: list[Entry]
+
+
+def check(path: Path | str) -> Submission:
+    """A submission file, read and validated. `BadSubmission` lists every problem found."""
+    path = Path(path)
+    if not path.is_file():
+        raise BadSubmission(f"{path} does not exist or is not a file")
+    if path.stat().st_size > MAX_BYTES:
+        raise BadSubmission(f"{path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are taken")
+    content = path.read_bytes()
+    problems: list[str] = []
+    files = _unzip(content, problems)
+    card = _toml(files, CARD, problems)
+    listed = card.get("runs") if isinstance(card.get("runs"), list) else []
+    if card and (card.get("format") != FORMAT or not listed):
+        problems.append(f"{CARD}: format must be {FORMAT}, and runs must be listed")
+    entries = [_entry(number, item, files, problems) for number, item in enumerate(listed or [])]
+    for name in sorted(set(files) - {CARD} - {f"runs/{n}/{f}" for n in range(len(entries)) for f in _FILES}):
+        problems.append(f"{name}: not listed in {CARD}")
+    if problems:
+        count = f"{len(problems)} problems: " if len(problems) > 1 else ""
+        raise BadSubmission(f"{path.name}: {count}{'; '.join(problems)}")
+    good = [entry for entry in entries if entry is not None]
+    return Submission(sha256(content).hexdigest(), str(card.get("team", "")), str(card.get("note", "")), good)
+
+
+_FILES = ("run.toml", "predictions.parquet")
+
+
+def _unzip(content: bytes, problems: list[str]) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+            entries = bundle.infolist()
+            if len(entries) > 2 * MAX_RUNS + 1 or sum(entry.file_size for entry in entries) > MAX_BYTES:
+                problems.append(f"unpacks to over {MAX_BYTES} bytes or {MAX_RUNS} runs")
+                return {}
+            files: dict[str, bytes] = {}
+            for entry in entries:
+                if not _NAMES.match(entry.filename) or entry.filename in files:
+                    problems.append(f"unexpected entry {entry.filename[:80]!r}")
+                else:
+                    files[entry.filename] = bundle.read(entry)
+            return files
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, ValueError, EOFError) as error:
+        problems.append(f"not a readable zip: {error}")
+        return {}
+
+
+def _toml(files: dict[str, bytes], name: str, problems: list[str]) -> dict[str, Any]:
+    try:
+        return tomllib.loads(files[name].decode("utf-8"))
+    except KeyError:
+        problems.append(f"{name} is missing")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        problems.append(f"{name}: not valid TOML: {error}")
+    return {}
+
+
+def _entry(number: int, listed: Any, files: dict[str, bytes], problems: list[str]) -> Entry | None:
+    where = f"runs/{number}"
+    before = len(problems)
+    card = _toml(files, f"{where}/run.toml", problems)
+    if len(problems) > before:
+        return None
+    problem = card_problem(card) or _card_values(card)
+    if not problem and (not isinstance(listed, dict) or listed.get("digest") != card["digests"]["run"]):
+        problem = f"is not the run that {CARD} lists"
+    if problem:
+        problems.append(f"{where}/run.toml: {problem}")
+        return None
+    content = files.get(f"{where}/predictions.parquet", b"")
+    if sha256(content).hexdigest() != card["digests"]["predictions"]:
+        problems.append(f"{where}/predictions.parquet: missing, or its digest is not the one in run.toml")
+        return None
+    try:
+        benchmark = find_benchmark(card["benchmark"]["name"])
+        if card["benchmark"]["entry_identity"] != benchmark.identity(card["budget"]["name"]):
+            problems.append(f"{where}: made for another version of {benchmark.name}; run it again")
+            return None
+        predictions = _predictions(content, benchmark, tuple(card["budget"]["seeds"]), where, problems)
+    except FarshiftError as error:
+        problems.append(f"{where}: {error}")
+        return None
+    return None if predictions is None else Entry(benchmark, card, predictions)
+
+
+def _card_values(card: dict[str, Any]) -> str:
+    budget, model, benchmark = card["budget"], card["model"], card["benchmark"]
+    seeds = budget.get("seeds")
+    if budget.get("name") not in ("full", "quick"):
+        return f"budget {budget.get('name')!r} is neither full nor quick"
+    if not isinstance(seeds, list) or not 0 < len(seeds) <= MAX_SEEDS or not all(type(seed) is int for seed in seeds):
+        return f"seeds must be 1 to {MAX_SEEDS} whole numbers"
+    if len(set(seeds)) != len(seeds):
+        return "a seed is listed twice"
+    name = model.get("name")
+    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
+        return "the model's name must be 1 to 100 printable characters"
+    if not isinstance(benchmark.get("name"), str) or not isinstance(benchmark.get("entry_identity"), str):
+        return "lacks the benchmark's name or entry identity"
+    return ""
+
+
+def _predictions(
+    content: bytes, benchmark: Benchmark, seeds: tuple[int, ...], where: str, problems: list[str]
+) -> pa.Table | None:
+    """The predictions, where they are exactly one per row and seed; else the problems, one for each part and seed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    where = f"{where}/predictions.parquet"
+    expected = {part: benchmark.part(part).row_ids for part in benchmark.predicted_parts}
+    most = 2 * len(seeds) * sum(map(len, expected.values())) + 1000
+    kind = "int64" if benchmark.task.type == "classification" else "string"
+    wanted = _COLUMNS | {"prediction": kind}
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        got = {field.name: str(field.type) for field in file.schema_arrow}
+        if got != wanted:
+            problems.append(f"{where}: columns {got}, expected {wanted}")
+            return None
+        if file.metadata.num_rows > most:
+            problems.append(f"{where}: {file.metadata.num_rows} rows, far more than the benchmark has")
+            return None
+        table = file.read()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        problems.append(f"{where}: not readable Parquet: {str(error).splitlines()[0][:200]}")
+        return None
+    before = len(problems)
+    if any(table[name].null_count for name in wanted):
+        problems.append(f"{where}: has missing values")
+        return None
+    for column, allowed in (("part", expected), ("seed", seeds), ("candidate", ("last",))):
+        strange = sorted(set(table[column].unique().to_pylist()) - set(allowed), key=str)
+        if strange:
+            problems.append(f"{where}: unknown {column} {str(strange[0])[:60]!r}")
+    for part, ids in expected.items():
+        mine = table.filter(pc.equal(table["part"], part))
+        for seed in seeds:
+            found = mine.filter(pc.equal(mine["seed"], seed))["row_id"].to_numpy()
+            if len(found) != len(ids) or not np.array_equal(np.sort(found), ids):
+                problems.append(f"{where}: part {part}, seed {seed}: {row_id_problem(found, ids)}")
+    _values(table["prediction"], benchmark, where, problems)
+    return table if len(problems) == before else None
+
+
+def _values(column: pa.ChunkedArray, benchmark: Benchmark, where: str, problems: list[str]) -> None:
+    import pyarrow.compute as pc
+
+    if benchmark.task.type == "classification" and len(column):
+        values, classes = column.to_numpy(), benchmark.task.classes or 0
+        outside = np.flatnonzero((values < 0) | (values >= classes))
+        if len(outside):
+            problems.append(f"{where}: class {values[outside[0]]} is not one of 0..{classes - 1}")
+    elif len(column) and (longest := pc.max(pc.utf8_length(column)).as_py()) > _LONGEST:
+        problems.append(f"{where}: a text of {longest} characters; at most {_LONGEST} are taken")
