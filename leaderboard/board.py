@@ -84,6 +84,7 @@ class Board:
                         "benchmark": entry.benchmark.name,
                         "model": entry.model,
                         "entry_identity": entry.card["benchmark"]["entry_identity"],
+                        "run_digest": entry.card["digests"]["run"],
                         "score": sha256(content).hexdigest(),
                     }
                 )
@@ -154,6 +155,13 @@ class Board:
 
     def _score(self, entry: str) -> Path:
         return self.path / "scores" / f"{entry}.json"
+
+
+def at(place: str) -> Board:
+    """The board at a place: a folder."""
+    if "://" in place:
+        raise FarshiftError(f"{place}: boards behind a URL are not known to this version: name a board's folder")
+    return Board(place)
 
 
 def entry_key(submission: str, number: int, entry: Entry) -> str:

@@ -50,14 +50,14 @@ def _curve(score: dict[str, Any]) -> dict[str, Any] | None:
     curve = score["severity"]
     if len(curve) < 2:
         return None
-    middles = [(point["from"] + point["to"]) / 2 for point in curve]
+    middles: list[float] = [(point["from"] + point["to"]) / 2 for point in curve]
     low, high = min(middles), max(middles)
 
     def x(value: float) -> float:
         return round(45 + 500 * (value - low) / ((high - low) or 1), 1)
 
     def y(value: float) -> float:
-        return round(170 - 155 * value, 1)
+        return round(170.0 - 155.0 * value, 1)
 
     points = [
         {"x": x(middle), "y": y(p["value"]), "low": y(p["low"]), "high": y(p["high"]), "label": _range(p), "of": p}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from ..splits.assignment import part_digests
-from ..splits.audit import audit
-from ..splits.catalogue import LOCK
+from ..splits.audit import audit, same
+from ..splits.catalogue import LOCK, find
 from ..splits.catalogue import locked as locked_identities
 from ..splits.errors import BadData, BadDefinition, FarshiftError, Unavailable
 from ..splits.manifest import Definition, Manifest, PartPin, assign, read_manifest
@@ -99,6 +99,15 @@ def _parquet(assigned: pa.Table) -> bytes:
     sink = io.BytesIO()
     pq.write_table(assigned.sort_by("row_id"), sink, compression="zstd")
     return sink.getvalue()
+
+
+def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str, Any], bool]:
+    """A frozen split's audit measured now, and whether it agrees with the one it was published with."""
+    manifest = find(name)
+    source = find_source(manifest.definition.source.name)
+    rows = source.table(own_folders)
+    found = audit(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
+    return found, same(found, manifest.audit())
 
 
 @dataclass(frozen=True)

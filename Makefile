@@ -1,0 +1,55 @@
+# Two commands: `make demo` and `make test`. Both set everything up first, in .venv, pinned by constraints.txt.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup demo test test-slow check format dist clean
+
+help:
+	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
+	@echo "make test       run the tests"
+	@echo "make test-slow  run the slow tests too (a whole quickstart, a clean install)"
+	@echo "make check      ruff and mypy"
+	@echo "make dist       build the wheel and the source distribution into dist/"
+
+setup: $(READY)
+
+# torch first and alone, at the pinned version: nothing that comes later may replace it.
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed (set PYTHON=...)" >&2; exit 2; }
+	@echo "setting up $(VENV) with $(PYTHON) (a minute or two, once)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/farshift quickstart $(ARGS)
+
+test: $(READY)
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+# mypy names a package after its folder: a link called farshift stands in for a clone of any name.
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@mkdir -p $(VENV)/typecheck && ln -sfn "$(CURDIR)" $(VENV)/typecheck/farshift
+	cd $(VENV)/typecheck && MYPYPATH=. ../bin/mypy -p farshift --config-file farshift/pyproject.toml
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+dist: $(READY)
+	rm -rf dist build
+	$(BIN)/python -m build --outdir dist .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,19 @@
+"""One replica after the other, in this process, with all of torch's threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...splits.errors import FarshiftError
+from . import Outcome
+
+
+def run(function: Callable[[Any], None], jobs: list[Any]) -> Iterator[Outcome]:
+    for index, job in enumerate(jobs):
+        try:
+            function(job)
+        except FarshiftError as error:
+            yield index, error
+        else:
+            yield index, None

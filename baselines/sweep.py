@@ -1,0 +1,133 @@
+"""Running baselines: recipes x benchmarks x seeds, fanned out by an engine, each into its run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..benchmarks.benchmark import Benchmark, find_benchmark
+from ..benchmarks.harness import begin, run_seed, seed_numbers
+from ..benchmarks.model import Budget, Model
+from ..benchmarks.run import Run, RunFolder
+from ..loaders.progress import advance, say
+from ..splits.canonical import identity_of
+from ..splits.errors import FarshiftError
+from .engines import engine as find_engine
+from .recipe import Recipe
+from .recipe import recipe as find_recipe
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One baseline on one benchmark: a run to be."""
+
+    recipe: Recipe
+    benchmark: Benchmark
+    budget: Budget
+    seeds: list[int]
+    out: Path
+
+    def begin(self) -> RunFolder:
+        model = {"name": self.recipe.name, "kind": "baseline", "recipe": recipe_digest(self.recipe)}
+        return begin(self.benchmark, self.out, model, self.budget, self.seeds)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One seed of a plan, as it travels to a worker process."""
+
+    folder: Path
+    plan: dict[str, object]
+    recipe: str
+    benchmark: str
+    budget: Budget
+    seed: int
+
+
+def recipe_digest(recipe: Recipe) -> str:
+    """sha256 of all that a recipe says."""
+    return identity_of(recipe.model_dump(mode="json"))
+
+
+def run_replica(replica: Replica) -> None:
+    """Train and ask one replica, and keep its predictions. Importable by name, for worker processes."""
+    from .baseline import Baseline
+
+    benchmark, recipe = find_benchmark(replica.benchmark), find_recipe(replica.recipe)
+
+    def make(seed: int) -> Model:
+        return Baseline(recipe, benchmark.task, seed, benchmark.name)
+
+    run_seed(RunFolder(replica.folder, replica.plan), benchmark, make, replica.seed, replica.budget)
+
+
+def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
+    """Run all missing replicas of all plans and finish their folders, in the order of `plans`.
+
+    A replica that fails does not stop the others; its error is raised at the end, and what is done is kept."""
+    go = find_engine(engine)
+    folders = [plan.begin() for plan in plans]
+    replicas = [
+        (number, Replica(folder.path, folder.plan, plan.recipe.name, plan.benchmark.name, plan.budget, seed))
+        for number, (plan, folder) in enumerate(zip(plans, folders, strict=True))
+        for seed in folder.missing()
+    ]
+    failed: list[tuple[Plan, int, FarshiftError]] = []
+    left = [sum(owner == number for owner, _ in replicas) for number in range(len(plans))]
+    advance("training", 0, len(replicas))
+    for done, (index, error) in enumerate(go(run_replica, [replica for _, replica in replicas]), 1):
+        number, replica = replicas[index]
+        plan = plans[number]
+        if error is not None:
+            failed.append((plan, replica.seed, error))
+            say(f"{plan.recipe.name} on {plan.benchmark.name}, seed {replica.seed}, failed: {error}")
+        left[number] -= 1
+        advance("training", done, len(replicas))
+        if not left[number]:
+            say(f"{plan.recipe.name} on {plan.benchmark.name}: {len(plan.seeds)} seeds done")
+    if failed:
+        plan, seed, error = failed[0]
+        more = f" (and {len(failed) - 1} more replicas failed)" if len(failed) > 1 else ""
+        raise type(error)(f"{plan.recipe.name} on {plan.benchmark.name}, seed {seed}: {error}{more}")
+    return [folder.finish() for folder in folders]
+
+
+def run_baseline(
+    name: str,
+    on: str,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    out: Path | str,
+    budget: str = "full",
+    steps: int | None = None,
+    device: str = "cpu",
+    engine: str = "local",
+) -> Run:
+    """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run goes on.
+
+    seeds: how many, or which (the protocol's number by default). budget: "full" or "quick"; `steps` overrides its
+    optimiser steps. engine: "local" or "processes" (one process a core).
+    """
+    recipe, benchmark = find_recipe(name), find_benchmark(on)
+    if budget not in ("full", "quick"):
+        raise FarshiftError(f"budget {budget!r}: use full or quick")
+    check_device(device)
+    benchmark.split  # noqa: B018  (pulled once here, not by every worker)
+    numbers = seed_numbers(seeds, benchmark, budget)
+    plan = Plan(recipe, benchmark, Budget(budget, steps, device), numbers, Path(out))
+    return run_plans([plan], engine)[0]
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that torch does not have; without torch only "cpu" passes."""
+    if device == "cpu":
+        return
+    try:
+        import torch
+
+        torch.empty(1, device=device)
+    except ImportError as error:
+        raise FarshiftError(f"device {device!r} needs torch: pip install 'farshift[train]'") from error
+    except (RuntimeError, AssertionError) as error:
+        raise FarshiftError(f"device {device!r} cannot be used: {str(error).splitlines()[0]}") from error

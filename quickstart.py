@@ -1,0 +1,149 @@
+"""The quickstart: from a fresh machine to a scored leaderboard entry.
+
+One split of each kind, a plain baseline and one meant to help on each, through the harness, the scorer and an
+embedded board; under the protocol's declared quick budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .baselines.recipe import Recipe, recipes
+from .baselines.sweep import Plan, recipe_digest, run_plans
+from .benchmarks.benchmark import Benchmark, suite
+from .benchmarks.harness import seed_numbers
+from .benchmarks.model import Budget
+from .benchmarks.run import Run, Stopwatch, read_run
+from .benchmarks.score import score
+from .leaderboard.board import Board
+from .leaderboard.site import build
+from .leaderboard.submission import pack
+from .loaders.progress import say
+from .splits.canonical import identity_of
+from .splits.errors import FarshiftError, MissingExtra, Unavailable
+from .splits.manifest import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BUDGET = "quick"
+ROLES = ("plain", "helps")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the quickstart found: rows of its table, what it left out and why, and where the board is."""
+
+    rows: list[dict[str, Any]]
+    left_out: list[dict[str, str]]
+    board: Path
+    page: Path
+    seconds: float
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "budget": BUDGET,
+            "rows": self.rows,
+            "left_out": self.left_out,
+            "board": str(self.board),
+            "page": str(self.page),
+            "seconds": self.seconds,
+        }
+
+
+def quickstart(out: Path, engine: str = "processes") -> Result:
+    """Run the core suite's quick comparison into `out/runs` and `out/board`. What is done already is reused."""
+    watch = Stopwatch()
+    _require_extras()
+    plans: list[Plan] = []
+    left_out: list[dict[str, str]] = []
+    for benchmark in sorted(suite("core"), key=lambda benchmark: KINDS.index(benchmark.kind)):
+        cast = _cast(benchmark)
+        if not cast:
+            continue
+        try:
+            parts = benchmark.split.manifest.definition.parts
+        except Unavailable as error:
+            say(f"left out {benchmark.name} ({benchmark.kind}): {error}")
+            left_out.append({"benchmark": benchmark.name, "kind": benchmark.kind, "why": str(error)})
+            continue
+        counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in parts.items())
+        say(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
+        plans += [_plan(benchmark, recipe, out) for recipe in cast]
+    if not plans:
+        raise FarshiftError("quickstart: no source could be had; see the lines above for why")
+    runs = _runs(plans, engine)
+    board = _on_board(runs, out)
+    rows = [_row(plan, run) for plan, run in zip(plans, runs, strict=True)]
+    return Result(rows, left_out, board.path, build(board), watch.seconds())
+
+
+def _require_extras() -> None:
+    """Say what is missing before minutes are spent."""
+    for extra, names in (("train", ("torch", "sklearn")), ("board", ("jinja2",))):
+        for name in names:
+            try:
+                __import__(name)
+            except ImportError as error:
+                raise MissingExtra(f"quickstart (for {name})", "train,board" if extra == "train" else extra) from error
+
+
+def _cast(benchmark: Benchmark) -> list[Recipe]:
+    """The recipes that play a role on a benchmark: the plain one, then the one meant to help."""
+    found = [recipe for role in ROLES for recipe in recipes().values() if recipe.role_on(benchmark.name) == role]
+    return found[:2] if len(found) >= 2 else []
+
+
+def _plan(benchmark: Benchmark, recipe: Recipe, out: Path) -> Plan:
+    seeds = seed_numbers(None, benchmark, BUDGET)
+    # The folder's name holds all that decides the result: a changed recipe or benchmark never reuses an old run.
+    key = identity_of([benchmark.identity(BUDGET), recipe_digest(recipe), seeds])[:8]
+    folder = out / "runs" / benchmark.name.replace("/", "-") / f"{recipe.name}-{key}"
+    return Plan(recipe, benchmark, Budget(BUDGET), seeds, folder)
+
+
+def _runs(plans: list[Plan], engine: str) -> list[Run]:
+    done = {plan.out: read_run(plan.out) for plan in plans if (plan.out / "run.toml").exists()}
+    if done:
+        say(f"reusing {len(done)} of {len(plans)} finished runs in {plans[0].out.parent.parent}")
+    # Long ones first: the cores then end together.
+    todo = sorted(
+        (plan for plan in plans if plan.out not in done), key=lambda plan: plan.benchmark.task.type != "sequence"
+    )
+    if todo:
+        say(f"training {sum(len(plan.seeds) for plan in todo)} replicas (quick budget)")
+        done |= {plan.out: run for plan, run in zip(todo, run_plans(todo, engine), strict=True)}
+    return [done[plan.out] for plan in plans]
+
+
+def _on_board(runs: Iterable[Run], out: Path) -> Board:
+    """Submit the runs that the embedded board does not have yet."""
+    folder = out / "board"
+    board = Board(folder) if (folder / "board.toml").exists() else Board.init(folder, "Quickstart board")
+    known = {item["run_digest"] for record in board.ledger.records() for item in record.body.get("entries", [])}
+    new = [run for run in runs if run.digest not in known]
+    if new:
+        file = pack(new, out / "submission.zip", team="quickstart")
+        entries, _ = board.submit(file)
+        say(f"submitted {len(entries)} runs to {board.path}, scored from their predictions")
+    else:
+        say(f"all runs are on {board.path} already")
+    return board
+
+
+def _row(plan: Plan, run: Run) -> dict[str, Any]:
+    found = score(run).record
+    return {
+        "kind": plan.benchmark.kind,
+        "benchmark": plan.benchmark.name,
+        "baseline": plan.recipe.name,
+        "role": plan.recipe.role_on(plan.benchmark.name),
+        "seeds": len(found["seeds"]),
+        "metric": found["metric"],
+        **{name: found[name] for name in ("id", "ood", "gap")},
+        "memorised": found["views"].get("memorised"),
+        "audit": plan.benchmark.manifest.audit_summary(),
+        "run": str(run.path),
+    }

@@ -1,0 +1,119 @@
+"""How the command line speaks: one JSON document or a table on stdout, progress and errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+def emit_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def line(text: str) -> None:
+    """One line on stdout."""
+    print(text)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
+    """A table on stdout; numbers to the right. Its width follows its content where stdout is not a terminal."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for number, name in enumerate(columns):
+        cells = [row[number] for row in rows]
+        numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
+        grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    console.print(grid)
+    if caption:
+        console.print(Text(caption), soft_wrap=True)
+
+
+class _Screen:
+    """Draws what long work tells: lines, and bars where stderr is a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._progress: Progress | None = None
+        self._bars: dict[str, TaskID] = {}
+
+    def say(self, text: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(text), soft_wrap=True)
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        if not self._console.is_terminal:
+            return
+        if self._progress is None:
+            self._progress = _bars(self._console)
+            self._progress.start()
+        if label not in self._bars:
+            self._bars[label] = self._progress.add_task(label, total=total)
+        self._progress.update(self._bars[label], completed=done, total=total)
+        if total is not None and done >= total:
+            self._progress.remove_task(self._bars.pop(label))
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def _bars(console: Any) -> Progress:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Show on stderr what long work tells while the context lasts."""
+    from .loaders.progress import listening
+
+    screen = _Screen()
+    try:
+        with listening(screen):
+            yield
+    finally:
+        screen.close()
+
+
+def debugging() -> bool:
+    """Whether `FARSHIFT_DEBUG` asks for tracebacks."""
+    return os.environ.get("FARSHIFT_DEBUG", "") not in ("", "0")
+
+
+def complain(message: str) -> None:
+    """An error, in one line on stderr."""
+    print(f"farshift: {' '.join(message.split())}", file=sys.stderr)
