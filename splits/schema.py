@@ -103,14 +103,14 @@ class Schema:
         missing = [field.name for field in self.fields if field.name not in table.column_names]
         if missing:
             raise BadDefinition(f"{where} gives no column {', '.join(missing)} (it gives {table.column_names})")
-        try:
-            table = table.select([field.name for field in self.fields]).cast(self.arrow())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-            raise BadDefinition(f"{where} does not fit its schema: {str(error).splitlines()[0]}") from error
+        table = table.select([field.name for field in self.fields])
         holes = [name for name in table.column_names if table[name].null_count]
         if holes:
             raise BadDefinition(f"{where} has missing values in {', '.join(holes)}")
-        return table
+        try:
+            return table.cast(self.arrow())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise BadDefinition(f"{where} does not fit its schema: {str(error).splitlines()[0]}") from error
 
     def records(self) -> list[dict[str, Any]]:
         return [{"name": field.name, "type": field.type, "role": field.role} for field in self.fields]

@@ -1,0 +1,60 @@
+"""Every test has a cache of its own kind: shared by the session where rows are only read, private where they break."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+@pytest.fixture(scope="session", autouse=True)
+def _session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = {name: os.environ.pop(name, None) for name in ("FARSHIFT_PATH", "FARSHIFT_MIRRORS", "FARSHIFT_OFFLINE")}
+    before["FARSHIFT_CACHE"] = os.environ.get("FARSHIFT_CACHE")
+    os.environ["FARSHIFT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    for name, value in before.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for this test alone."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("FARSHIFT_CACHE", str(folder))
+    return folder
+
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def farshift() -> Cli:
+    """Run the real command in a process of its own."""
+
+    def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from farshift.cli import main; main()", *map(str, arguments)]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=os.environ | environment, timeout=600, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def farshift_json(farshift: Cli) -> Callable[..., Any]:
+    """Run a command with --json, expect success, and read the one document on its stdout."""
+
+    def run(*arguments: object, **environment: str) -> Any:
+        done = farshift(*arguments, "--json", **environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run

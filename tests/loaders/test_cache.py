@@ -1,0 +1,156 @@
+"""The decoded cache: a damaged file is never read, a full disk loses nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from farshift.loaders.cache import intact, stored_table, write_atomically
+from farshift.loaders.progress import listening
+from farshift.loaders.source import find_source
+from farshift.loaders.split import load
+from farshift.splits.errors import FarshiftError
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        pass
+
+
+def test_a_source_is_decoded_once_and_then_mapped(cache, monkeypatch):
+    source = find_source("modadd97")
+    first = source.table()
+    monkeypatch.setattr(type(source), "build", lambda *_: pytest.fail("built again"))
+    assert source.table().equals(first)
+    ids = first["row_id"].to_pylist()
+    assert ids == sorted(ids)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "marker"])
+def test_a_cut_off_or_changed_cache_is_built_again_and_never_read(cache, damage):
+    source = find_source("modadd97")
+    expected = source.table().to_pydict()
+    path = source.cached_at
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "flip":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif damage == "empty":
+        path.write_bytes(b"")
+    else:
+        path.with_name(path.name + ".ok").write_text("{}")
+    heard = Heard()
+    with listening(heard):
+        assert source.table().to_pydict() == expected
+    assert any("building it again" in line for line in heard.lines)
+    assert intact(path)
+
+
+def test_a_copied_cache_is_hashed_once_and_accepted(cache):
+    source = find_source("modadd97")
+    source.table()
+    path = source.cached_at
+    copy = path.read_bytes()
+    path.unlink()
+    path.write_bytes(copy)
+    assert intact(path), "same bytes, new inode: verified by its sha256"
+
+
+def test_a_full_disk_is_one_clear_line_and_leaves_no_half_file(cache, monkeypatch):
+    real = os.fsync
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("farshift.loaders.cache.os.fsync", full)
+    with pytest.raises(FarshiftError, match=r"no space left for .*FARSHIFT_CACHE"):
+        load("modadd97/xi35")
+    monkeypatch.setattr("farshift.loaders.cache.os.fsync", real)
+    left = [path for path in cache.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
+    assert left == []
+    assert len(load("modadd97/xi35")) == 4704
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system takes root")
+def test_a_disk_that_is_really_full(farshift, tmp_path):
+    mount = tmp_path / "small"
+    mount.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", mount], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("this machine does not let tests mount a file system")
+    try:
+        done = farshift("splits", "pull", "scan/length", FARSHIFT_CACHE=str(mount))
+        assert done.returncode == 2
+        assert "no space left" in done.stderr
+        assert "Traceback" not in done.stderr
+    finally:
+        subprocess.run(["umount", mount], check=True)
+    assert farshift("splits", "pull", "scan/length", FARSHIFT_CACHE=str(tmp_path / "roomy")).returncode == 0
+
+
+def test_a_cache_that_cannot_be_written_says_where(tmp_path, farshift):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    done = farshift("splits", "pull", "modadd97/xi35", FARSHIFT_CACHE=str(blocked))
+    assert done.returncode == 2
+    assert str(blocked) in done.stderr
+    assert "set FARSHIFT_CACHE" in done.stderr
+
+
+def test_a_write_is_whole_or_not_at_all(tmp_path, monkeypatch):
+    target = tmp_path / "file"
+    write_atomically(target, b"old")
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(target, b"new")
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+SLOW = """
+import sys, time, pyarrow as pa
+from pathlib import Path
+from farshift.loaders.cache import stored_table
+def build():
+    open(sys.argv[2], "a").write("built\\n")
+    time.sleep(float(sys.argv[3]))
+    return pa.table({"x": list(range(1000))})
+print(stored_table(Path(sys.argv[1]), build).num_rows)
+"""
+
+
+def slow(tmp_path: Path, seconds: float) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SLOW, str(tmp_path / "t.arrow"), str(tmp_path / "log"), str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_that_want_the_same_table_build_it_once(tmp_path):
+    children = [slow(tmp_path, 0.5) for _ in range(4)]
+    assert {child.communicate(timeout=60)[0].strip() for child in children} == {"1000"}
+    assert (tmp_path / "log").read_text() == "built\n"
+
+
+def test_a_builder_that_is_killed_frees_its_lock(tmp_path):
+    child = slow(tmp_path, 60)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not (tmp_path / "log").exists():
+        time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    table = stored_table(tmp_path / "t.arrow", lambda: pa.table({"x": [1, 2]}))
+    assert table.num_rows == 2

@@ -1,0 +1,217 @@
+"""Bringing files: from anywhere, only ever the pinned bytes, through every fault a network has."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from farshift.loaders.fetch import FilePin, fetch_file
+from farshift.loaders.progress import listening
+from farshift.splits.errors import BadDefinition, FarshiftError, Unavailable, UnknownName
+from servers import HUB_COMMIT, hub, web
+
+BODY = bytes(range(256)) * 4096  # 1 MiB
+
+
+def pin(*mirrors: dict[str, str], body: bytes = BODY, name: str = "data.bin") -> FilePin:
+    return FilePin(name=name, sha256=sha256(body).hexdigest(), bytes=len(body), mirrors=list(mirrors))
+
+
+def https(site, path: str = "/data.bin") -> dict[str, str]:
+    return {"sort": "https", "url": site.url + path}
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.bytes: list[int] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        self.bytes.append(done)
+
+
+def test_a_file_is_downloaded_once_and_then_comes_from_the_cache(cache):
+    heard = Heard()
+    with web(**{"data.bin": BODY}) as site, listening(heard):
+        first = fetch_file(pin(https(site)))
+        assert first.read_bytes() == BODY
+        assert fetch_file(pin(https(site))) == first
+        assert len(site.requests) == 1
+    assert heard.bytes[-1] == len(BODY), "progress was told"
+
+
+@pytest.mark.parametrize("faults", [["cut"], ["500", "cut", "500"], ["429", "cut"], ["cut", "cut", "cut"]])
+def test_a_broken_download_goes_on_where_it_broke(cache, faults):
+    with web(**{"data.bin": BODY}) as site:
+        site.faults["/data.bin"] = list(faults)
+        assert fetch_file(pin(https(site))).read_bytes() == BODY
+        resumed = [wanted for _, wanted in site.requests if wanted]
+        assert len(resumed) >= faults.count("cut") - 1
+        assert all(int(wanted.removeprefix("bytes=").rstrip("-")) > 0 for wanted in resumed)
+
+
+def test_a_download_left_over_by_a_killed_process_goes_on(cache):
+    wanted = pin()
+    partial = cache / "files" / wanted.sha256[:2] / f"{wanted.sha256}.part"
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(BODY[:5000])
+    with web(**{"data.bin": BODY}) as site:
+        assert fetch_file(pin(https(site))).read_bytes() == BODY
+        assert site.requests == [("/data.bin", "bytes=5000-")]
+
+
+def test_a_file_with_a_wrong_digest_is_named_kept_aside_and_the_next_mirror_tried(cache):
+    heard = Heard()
+    with web(**{"data.bin": BODY, "good.bin": BODY}) as site, listening(heard):
+        site.faults["/data.bin"] = ["other"]
+        got = fetch_file(pin(https(site), https(site, "/good.bin")))
+        assert got.read_bytes() == BODY
+    kept = list((cache / "quarantine").iterdir())
+    assert len(kept) == 1
+    assert kept[0].name.endswith("data.bin")
+    assert kept[0].read_bytes() != BODY
+    assert any("not the pinned data.bin" in line and str(kept[0]) in line for line in heard.lines)
+
+
+@pytest.mark.parametrize(
+    ("faults", "reason"),
+    [(["404"] * 9, "404"), (["short"] * 9, "ended at 524288 of 1048576 bytes|416|206"), (["500"] * 9, "500"), (["other"], "another file")],
+)
+def test_when_no_mirror_gives_the_file_every_reason_is_told(cache, faults, reason):
+    with web(**{"data.bin": BODY}) as site:
+        site.faults["/data.bin"] = list(faults)
+        with pytest.raises(Unavailable, match=rf"data\.bin could not be had: .*({reason}).*--mirror"):
+            fetch_file(pin(https(site)))
+        site.faults.clear()
+        assert fetch_file(pin(https(site))).read_bytes() == BODY, "the next call works again"
+
+
+def test_a_mirror_that_is_down_is_told_at_once(cache):
+    start = time.perf_counter()
+    with pytest.raises(Unavailable, match="refused"):
+        fetch_file(pin({"sort": "https", "url": "http://127.0.0.1:9/x"}))
+    assert time.perf_counter() - start < 5
+
+
+def test_offline_asks_no_network_and_says_so(cache, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    with web(**{"data.bin": BODY}) as site:
+        with pytest.raises(Unavailable, match=r"not asked \(offline\)"):
+            fetch_file(pin(https(site)))
+        assert not site.requests
+
+
+def test_a_users_own_copy_is_found_by_content_whatever_its_name(cache, tmp_path, monkeypatch):
+    own = tmp_path / "own" / "deep"
+    own.mkdir(parents=True)
+    (own / "renamed.dat").write_bytes(BODY)
+    (own / "data.bin").write_bytes(BODY[::-1])
+    heard = Heard()
+    with listening(heard):
+        assert fetch_file(pin(), (tmp_path / "own",)).read_bytes() == BODY
+    assert any("data.bin is not the pinned" in line for line in heard.lines)
+    assert (own / "data.bin").read_bytes() == BODY[::-1], "the user's file is left as it is"
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "other"))
+    monkeypatch.setenv("FARSHIFT_MIRRORS", str(tmp_path / "own"))
+    assert fetch_file(pin()).read_bytes() == BODY
+    monkeypatch.setenv("FARSHIFT_MIRRORS", str(tmp_path / "absent"))
+    with pytest.raises(FarshiftError, match="absent is not a folder"):
+        fetch_file(pin(body=b"x"))
+
+
+def wheel(folder: Path, content: bytes) -> None:
+    """A wheel that holds a data file, as a package index would serve it."""
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "farshift_test_data-1.0-py3-none-any.whl", "w") as bundle:
+        bundle.writestr("farshift_test_data/data.bin", content)
+        info = "farshift_test_data-1.0.dist-info"
+        bundle.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: farshift-test-data\nVersion: 1.0\n")
+        bundle.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        bundle.writestr(f"{info}/RECORD", "")
+
+
+PYPI = {"sort": "pypi", "package": "farshift-test-data", "version": "1.0", "member": "farshift_test_data/data.bin"}
+
+
+def test_a_file_inside_a_package_comes_through_the_users_own_pip(cache, tmp_path, monkeypatch):
+    wheel(tmp_path / "links", BODY)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "links"))
+    assert fetch_file(pin(PYPI)).read_bytes() == BODY
+    with pytest.raises(Unavailable, match="holds no readable absent.csv"):
+        fetch_file(pin(PYPI | {"member": "absent.csv"}, body=b"other"))
+    with pytest.raises(Unavailable, match="No matching distribution"):
+        fetch_file(pin(PYPI | {"version": "2.0"}, body=b"other"))
+
+
+def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path):
+    """The client reads HF_ENDPOINT when it is imported, so it gets a process of its own."""
+    code = (
+        "import sys, json; from farshift.loaders.fetch import FilePin, fetch_file\n"
+        "pin = FilePin.model_validate(json.loads(sys.argv[1]))\n"
+        "try: print(fetch_file(pin))\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+
+    def run(site, **mirror: str) -> str:
+        wanted = pin({"sort": "hub", "repo": "farshift/test", "revision": HUB_COMMIT, "file": "data.bin"} | mirror)
+        environment = os.environ | {
+            "HF_ENDPOINT": site.url,
+            "HF_HOME": str(tmp_path / "hf"),
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_OFFLINE": "0",
+        }
+        command = [sys.executable, "-c", code, wanted.model_dump_json()]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True)
+        return done.stdout.strip()
+
+    with hub(**{"data.bin": BODY}) as site:
+        assert "Unavailable" in run(site, file="absent.bin")
+        assert "Unavailable" in run(site, revision="f" * 40)
+        assert Path(run(site)).read_bytes() == BODY
+        assert any("data.bin" in path for path, _ in site.requests)
+
+
+def test_a_mirror_of_an_unknown_sort_or_without_its_keys_is_a_bad_definition(cache):
+    with pytest.raises(UnknownName, match="did you mean https"):
+        fetch_file(pin({"sort": "http"}))
+    with pytest.raises(BadDefinition, match="lacks 'url'"):
+        fetch_file(pin({"sort": "https"}))
+
+
+def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache):
+    """kill -9 while the bytes trickle in; the next call goes on from what is there."""
+    code = "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
+    big = BODY * 64
+    with web(**{"data.bin": big}) as site:
+        wanted = pin(https(site), body=big)
+        child = subprocess.Popen([sys.executable, "-c", code, wanted.model_dump_json()], stdout=subprocess.PIPE)
+        partial = cache / "files" / wanted.sha256[:2] / f"{wanted.sha256}.part"
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not (partial.exists() and partial.stat().st_size > 0):
+            time.sleep(0.001)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert fetch_file(wanted).read_bytes() == big
+
+
+def test_two_processes_pulling_the_same_file_download_it_once(cache):
+    code = "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
+    with web(**{"data.bin": BODY * 32}) as site:
+        wanted = pin(https(site), body=BODY * 32)
+        command = [sys.executable, "-c", code, wanted.model_dump_json()]
+        children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        paths = {child.communicate(timeout=60)[0].strip() for child in children}
+        assert len(paths) == 1
+        assert Path(paths.pop()).read_bytes() == BODY * 32
+        assert len(site.requests) == 1

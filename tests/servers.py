@@ -1,0 +1,133 @@
+"""Small real HTTP servers on loopback, with the faults that real ones have."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Site:
+    """Files by path, and for each path the faults that its next answers have, in order.
+
+    Faults: "cut" (half the body, then the connection breaks), "404", "429", "500", "other" (other bytes of the same
+    length), "short" (half the body, and a length that says so), "slow" (in small pieces)."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    faults: dict[str, list[str]] = field(default_factory=dict)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
+    url: str = ""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    site: Site
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        site, path = self.site, self.path.split("?")[0]
+        site.requests.append((path, self.headers.get("Range")))
+        queue = site.faults.get(path, [])
+        fault = queue.pop(0) if queue else ""
+        if fault in ("404", "429", "500") or path not in site.files:
+            return self._refuse(int(fault or 404))
+        body = site.files[path]
+        if fault == "other":
+            body = bytes(255 - byte for byte in body)
+        if fault == "short":
+            body = body[: len(body) // 2]
+        start = 0
+        if wanted := self.headers.get("Range"):
+            start = int(wanted.removeprefix("bytes=").split("-")[0])
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        rest = body[start:]
+        self.send_header("Content-Length", str(len(rest)))
+        self.end_headers()
+        if fault == "cut":
+            self.wfile.write(rest[: len(rest) // 2])
+            self.wfile.flush()
+            self.close_connection = True
+            self.connection.close()
+            return None
+        self.wfile.write(rest)
+        return None
+
+    def _refuse(self, status: int) -> None:
+        self.send_response(status)
+        if status == 429:
+            self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+class _HubHandler(_Handler):
+    """As much of the Hugging Face Hub's protocol as `hf_hub_download` uses: resolve, with commit and ETag."""
+
+    COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+    def do_HEAD(self) -> None:
+        self._resolve(head=True)
+
+    def do_GET(self) -> None:
+        self._resolve(head=False)
+
+    def _resolve(self, head: bool) -> None:
+        self.site.requests.append((self.path, self.headers.get("Range")))
+        prefix = "/datasets/farshift/test/resolve/"
+        revision, _, name = self.path.split("?")[0].removeprefix(prefix).partition("/")
+        body = self.site.files.get(name)
+        if not self.path.startswith(prefix) or body is None or revision != self.COMMIT:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "EntryNotFound" if revision == self.COMMIT else "RevisionNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        start = 0
+        if wanted := self.headers.get("Range"):
+            start = int(wanted.removeprefix("bytes=").split("-")[0])
+        self.send_response(206 if start else 200)
+        self.send_header("X-Repo-Commit", self.COMMIT)
+        self.send_header("ETag", f'"{sha256(body).hexdigest()}"')
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        if not head:
+            self.wfile.write(body[start:])
+
+
+@contextmanager
+def _serving(site: Site, base: type[_Handler]) -> Iterator[Site]:
+    handler = type("Handler", (base,), {"site": site})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    site.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def web(**files: bytes) -> Any:
+    """A plain web server: `with web() as site`."""
+    return _serving(Site({f"/{name}": content for name, content in files.items()}), _Handler)
+
+
+def hub(**files: bytes) -> Any:
+    """A Hub-like server with one data set, farshift/test, at one commit."""
+    return _serving(Site(dict(files)), _HubHandler)
+
+
+HUB_COMMIT = _HubHandler.COMMIT

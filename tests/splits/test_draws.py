@@ -1,0 +1,49 @@
+"""Counter-based randomness: the same everywhere, and random enough."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from farshift.splits.draws import below, bits, shuffled, uniform
+from scipy import stats
+
+COUNTERS = np.arange(200_000, dtype=np.uint64)
+
+
+def test_frozen_bits_never_change():
+    """Golden: published splits are drawn with these."""
+    assert [int(value) for value in bits("farshift", np.arange(3, dtype=np.uint64))] == [15480030901986467757, 13626340367762725853, 4610423741825829511]
+
+
+def test_a_draw_depends_on_its_name_and_counter_alone():
+    whole = bits("a", COUNTERS)
+    assert np.array_equal(bits("a", COUNTERS[7:9]), whole[7:9])
+    assert not np.array_equal(bits("b", COUNTERS), whole)
+
+
+def test_uniform_draws_pass_a_kolmogorov_smirnov_test():
+    assert stats.kstest(uniform("ks", COUNTERS), "uniform").pvalue > 0.001
+
+
+def test_draws_below_a_bound_are_even():
+    counts = np.bincount(below("even", COUNTERS, 96), minlength=96)
+    assert len(counts) == 96
+    assert stats.chisquare(counts).pvalue > 0.001
+
+
+def test_neighbouring_counters_and_names_are_uncorrelated():
+    x, y = uniform("one", COUNTERS), uniform("two", COUNTERS)
+    assert abs(np.corrcoef(x[:-1], x[1:])[0, 1]) < 0.01
+    assert abs(np.corrcoef(x, y)[0, 1]) < 0.01
+
+
+def test_a_shuffle_is_a_permutation_that_moves_with_its_rows():
+    ids = np.array([9, 4, 7, 1], np.uint64)
+    order = shuffled("s", ids)
+    assert sorted(order.tolist()) == [0, 1, 2, 3]
+    assert ids[order].tolist() == ids[::-1][shuffled("s", ids[::-1])].tolist()
+
+
+def test_a_bound_out_of_range_is_refused():
+    with pytest.raises(ValueError, match="bound"):
+        below("x", COUNTERS[:2], 0)

@@ -1,0 +1,294 @@
+"""The published manifests: frozen, locked, audited, and equal to what was published elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from farshift.loaders.freeze import audit_again, freeze, verify
+from farshift.loaders.source import find_source
+from farshift.loaders.split import load
+from farshift.splits.catalogue import find, listing, locked, manifests
+from farshift.splits.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
+from farshift.splits.manifest import read_manifest
+from support import SHARED
+
+NAMES = [manifest.full_name for manifest in manifests()]
+SCAN = SHARED / "scan"
+
+
+def pulled(name: str):
+    """The split's manifest; skips where its source cannot be had on this machine."""
+    manifest = find(name)
+    try:
+        find_source(manifest.definition.source.name).table()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    return manifest
+
+
+def test_one_split_of_each_kind_is_published():
+    assert {item["kind"] for item in listing()} == {
+        "domain",
+        "length",
+        "compositional",
+        "easy-to-hard",
+        "corrupted-label",
+    }
+    assert all(item["state"] == "frozen" for item in listing())
+
+
+def test_the_lock_names_every_shipped_manifest_and_its_identity():
+    assert locked() == {manifest.full_name: manifest.identity for manifest in manifests()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_identity_is_that_of_what_the_manifest_says(name):
+    definition = find(name).definition
+    assert definition.computed_identity() == definition.identity
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_manifest_proves_from_its_source(name):
+    manifest = pulled(name)
+    assert verify(manifest).__dict__ == {"name": name, "state": "verified", "identity": manifest.identity, "why": ""}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_audit_measured_now_is_the_published_one_and_holds(name):
+    pulled(name)
+    found, agrees = audit_again(name)
+    assert found["holds"], found["why"]
+    assert agrees
+    assert not any(found["duplicate_inputs"]["across"].values())
+
+
+def test_counts_are_the_published_ones():
+    counts = {item["name"]: (item["parts"], item["weighted_rows"]) for item in listing()}
+    assert counts["scan/length"][0] == {"train": 16990, "ood_test": 3920}
+    assert counts["scan/addprim_jump"][0] == {"train": 13204, "ood_test": 7706}
+    assert counts["scan/addprim_jump"][1]["train"] == 14670
+    assert counts["optdigits/writers"][0] == {"train": 3823, "ood_test": 1797}
+
+
+def published(file: str) -> list[tuple[str, str]]:
+    if not (SCAN / file).exists():
+        pytest.skip(f"{SCAN / file} is not here")
+    lines = (SCAN / file).read_text().splitlines()
+    return [re.fullmatch("IN: (.+) OUT: (.+)", line.strip()).groups() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "file"),
+    [
+        ("scan/length", "train", "length_split/tasks_train_length.txt"),
+        ("scan/length", "ood_test", "length_split/tasks_test_length.txt"),
+        ("scan/addprim_jump", "train", "add_prim_split/tasks_train_addprim_jump.txt"),
+        ("scan/addprim_jump", "ood_test", "add_prim_split/tasks_test_addprim_jump.txt"),
+    ],
+)
+def test_scan_parts_are_the_published_sets(name, part, file):
+    lines = published(file)
+    rows = load(name, part=part)
+    table = rows.arrow()
+    pairs = list(zip(table["command"].to_pylist(), table["actions"].to_pylist(), strict=True))
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == set(lines)
+    assert rows.weighted_rows == len(lines)
+    weights = table["weight"].to_pylist() if "weight" in table.column_names else [1] * len(pairs)
+    assert dict(zip(pairs, weights, strict=True)) == Counter(lines), "a published repetition is a weight"
+
+
+def test_the_published_scan_file_gives_the_same_rows_as_the_grammar(cache):
+    if not SCAN.exists():
+        pytest.skip(f"{SCAN} is not here")
+    source = find_source("scan")
+    grammar, file = source.definition.distributions
+    from farshift.loaders.source import identified
+
+    _, digest = identified(source.read(file, (SCAN,)), source.schema)
+    assert digest == identified(source.read(grammar), source.schema)[1] == source.definition.digest
+
+
+def test_optdigits_test_rows_are_scikit_learns_digits():
+    from sklearn.datasets import load_digits
+
+    pulled("optdigits/writers")
+    part = load("optdigits/writers", part="ood_test").numpy(["pixels", "digit"])
+    ours = Counter((x.tobytes(), int(y)) for x, y in zip(part["pixels"], part["digit"], strict=True))
+    digits = load_digits()
+    theirs = Counter((x.astype("uint8").tobytes(), int(y)) for x, y in zip(digits.images, digits.target, strict=True))
+    assert ours == theirs
+
+
+def test_prefix_sums_are_prefix_sums():
+    for part in ("train", "id_test", "ood_test"):
+        table = load("prefix_sums/32_to_64", part=part).arrow()
+        for bits, sums in zip(table["bits"].to_pylist(), table["sums"].to_pylist(), strict=True):
+            parity, expected = 0, ""
+            for bit in bits:
+                parity ^= int(bit)
+                expected += str(parity)
+            assert sums == expected
+
+
+def test_corrupted_labels_are_wrong_at_the_stated_rate_and_nowhere_first():
+    part = load("modadd97/xi35", part="train")
+    rows = part.numpy()
+    truth = (rows["a"] + rows["b"]) % 97
+    assert (part.truth() == truth).all()
+    assert part.corrupted.sum() == round(0.35 * 4704)
+    assert ((rows["sum"] != truth) == part.corrupted).all()
+    assert set(rows["sum"].tolist()) == set(range(97))
+    halves = part.corrupted[: len(part) // 2].mean(), part.corrupted[len(part) // 2 :].mean()
+    assert abs(halves[0] - halves[1]) < 0.05, "corrupted rows lie all over the stored order"
+    test = load("modadd97/xi35", part="id_test")
+    assert not test.corrupted.any()
+
+
+def test_a_weak_shift_is_called_weak():
+    assert "weak" in find("optdigits/writers").audit_summary()
+
+
+def test_unknown_names_and_versions_are_refused_with_what_there_is():
+    with pytest.raises(UnknownName, match=r"no split named 'scan/lenght': did you mean scan/length\?"):
+        find("scan/lenght")
+    with pytest.raises(FarshiftError, match="scan/length has no version '9': there is scan/length@1"):
+        find("scan/length@9")
+    assert find("scan/length@1").identity == find("scan/length").identity
+
+
+def test_a_manifest_edited_by_hand_is_refused(tmp_path):
+    import shutil
+
+    manifest = find("scan/length")
+    shutil.copytree(manifest.folder, tmp_path / "v1")
+    text = (tmp_path / "v1" / "split.toml").read_text()
+    (tmp_path / "v1" / "split.toml").write_text(text.replace("rows = 16990", "rows = 16991"))
+    edited = read_manifest(tmp_path / "v1" / "split.toml")
+    source = find_source("scan")
+    with pytest.raises(BadData, match="was changed"):
+        edited.rows(source.table(), source.schema)
+
+
+def test_a_rule_that_gives_other_rows_is_refused(tmp_path):
+    import shutil
+
+    manifest = find("scan/length")
+    shutil.copytree(manifest.folder, tmp_path / "v1")
+    text = (tmp_path / "v1" / "split.toml").read_text()
+    (tmp_path / "v1" / "split.toml").write_text(text.replace("at_most = 22", "at_most = 24"))
+    edited = read_manifest(tmp_path / "v1" / "split.toml")
+    source = find_source("scan")
+    with pytest.raises(BadData, match="part ood_test is not the published one"):
+        edited.rows(source.table(), source.schema)
+
+
+def test_shipped_rows_that_were_changed_are_refused(tmp_path):
+    import shutil
+
+    import pyarrow.parquet as pq
+
+    manifest = find("modadd97/xi35")
+    shutil.copytree(manifest.folder, tmp_path / "v1")
+    path = tmp_path / "v1" / "rows.parquet"
+    table = pq.read_table(path)
+    labels = table["label"].to_pylist()
+    place = next(i for i, label in enumerate(labels) if label is not None)
+    labels[place] = (labels[place] + 1) % 97
+    pq.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(labels)), path)
+    edited = read_manifest(tmp_path / "v1" / "split.toml")
+    source = find_source("modadd97")
+    with pytest.raises(BadData, match="part train is not the published one"):
+        edited.rows(source.table(), source.schema)
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(BadData, match=r"rows\.parquet: cannot be read"):
+        edited.rows(source.table(), source.schema)
+
+
+DRAFT = """
+name = "scan/{name}"
+version = 1
+kind = "{kind}"
+title = "a test"
+label = "actions"
+rule = "{rule}"
+source = {{ name = "scan" }}
+parameters = {parameters}
+"""
+
+
+def draft(tmp_path: Path, name="short", kind="length", rule="length/threshold", parameters="{}") -> Path:
+    path = tmp_path / "split.toml"
+    path.write_text(DRAFT.format(name=name, kind=kind, rule=rule, parameters=parameters))
+    return path
+
+
+def test_a_split_can_be_frozen_from_a_ten_line_file(tmp_path):
+    path = draft(tmp_path, parameters='{ field = "actions", at_most = 10 }')
+    manifest, audit = freeze(path, tmp_path / "out")
+    assert manifest.identity == freeze(path, tmp_path / "again")[0].identity
+    assert audit["severity"]["train"]["max"] == 10
+    assert (tmp_path / "out" / "scan" / "short" / "v1" / "audit.json").exists()
+    assert json.loads((manifest.folder / "audit.json").read_text()) == manifest.audit()
+
+
+def test_a_published_version_never_changes(tmp_path):
+    freeze(draft(tmp_path, parameters='{ field = "actions", at_most = 10 }'), tmp_path / "out")
+    with pytest.raises(FarshiftError, match="make it version 2"):
+        freeze(draft(tmp_path, parameters='{ field = "actions", at_most = 11 }'), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"rule": "length/treshold"}, "did you mean length/threshold"),
+        ({"rule": "lenth/threshold"}, "did you mean length"),
+        ({"parameters": '{ field = "actoins", at_most = 10 }'}, "did you mean actions"),
+        ({"parameters": '{ field = "actions" }'}, "at_most"),
+        ({"parameters": '{ field = "actions", at_most = 0 }'}, "no row in train"),
+        ({"parameters": '{ field = "actions", at_most = 99 }'}, "does not hold the shift"),
+        ({"kind": "lenght", "parameters": "{}"}, "kind: Input should be"),
+        (
+            {
+                "kind": "compositional",
+                "rule": "compositional/held_out_primitive",
+                "parameters": '{ field = "command", word = "hop" }',
+            },
+            "the bare word 'hop' stands in 0 rows",
+        ),
+    ],
+)
+def test_a_definition_that_cannot_be_frozen_says_why(tmp_path, change, complaint):
+    with pytest.raises((BadDefinition, UnknownName, BadData), match=re.escape(complaint)):
+        freeze(draft(tmp_path, **change), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_processes_give_identical_identities(tmp_path):
+    """Another hash seed, locale and working directory change nothing."""
+    path = draft(tmp_path, parameters='{ field = "actions", at_most = 10, group_words = ["and"] }')
+    code = (
+        "import sys; from pathlib import Path; from farshift.loaders.freeze import freeze; "
+        "print(freeze(Path(sys.argv[1]), Path(sys.argv[2]))[0].identity)"
+    )
+    found = set()
+    for number, (seed, locale) in enumerate([("0", "C"), ("1", "C.UTF-8"), ("4242", "POSIX")]):
+        environment = os.environ | {
+            "PYTHONHASHSEED": seed,
+            "LC_ALL": locale,
+            "FARSHIFT_CACHE": str(tmp_path / f"cache{number}"),
+        }
+        folder = tmp_path / f"cwd{number}"
+        folder.mkdir()
+        command = [sys.executable, "-c", code, str(path), str(tmp_path / f"out{number}")]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1

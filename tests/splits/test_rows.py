@@ -1,0 +1,144 @@
+"""What a row is, byte for byte."""
+
+from __future__ import annotations
+
+import struct
+from hashlib import sha256
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.splits.errors import BadData, BadDefinition
+from farshift.splits.rows import canonical_rows, heads, row_digests, row_ids, set_digest
+from farshift.splits.schema import Field, Schema
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+TEXTS = Schema((Field("question", "string", "input"), Field("answer", "string", "label")))
+MIXED = Schema(
+    (
+        Field("count", "int64", "input"),
+        Field("mean", "float64", "input"),
+        Field("name", "string", "input"),
+        Field("grid", "uint8[2,2]", "input"),
+        Field("flag", "bool", "label"),
+    )
+)
+
+rows_of_texts = st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), min_size=1, max_size=40)
+mixed_rows = st.lists(
+    st.tuples(
+        st.integers(-(2**63), 2**63 - 1),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(max_size=5),
+        st.lists(st.integers(0, 255), min_size=4, max_size=4),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+def texts(rows: list[tuple[str, str]]) -> pa.Table:
+    return pa.table({"question": [a for a, _ in rows], "answer": [b for _, b in rows]}, schema=TEXTS.arrow())
+
+
+def field_bytes(name: str, kind: str, payload: bytes, sized: bool = False) -> bytes:
+    head = struct.pack("<H", len(name)) + name.encode() + struct.pack("<H", len(kind)) + kind.encode()
+    return head + (struct.pack("<Q", len(payload)) if sized else b"") + payload
+
+
+def by_hand(row: tuple[int, float, str, list[int], bool]) -> bytes:
+    """The canonical bytes as the module's docstring describes them, written without NumPy or Arrow."""
+    count, mean, name, grid, flag = row
+    return b"\x01" + b"".join(
+        (
+            field_bytes("count", "int64", struct.pack("<q", count)),
+            field_bytes("flag", "bool", bytes([flag])),
+            field_bytes("grid", "uint8[2,2]", bytes(grid)),
+            field_bytes("mean", "float64", struct.pack("<d", mean + 0.0)),
+            field_bytes("name", "string", name.encode(), sized=True),
+        )
+    )
+
+
+@given(mixed_rows)
+@settings(max_examples=60, deadline=None)
+def test_canonical_bytes_are_those_written_by_hand(rows):
+    columns = dict(zip(("count", "mean", "name", "grid", "flag"), map(list, zip(*rows, strict=True)), strict=True))
+    table = pa.table(columns, schema=MIXED.arrow())
+    expected = [by_hand(row) for row in rows]
+    assert [bytes(row) for row in canonical_rows(table, MIXED.fields)] == expected
+    assert row_digests(table, MIXED).tobytes() == b"".join(sha256(row).digest() for row in expected)
+
+
+@given(rows_of_texts, st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_order_changes_neither_ids_nor_the_set_digest(rows, shuffler):
+    shuffled = rows.copy()
+    shuffler.shuffle(shuffled)
+    one, other = texts(rows), texts(shuffled)
+    assert set_digest(row_digests(one, TEXTS)) == set_digest(row_digests(other, TEXTS))
+    assert sorted(zip(row_ids(one, TEXTS).tolist(), rows, strict=True)) == sorted(
+        zip(row_ids(other, TEXTS).tolist(), shuffled, strict=True)
+    )
+
+
+@given(rows_of_texts)
+@settings(max_examples=60, deadline=None)
+def test_equal_inputs_get_different_ids(rows):
+    ids = row_ids(texts(rows + rows), TEXTS)
+    assert len(set(ids.tolist())) == 2 * len(rows)
+
+
+def test_an_id_says_nothing_of_the_label():
+    left, right = texts([("q", "a"), ("r", "b")]), texts([("q", "x"), ("r", "y")])
+    assert row_ids(left, TEXTS).tolist() == row_ids(right, TEXTS).tolist()
+    assert set_digest(row_digests(left, TEXTS)) != set_digest(row_digests(right, TEXTS))
+
+
+@given(rows_of_texts)
+@settings(max_examples=40, deadline=None)
+def test_slices_and_chunks_of_a_table_have_the_same_digests(rows):
+    table = texts(rows)
+    chunked = pa.concat_tables([table.slice(start, 3) for start in range(0, len(rows), 3)])
+    assert row_digests(chunked, TEXTS).tobytes() == row_digests(table, TEXTS).tobytes()
+    sliced = texts([("before", "it"), *rows]).slice(1)
+    assert row_ids(sliced, TEXTS).tolist() == row_ids(table, TEXTS).tolist()
+
+
+def test_text_in_two_fields_cannot_be_confused():
+    assert row_ids(texts([("ab", "c")]), TEXTS) != row_ids(texts([("a", "bc")]), TEXTS)
+
+
+def test_negative_zero_is_zero_and_nan_is_refused():
+    schema = Schema((Field("x", "float64", "input"),))
+    zero, minus = (pa.table({"x": [value]}) for value in (0.0, -0.0))
+    assert row_ids(zero, schema).tolist() == row_ids(minus, schema).tolist()
+    with pytest.raises(BadData, match="'x' holds NaN"):
+        row_ids(pa.table({"x": [float("nan")]}), schema)
+
+
+def test_frozen_values_never_change():
+    """Golden: if these move, every published manifest is void."""
+    table = texts([("walk", "I_WALK"), ("look", "I_LOOK")])
+    assert [f"{value:016x}" for value in row_ids(table, TEXTS)] == GOLDEN_IDS
+    assert set_digest(row_digests(table, TEXTS)) == GOLDEN_SET
+    assert heads(row_digests(table, TEXTS)).dtype == np.uint64
+
+
+GOLDEN_IDS = ["528dff311304c4d1", "d119c29c0b6735c9"]
+GOLDEN_SET = "19dfb72e9b199b4337b42fb5b63296721477495d70667cfdc71db8746f8e360a"
+
+
+def test_a_schema_refuses_what_it_cannot_hold():
+    with pytest.raises(BadDefinition, match="unknown type 'int32'"):
+        Field("x", "int32", "input")
+    with pytest.raises(BadDefinition, match="row_id"):
+        Field("row_id", "int64", "input")
+    with pytest.raises(BadDefinition, match="at least one field of role 'input'"):
+        Schema((Field("x", "int64", "label"),))
+    with pytest.raises(BadDefinition, match="gives no column answer"):
+        TEXTS.conform(pa.table({"question": ["q"]}), "source t")
+    with pytest.raises(BadDefinition, match="missing values in answer"):
+        TEXTS.conform(pa.table({"question": ["q"], "answer": pa.array([None], pa.string())}), "source t")

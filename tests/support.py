@@ -1,0 +1,21 @@
+"""What several tests need."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+SHARED = ROOT.parent / "shared" / "data"
+"""Public data files beside a checkout, where a machine has them; tests that need one skip where it is absent."""
+
+
+def one_line_error(done: subprocess.CompletedProcess[str]) -> str:
+    """The single line that a refused command leaves on stderr (progress lines aside); exit code 2, no traceback."""
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("farshift: error:")]
+    assert len(errors) == 1, done.stderr
+    assert done.stderr.rstrip().endswith(errors[0]), done.stderr
+    return errors[0]
