@@ -135,7 +135,7 @@ def splits_pull(
     done = []
     with watched():
         for name in _names(names, all_):
-            split = open_split(name, tuple(mirror or ()))
+            split = open_split(name, _folders(mirror))
             parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
             done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})
             if not json:
@@ -157,7 +157,7 @@ def splits_verify(
     from .splits.catalogue import find
 
     with watched():
-        found = [verify(find(name), tuple(mirror or ())) for name in _names(names, all_)]
+        found = [verify(find(name), _folders(mirror)) for name in _names(names, all_)]
     if json:
         emit_json([verdict.__dict__ for verdict in found])
     else:
@@ -171,7 +171,7 @@ def splits_audit(name: str, mirror: Mirror = None, json: Json = False) -> None:
     from .loaders.freeze import audit_again
 
     with watched():
-        found, agrees = audit_again(name, tuple(mirror or ()))
+        found, agrees = audit_again(name, _folders(mirror))
     if json:
         emit_json(found | {"agrees_with_published": agrees})
     else:
@@ -188,7 +188,7 @@ def splits_diff(old: str, new: str, mirror: Mirror = None, json: Json = False) -
     from .splits.catalogue import find
 
     with watched():
-        found = diff(find(old), find(new), tuple(mirror or ()))
+        found = diff(find(old), find(new), _folders(mirror))
     if json:
         return emit_json(found)
     line(f"{found['old']} -> {found['new']}: {'the same rows' if found['same_identity'] else 'different identities'}")
@@ -446,6 +446,15 @@ def _offline(wanted: bool) -> None:
         os.environ["FARSHIFT_OFFLINE"] = "1"  # worker processes inherit it
 
 
+def _folders(mirror: list[Path] | None) -> tuple[Path, ...]:
+    from .splits.errors import FarshiftError
+
+    for folder in mirror or ():
+        if not folder.is_dir():
+            raise FarshiftError(f"--mirror: {folder} is not a folder")
+    return tuple(mirror or ())
+
+
 def _names(names: list[str] | None, all_: bool) -> list[str]:
     from .splits.catalogue import manifests
     from .splits.errors import FarshiftError
@@ -472,12 +481,16 @@ def _percent(row: dict[str, Any]) -> list[str]:
 def _view(estimate: dict[str, Any] | None) -> str:
     if estimate is None:
         return ""
-    return f"{100 * estimate['value']:.1f} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]"
+    value, low, high = (f"{100 * estimate[key] + 0.0:.1f}".replace("-0.0", "0.0") for key in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]"
 
 
 def _exit_if(failed: bool) -> None:
     if failed:
         raise typer.Exit(1)
+
+
+_INTERRUPTED = "interrupted; what was done is kept, and the same command goes on"
 
 
 def main() -> None:
@@ -487,7 +500,7 @@ def main() -> None:
     try:
         status = typer.main.get_command(app).main(standalone_mode=False)
     except KeyboardInterrupt:
-        complain("interrupted; what was done is kept, and the same command goes on")
+        complain(_INTERRUPTED)
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(0)
@@ -502,4 +515,6 @@ def main() -> None:
             raise
         complain(f"error: {error.format_message()}")
         sys.exit(2)
+    if status == 130:
+        complain(_INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)

@@ -53,8 +53,10 @@ class Result:
         }
 
 
-def quickstart(out: Path, engine: str = "processes") -> Result:
-    """Run the core suite's quick comparison into `out/runs` and `out/board`. What is done already is reused."""
+def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -> Result:
+    """Run the core suite's quick comparison into `out/runs` and `out/board`. What is done already is reused.
+
+    `steps` replaces the recipes' optimiser steps (a trial of the machinery, not a comparison)."""
     watch = Stopwatch()
     _require_extras()
     plans: list[Plan] = []
@@ -71,7 +73,7 @@ def quickstart(out: Path, engine: str = "processes") -> Result:
             continue
         counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in parts.items())
         say(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
-        plans += [_plan(benchmark, recipe, out) for recipe in cast]
+        plans += [_plan(benchmark, recipe, out, steps) for recipe in cast]
     if not plans:
         raise FarshiftError("quickstart: no source could be had; see the lines above for why")
     runs = _runs(plans, engine)
@@ -96,12 +98,12 @@ def _cast(benchmark: Benchmark) -> list[Recipe]:
     return found[:2] if len(found) >= 2 else []
 
 
-def _plan(benchmark: Benchmark, recipe: Recipe, out: Path) -> Plan:
+def _plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) -> Plan:
     seeds = seed_numbers(None, benchmark, BUDGET)
     # The folder's name holds all that decides the result: a changed recipe or benchmark never reuses an old run.
-    key = identity_of([benchmark.identity(BUDGET), recipe_digest(recipe), seeds])[:8]
+    key = identity_of([benchmark.identity(BUDGET), recipe_digest(recipe), seeds, steps])[:8]
     folder = out / "runs" / benchmark.name.replace("/", "-") / f"{recipe.name}-{key}"
-    return Plan(recipe, benchmark, Budget(BUDGET), seeds, folder)
+    return Plan(recipe, benchmark, Budget(BUDGET, steps), seeds, folder)
 
 
 def _runs(plans: list[Plan], engine: str) -> list[Run]:

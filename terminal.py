@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,10 +38,14 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], cap
         grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
-    console = Console() if sys.stdout.isatty() else Console(width=200)
-    console.print(grid)
+    if sys.stdout.isatty():
+        Console().print(grid)
+    else:
+        text = StringIO()
+        Console(file=text, width=200).print(grid)
+        print("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
     if caption:
-        console.print(Text(caption), soft_wrap=True)
+        print(caption)
 
 
 class _Screen:

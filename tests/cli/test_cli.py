@@ -1,0 +1,245 @@
+"""The command line: its contract, its speed, its errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from support import one_line_error
+
+MODEL = """
+import numpy as np
+
+class Adder:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def predict(self, batch):
+        return (batch["a"] + batch["b"] + (batch["a"] % 9 == self.seed)) % 97
+
+def wrong_count(seed):
+    class Short:
+        def predict(self, batch):
+            return np.zeros(3, int)
+    return Short()
+"""
+
+ALLOWED = {"farshift"}
+"""What `import farshift` may load besides the standard library."""
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "my_model.py"
+    path.write_text(MODEL)
+    return path
+
+
+def test_importing_the_package_loads_nothing_but_itself():
+    code = "import sys; before = set(sys.modules); import farshift; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    roots = {name.split(".")[0] for name in done.stdout.split()}
+    assert roots - set(sys.stdlib_module_names) <= ALLOWED
+
+
+@pytest.mark.parametrize(
+    "heavy", ["torch", "sklearn", "datasets", "pyarrow", "numpy", "huggingface_hub", "pydantic", "scipy", "jinja2"]
+)
+def test_help_loads_nothing_heavy(heavy):
+    code = f"import sys, farshift.cli as cli\ntry: cli.main()\nexcept SystemExit: pass\nassert {heavy!r} not in sys.modules"
+    subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, check=True)
+
+
+def test_the_leaderboard_never_imports_torch():
+    code = (
+        "import sys, pkgutil, importlib, farshift.leaderboard as room\n"
+        "for item in pkgutil.iter_modules(room.__path__): importlib.import_module(f'farshift.leaderboard.{item.name}')\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "quickstart",
+        "splits list",
+        "splits show",
+        "splits pull",
+        "splits verify",
+        "splits audit",
+        "splits diff",
+        "splits build",
+        "baselines list",
+        "run",
+        "evaluate",
+        "score",
+        "compare",
+        "pack",
+        "submit",
+        "board init",
+        "board site",
+        "board verify",
+        "doctor",
+    ],
+)
+def test_every_command_of_the_contract_is_there_and_speaks_json(farshift, command):
+    done = farshift(*command.split(), "--help")
+    assert done.returncode == 0
+    assert "--json" in done.stdout
+
+
+def test_splits_list_has_the_fields_that_scripts_rely_on(farshift_json):
+    found = farshift_json("splits", "list")
+    assert len(found) >= 5
+    for item in found:
+        assert {"name", "version", "kind", "source", "state", "parts", "identity"} <= item.keys()
+        assert item["state"] in ("frozen", "definition")
+        assert all(isinstance(rows, int) for rows in item["parts"].values())
+    import farshift as fs
+
+    assert fs.splits() == found
+
+
+def test_baselines_list_has_the_fields_that_scripts_rely_on(farshift_json):
+    found = farshift_json("baselines", "list")
+    assert all({"name", "kind", "citation"} <= item.keys() and item["citation"] for item in found)
+    roles = [(on, role) for item in found for on, role in item["roles"].items()]
+    assert len(roles) == len(set(roles)) == 10, "one plain baseline and one that helps on each core benchmark"
+
+
+def test_the_four_jobs(farshift, farshift_json, model, tmp_path):
+    """Download a split, evaluate a model, submit to a board, compare."""
+    pulled = farshift_json("splits", "pull", "modadd97/xi35")
+    assert pulled[0]["parts"] == {"train": 4704, "id_test": 4705}
+    mine = farshift_json("evaluate", f"{model}:Adder", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "mine")
+    assert 0.8 < mine["score"]["ood"]["value"] < 0.95
+    other = farshift_json(
+        "run", "logistic-regression", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "theirs"
+    )
+    assert other["score"]["seeds"] == [0, 1]
+    found = farshift_json("compare", tmp_path / "mine", tmp_path / "theirs")
+    assert found["difference"]["ood"]["distinguishable"]
+    scores = farshift_json("score", tmp_path / "mine", tmp_path / "theirs")
+    assert [item["model"] for item in scores] == ["Adder", "logistic-regression"]
+    assert scores[0] == mine["score"]
+    farshift_json("pack", tmp_path / "mine", tmp_path / "theirs", "--out", tmp_path / "s.zip", "--team", "me")
+    farshift_json("board", "init", tmp_path / "board", "--name", "Mine")
+    assert farshift_json("submit", tmp_path / "s.zip", "--to", tmp_path / "board")["new"]
+    assert not farshift_json("submit", tmp_path / "s.zip", "--to", tmp_path / "board")["new"]
+    assert farshift_json("board", "verify", tmp_path / "board")["verified"]
+    page = farshift_json("board", "site", tmp_path / "board")["page"]
+    assert "Adder" in open(page).read()
+    score = next((tmp_path / "board" / "scores").iterdir())
+    score.write_bytes(score.read_bytes().replace(b"0.", b"1.", 1))
+    done = farshift("board", "verify", tmp_path / "board", "--json")
+    assert done.returncode == 1
+    assert not json.loads(done.stdout)["verified"]
+
+
+def test_verify_all_reports_every_manifest(farshift, farshift_json):
+    done = farshift("splits", "verify", "--all", "--json")
+    states = {item["name"]: item["state"] for item in json.loads(done.stdout)}
+    assert len(states) == len(farshift_json("splits", "list"))
+    assert set(states.values()) <= {"verified", "unavailable"}
+    assert [name for name, state in states.items() if state == "unavailable"] in ([], ["optdigits/writers@1"])
+    assert done.returncode == (0 if set(states.values()) == {"verified"} else 1)
+
+
+def test_a_split_built_from_a_file_and_compared_with_another(farshift, farshift_json, tmp_path):
+    for version, limit in ((1, 20), (2, 24)):
+        (tmp_path / "split.toml").write_text(
+            f'name = "scan/mine"\nversion = {version}\nkind = "length"\ntitle = "Mine"\nlabel = "actions"\n'
+            f'rule = "length/threshold"\nsource = {{ name = "scan" }}\n'
+            f'parameters = {{ field = "actions", at_most = {limit} }}\nseverity = {{ name = "length" }}\n'
+        )
+        farshift_json("splits", "build", tmp_path / "split.toml", "--out", tmp_path / "home" / "splits" / "manifests")
+    home = {"FARSHIFT_PATH": str(tmp_path / "home")}
+    found = farshift_json("splits", "diff", "scan/mine@1", "scan/mine@2", **home)
+    moved = found["moved"]["ood_test -> train"]["rows"]
+    assert found["said"]["parameters"] == [{"field": "actions", "at_most": 20}, {"field": "actions", "at_most": 24}]
+    parts = [farshift_json("splits", "show", f"scan/mine@{v}", **home)["parts"]["train"]["rows"] for v in (1, 2)]
+    assert moved == parts[1] - parts[0] > 0
+    assert farshift_json("splits", "audit", "scan/mine@2", **home)["agrees_with_published"]
+    assert farshift_json("splits", "verify", "scan/mine", **home)[0]["state"] == "verified"
+    done = farshift("splits", "list", "--json", FARSHIFT_PATH=str(tmp_path / "absent"))
+    assert "is not a folder" in one_line_error(done)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["splits", "show", "scan/lenght"], "did you mean scan/length?"),
+        (["splits", "show", "scan/length@7"], "has no version '7': there is scan/length@1"),
+        (["splits", "pull"], "name one or more splits, or give --all"),
+        (["splits", "pull", "scan/length", "--mirror", "/nowhere"], "/nowhere is not a folder"),
+        (["run", "lsmt", "--on", "scan/length", "--out", "{tmp}/r"], "did you mean lstm"),
+        (["run", "lstm", "--on", "scan/lengt", "--out", "{tmp}/r"], "did you mean scan/length?"),
+        (["run", "lstm", "--on", "scan/length", "--engine", "cloud", "--out", "{tmp}/r"], "no engine named 'cloud'"),
+        (["run", "lstm", "--on", "scan/length", "--device", "gpu9", "--out", "{tmp}/r"], "device 'gpu9'"),
+        (["run", "lstm", "--on", "scan/length", "--seeds", "0", "--out", "{tmp}/r"], "--seeds"),
+        (["run", "lstm", "--on", "scan/length"], "Missing option '--out'"),
+        (["evaluate", "absent.py:f", "--on", "scan/length", "--out", "{tmp}/r"], "absent.py does not exist"),
+        (["evaluate", "nonsense", "--on", "scan/length", "--out", "{tmp}/r"], "file.py:factory"),
+        (["evaluate", "{model}:Addre", "--on", "modadd97/xi35", "--out", "{tmp}/r"], "did you mean Adder"),
+        (["evaluate", "{model}:wrong_count", "--on", "modadd97/xi35", "--out", "{tmp}/r"], "3 predictions for 512 rows"),
+        (["score", "{tmp}/absent"], "is not a run"),
+        (["compare", "{tmp}/a", "{tmp}/b"], "is not a run"),
+        (["pack", "{tmp}/absent", "--out", "{tmp}/s.zip"], "is not a run"),
+        (["submit", "{tmp}/absent.zip", "--to", "{tmp}/board"], "is no board"),
+        (["submit", "{tmp}/absent.zip", "--to", "https://example.org/board"], "behind a URL"),
+        (["board", "verify", "{tmp}"], "is no board"),
+        (["board", "init", "{model}"], "is not empty"),
+        (["scoer"], "Did you mean 'score'?"),
+        (["score", "--jsn"], "No such option"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(farshift, model, tmp_path, arguments, complaint):
+    done = farshift(*(argument.format(tmp=tmp_path, model=model) for argument in arguments))
+    assert complaint in one_line_error(done)
+    assert done.stdout == ""
+
+
+def test_debugging_shows_the_traceback(farshift):
+    done = farshift("splits", "show", "nope", FARSHIFT_DEBUG="1")
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_ctrl_c_is_one_line_and_keeps_what_was_done(tmp_path):
+    import signal
+
+    (tmp_path / "slow.py").write_text(
+        "import time\nclass Slow:\n    def __init__(self, seed): self.seed = seed\n"
+        "    def predict(self, batch):\n"
+        f"        open({str(tmp_path / 'log')!r}, 'a').write('x')\n"
+        "        if self.seed: time.sleep(30)\n        return batch['a']\n"
+    )
+    command = ["evaluate", f"{tmp_path / 'slow.py'}:Slow", "--on", "modadd97/xi35", "--seeds", "2", "--out", tmp_path / "r"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", "from farshift.cli import main; main()", *map(str, command)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    done = tmp_path / "r" / "shards" / "seed-0.json"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not done.exists():
+        time.sleep(0.02)
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    assert "interrupted; what was done is kept" in child.communicate(timeout=30)[1]
+    assert child.returncode == 130
+    assert done.exists()
+
+
+def test_doctor_says_what_is_there(farshift_json):
+    found = {check["check"]: check for check in farshift_json("doctor")}
+    assert found["cache"]["ok"]
+    assert "source scan" in found
+
+
+def test_the_version_is_printed(farshift):
+    assert farshift("--version").stdout.strip() == "0.1.0"

@@ -1,0 +1,120 @@
+"""The quickstart: from nothing to a board, again from what is there, and with no network at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from farshift.baselines.listing import listing
+from farshift.benchmarks.benchmark import find_benchmark, suite
+from farshift.leaderboard.board import Board
+from farshift.loaders.progress import listening
+from farshift.quickstart import quickstart
+
+KINDS = ["domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory) -> Iterator[tuple[Path, dict, list[str]]]:
+    """A quickstart of two steps a replica on two of the kinds, offline: the machinery without the learning."""
+    out = tmp_path_factory.mktemp("quickstart")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("FARSHIFT_OFFLINE", "1")
+    patch.setenv("FARSHIFT_CACHE", str(out / "cache"))
+    two = [find_benchmark(name) for name in ("modadd97/xi35", "optdigits/writers")]
+    patch.setattr("farshift.quickstart.suite", lambda name: two)
+    heard = Heard()
+    with listening(heard):
+        found = quickstart(out / "out", engine="local", steps=2).record()
+    yield out / "out", found, heard.lines
+    patch.undo()
+
+
+def test_without_a_network_it_completes_and_says_what_it_left_out_and_why(trial):
+    _, found, lines = trial
+    assert [row["kind"] for row in found["rows"]] == ["corrupted-label"] * 2
+    assert [item["benchmark"] for item in found["left_out"]] == ["optdigits/writers"]
+    assert "not asked (offline)" in found["left_out"][0]["why"]
+    assert any(line.startswith("left out optdigits/writers (domain)") for line in lines)
+
+
+def test_each_benchmark_has_a_plain_baseline_and_one_meant_to_help(trial):
+    _, found, _ = trial
+    assert [row["role"] for row in found["rows"]] == ["plain", "helps"]
+    assert [row["seeds"] for row in found["rows"]] == [3, 3]
+    roles = [(on, role) for item in listing() for on, role in item["roles"].items()]
+    core = {benchmark.name for benchmark in suite("core")}
+    assert sorted(roles) == sorted((name, role) for name in core for role in ("plain", "helps"))
+
+
+def test_it_leaves_a_board_that_verifies_and_a_page(trial):
+    out, found, _ = trial
+    assert Board(out / "board").verify() == (2, [])
+    assert Path(found["page"]) == out / "board" / "site" / "index.html"
+    page = Path(found["page"]).read_text()
+    assert "quick budget" in page
+    assert all(row["baseline"] in page for row in found["rows"])
+    assert len(list((out / "runs").glob("*/*/run.toml"))) == 2
+
+
+def test_a_second_one_reuses_what_is_there_and_says_so(trial):
+    out, found, _ = trial
+    heard = Heard()
+    with listening(heard):
+        again = quickstart(out, engine="local", steps=2).record()
+    assert any("reusing 2 of 2 finished runs" in line for line in heard.lines)
+    assert any("all runs are on" in line for line in heard.lines)
+    assert not any(line.startswith("training") for line in heard.lines)
+    assert again["rows"] == found["rows"]
+    assert Board(out / "board").verify() == (2, [])
+
+
+def test_one_that_lost_a_run_trains_only_that(trial, tmp_path):
+    out, found, _ = trial
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    shutil.rmtree(Path(str(found["rows"][1]["run"]).replace(str(out), str(copy))))
+    heard = Heard()
+    with listening(heard):
+        again = quickstart(copy, engine="local", steps=2).record()
+    assert any("reusing 1 of 2 finished runs" in line for line in heard.lines)
+    assert [row["ood"] for row in again["rows"]] == [row["ood"] for row in found["rows"]], "trained again, the same"
+
+
+@pytest.mark.slow
+def test_the_real_one_shows_every_shift_biting_the_plain_baseline(tmp_path):
+    """The whole of `make demo`, as a user runs it: under six minutes on two cores, and the shifts are really there."""
+    environment = os.environ | {"FARSHIFT_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "farshift", "quickstart", "--out", str(tmp_path / "out"), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["budget"] == "quick"
+    plain = {row["kind"]: row for row in found["rows"] if row["role"] == "plain"}
+    absent = {item["kind"] for item in found["left_out"]}
+    assert set(plain) | absent == set(KINDS)
+    for kind in ("length", "compositional", "easy-to-hard", "corrupted-label"):
+        row = plain[kind]
+        assert row["id"]["value"] > 0.9, (kind, row["id"])
+        assert row["gap"]["low"] > 0.3, (kind, row["gap"])
+    if "domain" in plain:
+        assert plain["domain"]["gap"]["value"] > 0
+        assert "weak" in plain["domain"]["audit"]
+    print(done.stderr, f"{found['seconds']} s")

@@ -1,0 +1,303 @@
+"""A board: what goes in is validated, what is in can be recomputed, what was changed is found."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import farshift as fs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tomli_w
+from farshift.benchmarks.run import card_digest
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger import Ledger
+from farshift.leaderboard.site import build
+from farshift.leaderboard.submission import pack
+from farshift.leaderboard.validate import check
+from farshift.splits.errors import BadSubmission, FarshiftError
+from farshift.splits.plugins import read_toml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+
+ON = "modadd97/xi35"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> list[Path]:
+    """Three runs: two models on one benchmark, one on another."""
+    base = tmp_path_factory.mktemp("runs")
+    fs.evaluate(lambda seed: models.Adder(seed, 0.1), on=ON, seeds=2, out=base / "good", name="good")
+    fs.evaluate(lambda seed: models.Adder(seed, 0.4), on=ON, seeds=2, out=base / "worse", name="worse <b>")
+    fs.evaluate(models.Echo(), on="scan/length", seeds=1, out=base / "echo", name="echo")
+    return [base / name for name in ("good", "worse", "echo")]
+
+
+@pytest.fixture
+def board(tmp_path) -> Board:
+    return Board.init(tmp_path / "board", "A test board")
+
+
+def test_the_same_runs_pack_to_the_same_bytes(runs, tmp_path):
+    one = pack(runs, tmp_path / "one.zip", team="t").read_bytes()
+    assert pack(list(reversed(runs)), tmp_path / "other.zip", team="t").read_bytes() == one
+    with pytest.raises(FarshiftError, match="are both good on modadd97/xi35"):
+        shutil.copytree(runs[0], tmp_path / "twin")
+        pack([runs[0], tmp_path / "twin"], tmp_path / "x.zip")
+
+
+def test_a_submission_is_scored_from_its_predictions(runs, board, tmp_path):
+    entries, new = board.submit(pack(runs, tmp_path / "s.zip", team="us"))
+    assert new
+    assert len(entries) == 3
+    stored = {row.score["model"]: row for row in board.standings()}
+    for path in runs:
+        run = fs.read_run(path)
+        file = board.path / "scores" / f"{stored[run.model].entry}.json"
+        assert file.read_bytes() == fs.score(run).json(), "the same bytes offline and on the board"
+    assert board.verify() == (3, [])
+
+
+def test_handing_in_the_same_file_again_changes_nothing(runs, board, tmp_path):
+    file = pack(runs, tmp_path / "s.zip")
+    first, _ = board.submit(file)
+    before = (board.path / "ledger.jsonl").read_bytes()
+    assert board.submit(file) == (first, False)
+    assert (board.path / "ledger.jsonl").read_bytes() == before
+
+
+def tampered(board: Board, what: str) -> None:
+    ledger, scores = board.path / "ledger.jsonl", sorted((board.path / "scores").glob("*.json"))
+    lines = ledger.read_text().splitlines(keepends=True)
+    if what == "score":
+        record = json.loads(scores[0].read_text())
+        record["ood"]["value"] = 0.999
+        scores[0].write_text(json.dumps(record))
+    elif what == "score gone":
+        scores[0].unlink()
+    elif what == "score added":
+        shutil.copy(scores[0], scores[0].with_name("0123456789abcdef.json"))
+    elif what == "submission":
+        file = next((board.path / "submissions").iterdir())
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+    elif what == "record changed":
+        ledger.write_text("".join([lines[0], lines[1].replace('"team":"us"', '"team":"me"')]))
+    elif what == "record removed":
+        ledger.write_text("".join(lines[1:]))
+    elif what == "record rewritten":
+        ledger.write_text(lines[0])
+        body = json.loads(lines[1])["body"]
+        body["entries"][0]["score"] = "0" * 64
+        Ledger(ledger).append([("submitted", body)])
+    elif what == "record malformed":
+        Ledger(ledger).append([("submitted", {"submission": "x"})])
+
+
+@pytest.mark.parametrize(
+    ("what", "complaint"),
+    [
+        ("score", "differs from the score computed again"),
+        ("score gone", "is missing or differs"),
+        ("score added", "belongs to no entry"),
+        ("submission", "is missing or was changed"),
+        ("record changed", "line 2 was changed"),
+        ("record removed", "line 1 has number 1"),
+        ("record rewritten", "is not the one in the ledger"),
+        ("record malformed", "lacks what a submission's record has"),
+    ],
+)
+def test_verify_finds_every_change(runs, board, tmp_path, what, complaint):
+    board.submit(pack(runs, tmp_path / "s.zip", team="us"))
+    tampered(board, what)
+    _, differences = board.verify()
+    assert any(complaint in difference for difference in differences), differences
+
+
+def test_a_line_that_a_crash_cut_off_is_dropped_by_the_next_append(runs, board, tmp_path):
+    board.submit(pack(runs[:1], tmp_path / "a.zip"))
+    ledger = board.path / "ledger.jsonl"
+    with ledger.open("ab") as file:
+        file.write(b'{"seq":2,"time":"2026')
+    assert board.verify() == (1, [])
+    board.submit(pack(runs[1:], tmp_path / "b.zip"))
+    assert board.verify() == (3, [])
+    assert len(ledger.read_text().splitlines()) == 3
+
+
+def repacked(runs: list[Path], tmp_path: Path, change) -> Path:
+    """A submission of one run whose files `change(card, table) -> (card, table)` made other; digests made to fit."""
+    card, table = read_toml(runs[0] / "run.toml"), pq.read_table(runs[0] / "predictions.parquet")
+    card, table = change(card, table)
+    folder = tmp_path / "changed"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    pq.write_table(table, folder / "predictions.parquet")
+    from farshift.loaders.cache import file_sha256
+
+    card["digests"]["predictions"] = file_sha256(folder / "predictions.parquet")
+    card["digests"]["run"] = card_digest(card)
+    (folder / "run.toml").write_text(tomli_w.dumps(card))
+    out = tmp_path / "changed.zip"
+    with zipfile.ZipFile(out, "w") as bundle:
+        listed = {"format": 1, "team": "", "note": "", "runs": [{"digest": card["digests"]["run"]}]}
+        bundle.writestr("submission.toml", tomli_w.dumps(listed))
+        for name in ("run.toml", "predictions.parquet"):
+            bundle.write(folder / name, f"runs/0/{name}")
+    return out
+
+
+def column(table: pa.Table, name: str, values) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, pa.array(values))
+
+
+def first(table: pa.Table, name: str, value) -> pa.Table:
+    values = table[name].to_pylist()
+    values[0] = value
+    return column(table, name, pa.array(values, table[name].type))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda card, table: (card, table.slice(1)), "part id_test, seed 0: 1 missing row ids (first "),
+        (lambda card, table: (card, pa.concat_tables([table, table.slice(0, 2)])), "2 repeated row ids (first "),
+        (lambda card, table: (card, first(table, "row_id", 7)), "1 missing row ids"),
+        (lambda card, table: (card, first(table, "row_id", 7)), "1 unknown row ids (first 0000000000000007)"),
+        (lambda card, table: (card, first(table, "prediction", 97)), "class 97 is not one of 0..96"),
+        (lambda card, table: (card, first(table, "part", "test")), "unknown part 'test'"),
+        (lambda card, table: (card, first(table, "seed", 5)), "unknown seed '5'"),
+        (lambda card, table: (card, first(table, "prediction", None)), "has missing values"),
+        (lambda card, table: (card, table.drop(["seed"])), "columns {"),
+        (lambda card, table: (card, column(table, "prediction", table["prediction"].cast("double"))), "'double'"),
+        (lambda card, table: (card | {"budget": card["budget"] | {"seeds": [0, 0]}}, table), "listed twice"),
+        (lambda card, table: (card | {"budget": card["budget"] | {"name": "quick"}}, table), "another version"),
+        (lambda card, table: (card | {"model": {"name": "x" * 101}}, table), "the model's name"),
+        (lambda card, table: (card | {"benchmark": card["benchmark"] | {"name": "scan/lenght"}}, table), "did you mean"),
+        (lambda card, table: (card | {"format": 9}, table), "format 9 is not 1"),
+    ],
+)
+def test_a_bad_submission_is_refused_with_what_and_where(runs, board, tmp_path, change, complaint):
+    file = repacked(runs, tmp_path, change)
+    with pytest.raises(BadSubmission) as refusal:
+        board.submit(file)
+    assert complaint in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert board.verify() == (0, [])
+    assert not (board.path / "submissions").exists()
+
+
+def test_all_problems_are_told_at_once(runs, tmp_path):
+    def change(card, table):
+        return card, first(first(table, "prediction", -1), "row_id", 7)
+
+    with pytest.raises(BadSubmission, match=r"2 problems: .*missing row ids.*class -1"):
+        check(repacked(runs, tmp_path, change))
+
+
+def test_files_that_are_no_submission_are_refused(runs, tmp_path):
+    for content, complaint in ((b"", "not a readable zip"), (b"PK\x05\x06" + bytes(18), "submission.toml is missing")):
+        (tmp_path / "f.zip").write_bytes(content)
+        with pytest.raises(BadSubmission, match=complaint):
+            check(tmp_path / "f.zip")
+    with pytest.raises(BadSubmission, match="does not exist"):
+        check(tmp_path / "absent.zip")
+    good = pack(runs, tmp_path / "good.zip")
+    with zipfile.ZipFile(good, "a") as bundle:
+        bundle.writestr("../../etc/passwd", "x")
+        bundle.writestr("model.pkl", b"\x80\x04.")
+    with pytest.raises(BadSubmission, match=r"2 problems: unexpected entry '\.\./\.\./etc/passwd'; .*model\.pkl"):
+        check(good)
+
+
+def test_a_changed_prediction_file_is_refused_by_its_digest(runs, tmp_path):
+    good = pack(runs[:1], tmp_path / "good.zip")
+    with zipfile.ZipFile(good) as bundle:
+        files = {name: bundle.read(name) for name in bundle.namelist()}
+    table = pq.read_table(io.BytesIO(files["runs/0/predictions.parquet"]))
+    sink = io.BytesIO()
+    pq.write_table(first(table, "prediction", 3), sink)
+    files["runs/0/predictions.parquet"] = sink.getvalue()
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as bundle:
+        for name, content in files.items():
+            bundle.writestr(name, content)
+    with pytest.raises(BadSubmission, match="its digest is not the one in"):
+        check(tmp_path / "bad.zip")
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_mutated_submissions_are_refused_by_name_or_still_whole(runs, tmp_path, data):
+    content = bytearray(pack(runs[:1], tmp_path / "good.zip").read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content)))]
+    (tmp_path / "m.zip").write_bytes(content)
+    try:
+        check(tmp_path / "m.zip")
+    except BadSubmission as refusal:
+        assert str(refusal).startswith("m.zip: ")
+
+
+def test_pages_show_every_entry_escape_names_and_are_the_same_bytes_each_time(runs, board, tmp_path):
+    board.submit(pack(runs, tmp_path / "s.zip", team="<script>alert(1)</script>"))
+    index = build(board)
+    text = index.read_text()
+    assert "worse &lt;b&gt;" in text
+    assert "<script>" not in text
+    assert text.index("good") < text.index("worse"), "ordered by OOD score"
+    assert "1 <span class=\"ci\">of 5" in text, "fewer seeds than the protocol asks for are shown"
+    pages = {path.name: path.read_bytes() for path in (board.path / "site" / "entries").iterdir()}
+    assert len(pages) == 3
+    assert any(b"Score by severity" in page for page in pages.values())
+    again = build(board, tmp_path / "again")
+    assert again.read_bytes() == index.read_bytes()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "again" / "entries").iterdir()} == pages
+
+
+def test_an_empty_board_has_a_page_and_a_folder_in_use_is_not_taken(board, tmp_path):
+    assert "No entries yet" in build(board).read_text()
+    with pytest.raises(FarshiftError, match="exists and is not empty"):
+        Board.init(board.path, "again")
+    with pytest.raises(FarshiftError, match="is no board: make one with farshift board init"):
+        Board(tmp_path / "absent")
+
+
+def test_entries_of_other_identities_never_share_a_table(runs, board, tmp_path):
+    from farshift.leaderboard.standings import tables
+
+    quick = tmp_path / "quick"
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=quick, name="quick one", budget="quick")
+    board.submit(pack([*runs, quick], tmp_path / "s.zip"))
+    found = {(table.benchmark, table.budget): [row.score["model"] for row in table.rows] for table in tables(board.standings())}
+    assert found == {
+        ("scan/length", "full"): ["echo"],
+        (ON, "full"): ["good", "worse <b>"],
+        (ON, "quick"): ["quick one"],
+    }
+
+
+def test_scoring_needs_no_order_of_rows(runs, tmp_path):
+    order = np.random.default_rng(0)
+
+    def shuffled(card, table):
+        return card, table.take(order.permutation(table.num_rows))
+
+    submission = check(repacked(runs, tmp_path, shuffled))
+    from farshift.benchmarks.score import score_predictions
+
+    entry = submission.entries[0]
+    again = score_predictions(entry.benchmark, entry.predictions, entry.model, entry.budget, entry.seeds)
+    assert again.json() == fs.score(runs[0]).json()
