@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait as wait_for
 from typing import Any
 
 from ...splits.errors import FarshiftError
@@ -25,7 +27,7 @@ def run(function: Callable[[Any], None], jobs: list[Any]) -> Iterator[Outcome]:
     workers = max(1, min(os.cpu_count() or 1, len(jobs)))
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ |= dict.fromkeys(_THREADS, "1")  # spawned workers inherit it before they load a library
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
         waiting: dict[Future[None], int] = {pool.submit(function, job): index for index, job in enumerate(jobs)}
         while waiting:
@@ -44,6 +46,18 @@ def run(function: Callable[[Any], None], jobs: list[Any]) -> Iterator[Outcome]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the parent is gone, even by kill -9; nobody would read the results."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            wait_for([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _error(future: Future[None]) -> FarshiftError | None:
