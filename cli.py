@@ -71,8 +71,8 @@ def quickstart(
         f"Quick budget: fewer steps than a full run, {' or '.join(map(str, seeds))} seeds. Scores in percent.",
         columns,
         rows,
-        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of wrongly\n"
-        "labelled training rows put right, memorised the share of wrong labels given back.",
+        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
+        "wrongly labelled training rows put right, memorised the share of wrong labels given back.",
     )
     for name, audit in dict((row["benchmark"], row["audit"]) for row in result.rows if "weak" in row["audit"]).items():
         line(f"{name}: {audit}.")
@@ -270,8 +270,8 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Evaluate your own model on a benchmark and score it."""
-    from .benchmarks.adapters.named import find_model
     from .benchmarks.harness import evaluate as go
+    from .benchmarks.own_model import find_model
 
     with watched():
         done = go(

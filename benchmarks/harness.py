@@ -144,13 +144,14 @@ def run_seed(
         val = VisibleRows.of(benchmark.part("id_val"), task) if benchmark.has_part("id_val") else None
         try:
             remarks = fit(train, val, budget)
+            remarks = remarks if isinstance(remarks, dict) else {}
         except FarshiftError:
             raise
         except Exception as error:
             raise ModelError(
                 f"{benchmark.name}, seed {seed}: fit raised {type(error).__name__}: {_first_line(error)}"
             ) from error
-        spent |= {str(key): value for key, value in (remarks or {}).items() if isinstance(value, int | float | str)}
+        spent |= {str(key): value for key, value in remarks.items() if isinstance(value, int | float | str)}
         spent["fit_seconds"] = watch.seconds()
     watch = Stopwatch()
     tables = [

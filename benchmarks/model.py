@@ -58,6 +58,9 @@ class Model(Protocol):
 
 @runtime_checkable
 class TrainableModel(Model, Protocol):
-    def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> None:
-        """Train from scratch. Called once per seed, on a fresh object, before any `predict`."""
+    def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> object:
+        """Train from scratch. Called once per seed, on a fresh object, before any `predict`.
+
+        May return a dictionary of remarks (steps done, final loss): numbers and short texts go on the run card.
+        """
         ...

@@ -69,7 +69,13 @@ class Ledger:
         previous, time = (known[-1].hash if known else GENESIS), now()
         added: list[Record] = []
         for kind, body in events:
-            rest: dict[str, Any] = {"seq": len(known) + len(added), "time": time, "kind": kind, "body": body, "previous": previous}
+            rest: dict[str, Any] = {
+                "seq": len(known) + len(added),
+                "time": time,
+                "kind": kind,
+                "body": body,
+                "previous": previous,
+            }
             previous = identity_of(rest)
             added.append(Record(**rest, hash=previous))
         lines = b"".join(canonical_json(record.__dict__) + b"\n" for record in added)

@@ -37,6 +37,19 @@ def files(place: str, pattern: str) -> Iterator[Path]:
         yield from sorted((home / place).glob(pattern))
 
 
+def named(place: str, suffix: str) -> dict[str, Path]:
+    """The files of `place` by name, without suffix; `BadDefinition` where two homes have one of the same name. Names
+    that begin with an underscore are nobody's."""
+    found: dict[str, Path] = {}
+    for path in files(place, f"*{suffix}"):
+        if path.stem.startswith("_"):
+            continue
+        if path.stem in found and not path.samefile(found[path.stem]):
+            raise BadDefinition(f"{path} and {found[path.stem]} have the same name: rename one")
+        found.setdefault(path.stem, path)
+    return found
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file; `BadDefinition` names the file, and the line where it cannot be read."""
     try:
@@ -49,7 +62,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def module(place: str, name: str, what: str) -> ModuleType:
     """The module `name` under `place` (such as "splits/rules"), of the package or a user's folder."""
-    found = {path.stem: path for path in files(place, "*.py") if not path.stem.startswith("_")}
+    found = named(place, ".py")
     if name not in found:
         raise UnknownName(what, name, found)
     path = found[name]

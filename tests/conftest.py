@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+
 @pytest.fixture(scope="session", autouse=True)
 def _session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     before = {name: os.environ.pop(name, None) for name in ("FARSHIFT_PATH", "FARSHIFT_MIRRORS", "FARSHIFT_OFFLINE")}

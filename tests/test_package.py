@@ -37,7 +37,7 @@ def imports(path: Path) -> set[str]:
             assert (node.module or "").split(".")[0] != "farshift", f"{path}: absolute import"
             if node.level:
                 base = here[: len(here) - node.level + 1]
-                found.add(([*base, *(node.module or "").split(".")] + [node.names[0].name])[0])
+                found.add([*base, *(node.module or node.names[0].name).split(".")][0])
     return found
 
 
@@ -58,7 +58,9 @@ def test_no_file_uses_python_s_random_pickle_or_hash(path):
 
 def test_every_package_is_listed():
     on_disk = {
-        ".".join(("farshift", *path.parent.relative_to(ROOT).parts)) for room in FLOORS for path in (ROOT / room).rglob("__init__.py")
+        ".".join(("farshift", *path.parent.relative_to(ROOT).parts))
+        for room in FLOORS
+        for path in (ROOT / room).rglob("__init__.py")
     }
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == on_disk | {"farshift"}
 
@@ -81,11 +83,15 @@ def test_the_suite_is_small_enough_to_ship():
 def test_wheel_and_sdist_build_and_install_in_a_clean_environment(tmp_path):
     """As a stranger: build both, install each in a new environment with core dependencies only, use it from elsewhere."""
     tree = tmp_path / "tree"
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     for name in listed.stdout.splitlines():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tree / name)
-    subprocess.run([sys.executable, "-m", "build", "--outdir", tmp_path / "dist", tree], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", tmp_path / "dist", tree], check=True, capture_output=True
+    )
     made = sorted(path.suffix for path in (tmp_path / "dist").iterdir())
     assert made == [".gz", ".whl"]
     for archive in (tmp_path / "dist").iterdir():
@@ -99,11 +105,25 @@ def test_wheel_and_sdist_build_and_install_in_a_clean_environment(tmp_path):
             "print(len(part), farshift.score(farshift.evaluate(class_(), on='scan/length', seeds=1))['ood']['value'], "
             "u.find_spec('torch'))"
         )
-        done = subprocess.run([home / "bin" / "python", "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+        done = subprocess.run(
+            [home / "bin" / "python", "-c", code],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+        )
         assert done.stdout.split() == ["3920", "0.0", "None"], done.stderr
         command = [home / "bin" / "farshift", "splits", "list", "--json"]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=True)
         assert "scan/length" in done.stdout
-        refused = subprocess.run([home / "bin" / "farshift", "quickstart"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+        refused = subprocess.run(
+            [home / "bin" / "farshift", "quickstart"],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+        )
         assert refused.returncode == 2
         assert "pip install 'farshift[train,board]'" in refused.stderr

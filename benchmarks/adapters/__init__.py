@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...splits.plugins import files, module
+from ...splits.plugins import module, named
 from ..model import Model, Task
 
 
 def adapted(thing: Any, task: Task) -> Model | None:
     """The thing as a model, by the first adapter that knows its sort; None if none does."""
-    names = sorted({path.stem for path in files("benchmarks/adapters", "*.py") if not path.stem.startswith("_")})
-    for name in names:
+    for name in sorted(named("benchmarks/adapters", ".py")):
         adapt = getattr(module("benchmarks/adapters", name, "adapter"), "adapt", None)
         model: Model | None = adapt(thing, task) if adapt else None
         if model is not None:

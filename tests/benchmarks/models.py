@@ -22,7 +22,9 @@ class Memoriser:
 
     def fit(self, train, val, budget):
         rows = train.numpy()
-        self.known = dict(zip(zip(rows["a"].tolist(), rows["b"].tolist(), strict=True), rows["sum"].tolist(), strict=True))
+        self.known = dict(
+            zip(zip(rows["a"].tolist(), rows["b"].tolist(), strict=True), rows["sum"].tolist(), strict=True)
+        )
         return {"rows": len(train)}
 
     def predict(self, batch):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import farshift as fs
@@ -61,7 +62,7 @@ def test_severity_and_groups_are_reported():
     assert curve[0]["from"] == 1
     assert curve[-1]["to"] == 48
     ends = [(point["from"], point["to"]) for point in curve]
-    assert all(one[1] < other[0] for one, other in zip(ends, ends[1:], strict=False))
+    assert all(one[1] < other[0] for one, other in pairwise(ends))
     assert sum(point["rows"] for point in curve) == found["id"]["rows"] + found["ood"]["rows"]
     worst = found["worst_group"]
     assert set(worst["groups"]) == {"and", "after", "none"}
@@ -225,7 +226,13 @@ def test_a_killed_run_goes_on_with_the_seeds_it_has(tmp_path, stop):
 
 def test_a_shard_that_was_damaged_is_made_again(tmp_path):
     with pytest.raises(ModelError):
-        fs.evaluate(lambda seed: models.Adder(seed) if seed < 2 else models.raising(seed), on=ON, seeds=3, out=tmp_path / "r", name="m")
+        fs.evaluate(
+            lambda seed: models.Adder(seed) if seed < 2 else models.raising(seed),
+            on=ON,
+            seeds=3,
+            out=tmp_path / "r",
+            name="m",
+        )
     shard = tmp_path / "r" / "shards" / "seed-0.parquet"
     shard.write_bytes(shard.read_bytes()[:-10])
     run = fs.evaluate(lambda seed: models.Adder(seed), on=ON, seeds=3, out=tmp_path / "r", name="m")

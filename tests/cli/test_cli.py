@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from support import one_line_error
@@ -115,7 +116,9 @@ def test_the_four_jobs(farshift, farshift_json, model, tmp_path):
     """Download a split, evaluate a model, submit to a board, compare."""
     pulled = farshift_json("splits", "pull", "modadd97/xi35")
     assert pulled[0]["parts"] == {"train": 4704, "id_test": 4705}
-    mine = farshift_json("evaluate", f"{model}:Adder", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "mine")
+    mine = farshift_json(
+        "evaluate", f"{model}:Adder", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "mine"
+    )
     assert 0.8 < mine["score"]["ood"]["value"] < 0.95
     other = farshift_json(
         "run", "logistic-regression", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "theirs"
@@ -132,7 +135,7 @@ def test_the_four_jobs(farshift, farshift_json, model, tmp_path):
     assert not farshift_json("submit", tmp_path / "s.zip", "--to", tmp_path / "board")["new"]
     assert farshift_json("board", "verify", tmp_path / "board")["verified"]
     page = farshift_json("board", "site", tmp_path / "board")["page"]
-    assert "Adder" in open(page).read()
+    assert "Adder" in Path(page).read_text()
     score = next((tmp_path / "board" / "scores").iterdir())
     score.write_bytes(score.read_bytes().replace(b"0.", b"1.", 1))
     done = farshift("board", "verify", tmp_path / "board", "--json")
@@ -185,7 +188,10 @@ def test_a_split_built_from_a_file_and_compared_with_another(farshift, farshift_
         (["evaluate", "absent.py:f", "--on", "scan/length", "--out", "{tmp}/r"], "absent.py does not exist"),
         (["evaluate", "nonsense", "--on", "scan/length", "--out", "{tmp}/r"], "file.py:factory"),
         (["evaluate", "{model}:Addre", "--on", "modadd97/xi35", "--out", "{tmp}/r"], "did you mean Adder"),
-        (["evaluate", "{model}:wrong_count", "--on", "modadd97/xi35", "--out", "{tmp}/r"], "3 predictions for 512 rows"),
+        (
+            ["evaluate", "{model}:wrong_count", "--on", "modadd97/xi35", "--out", "{tmp}/r"],
+            "3 predictions for 512 rows",
+        ),
         (["score", "{tmp}/absent"], "is not a run"),
         (["compare", "{tmp}/a", "{tmp}/b"], "is not a run"),
         (["pack", "{tmp}/absent", "--out", "{tmp}/s.zip"], "is not a run"),
@@ -218,7 +224,16 @@ def test_ctrl_c_is_one_line_and_keeps_what_was_done(tmp_path):
         f"        open({str(tmp_path / 'log')!r}, 'a').write('x')\n"
         "        if self.seed: time.sleep(30)\n        return batch['a']\n"
     )
-    command = ["evaluate", f"{tmp_path / 'slow.py'}:Slow", "--on", "modadd97/xi35", "--seeds", "2", "--out", tmp_path / "r"]
+    command = [
+        "evaluate",
+        f"{tmp_path / 'slow.py'}:Slow",
+        "--on",
+        "modadd97/xi35",
+        "--seeds",
+        "2",
+        "--out",
+        tmp_path / "r",
+    ]
     child = subprocess.Popen(
         [sys.executable, "-c", "from farshift.cli import main; main()", *map(str, command)],
         stderr=subprocess.PIPE,

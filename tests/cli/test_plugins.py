@@ -32,7 +32,9 @@ def test_the_examples_of_the_guide_work_as_printed(home, farshift, farshift_json
     manifests = home / "splits" / "manifests"
     refused = one_line_error(farshift("splits", "build", draft, "--out", manifests, **environment))
     rows, digest = re.search(r'add rows = (\d+) and digest = "([0-9a-f]{64})"', refused).groups()
-    source.write_text(source.read_text().replace("version = 1\n", f'version = 1\nrows = {rows}\ndigest = "{digest}"\n', 1))
+    source.write_text(
+        source.read_text().replace("version = 1\n", f'version = 1\nrows = {rows}\ndigest = "{digest}"\n', 1)
+    )
     built = farshift_json("splits", "build", draft, "--out", manifests, **environment)
     assert built["audit"]["holds"]
 
@@ -55,9 +57,27 @@ def test_the_examples_of_the_guide_work_as_printed(home, farshift, farshift_json
         ("loaders/sources/hundreds.toml", '"int64"', '"integer"', ["doctor"], "unknown type 'integer'"),
         ("loaders/sources/hundreds.toml", 'name = "hundreds"', 'name = "scan"', ["doctor"], "is there already"),
         ("loaders/sources/hundreds.toml", "[[", "[", ["doctor"], "not valid TOML"),
-        ("benchmarks/definitions/hundreds-far.toml", "[views]", "[vews]", ["run", "tree", "--on", "scan/length", "--out", "r"], "vews"),
-        ("baselines/recipes/tree.toml", "max_depth", "max_dept", ["run", "tree", "--on", "modadd97/xi35", "--out", "r"], "max_dept"),
-        ("baselines/recipes/tree.toml", "citation", "quotation", ["baselines", "list"], "tree.toml, citation: Field required"),
+        (
+            "benchmarks/definitions/hundreds-far.toml",
+            "[views]",
+            "[vews]",
+            ["run", "tree", "--on", "scan/length", "--out", "r"],
+            "vews",
+        ),
+        (
+            "baselines/recipes/tree.toml",
+            "max_depth",
+            "max_dept",
+            ["run", "tree", "--on", "modadd97/xi35", "--out", "r"],
+            "max_dept",
+        ),
+        (
+            "baselines/recipes/tree.toml",
+            "citation",
+            "quotation",
+            ["baselines", "list"],
+            "tree.toml, citation: Field required",
+        ),
     ],
 )
 def test_a_file_with_a_mistake_is_named(home, farshift, tmp_path, file, old, new, command, complaint):

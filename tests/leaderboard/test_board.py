@@ -183,7 +183,10 @@ def first(table: pa.Table, name: str, value) -> pa.Table:
         (lambda card, table: (card | {"budget": card["budget"] | {"seeds": [0, 0]}}, table), "listed twice"),
         (lambda card, table: (card | {"budget": card["budget"] | {"name": "quick"}}, table), "another version"),
         (lambda card, table: (card | {"model": {"name": "x" * 101}}, table), "the model's name"),
-        (lambda card, table: (card | {"benchmark": card["benchmark"] | {"name": "scan/lenght"}}, table), "did you mean"),
+        (
+            lambda card, table: (card | {"benchmark": card["benchmark"] | {"name": "scan/lenght"}}, table),
+            "did you mean",
+        ),
         (lambda card, table: (card | {"format": 9}, table), "format 9 is not 1"),
     ],
 )
@@ -258,7 +261,7 @@ def test_pages_show_every_entry_escape_names_and_are_the_same_bytes_each_time(ru
     assert "worse &lt;b&gt;" in text
     assert "<script>" not in text
     assert text.index("good") < text.index("worse"), "ordered by OOD score"
-    assert "1 <span class=\"ci\">of 5" in text, "fewer seeds than the protocol asks for are shown"
+    assert '1 <span class="ci">of 5' in text, "fewer seeds than the protocol asks for are shown"
     pages = {path.name: path.read_bytes() for path in (board.path / "site" / "entries").iterdir()}
     assert len(pages) == 3
     assert any(b"Score by severity" in page for page in pages.values())
@@ -281,7 +284,10 @@ def test_entries_of_other_identities_never_share_a_table(runs, board, tmp_path):
     quick = tmp_path / "quick"
     fs.evaluate(models.Adder(), on=ON, seeds=1, out=quick, name="quick one", budget="quick")
     board.submit(pack([*runs, quick], tmp_path / "s.zip"))
-    found = {(table.benchmark, table.budget): [row.score["model"] for row in table.rows] for table in tables(board.standings())}
+    found = {
+        (table.benchmark, table.budget): [row.score["model"] for row in table.rows]
+        for table in tables(board.standings())
+    }
     assert found == {
         ("scan/length", "full"): ["echo"],
         (ON, "full"): ["good", "worse <b>"],

@@ -90,7 +90,9 @@ def test_a_full_disk_is_one_clear_line_and_leaves_no_half_file(cache, monkeypatc
 def test_a_disk_that_is_really_full(farshift, tmp_path):
     mount = tmp_path / "small"
     mount.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", mount], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", mount], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("this machine does not let tests mount a file system")
     try:

@@ -85,7 +85,12 @@ def test_a_file_with_a_wrong_digest_is_named_kept_aside_and_the_next_mirror_trie
 
 @pytest.mark.parametrize(
     ("faults", "reason"),
-    [(["404"] * 9, "404"), (["short"] * 9, "ended at 524288 of 1048576 bytes|416|206"), (["500"] * 9, "500"), (["other"], "another file")],
+    [
+        (["404"] * 9, "404"),
+        (["short"] * 9, "ended at 524288 of 1048576 bytes|416|206"),
+        (["500"] * 9, "500"),
+        (["other"], "another file"),
+    ],
 )
 def test_when_no_mirror_gives_the_file_every_reason_is_told(cache, faults, reason):
     with web(**{"data.bin": BODY}) as site:
@@ -191,7 +196,9 @@ def test_a_mirror_of_an_unknown_sort_or_without_its_keys_is_a_bad_definition(cac
 
 def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache):
     """kill -9 while the bytes trickle in; the next call goes on from what is there."""
-    code = "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
+    code = (
+        "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
+    )
     big = BODY * 64
     with web(**{"data.bin": big}) as site:
         wanted = pin(https(site), body=big)
@@ -206,7 +213,9 @@ def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache):
 
 
 def test_two_processes_pulling_the_same_file_download_it_once(cache):
-    code = "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
+    code = (
+        "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
+    )
     with web(**{"data.bin": BODY * 32}) as site:
         wanted = pin(https(site), body=BODY * 32)
         command = [sys.executable, "-c", code, wanted.model_dump_json()]

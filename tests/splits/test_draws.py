@@ -12,7 +12,11 @@ COUNTERS = np.arange(200_000, dtype=np.uint64)
 
 def test_frozen_bits_never_change():
     """Golden: published splits are drawn with these."""
-    assert [int(value) for value in bits("farshift", np.arange(3, dtype=np.uint64))] == [15480030901986467757, 13626340367762725853, 4610423741825829511]
+    assert [int(value) for value in bits("farshift", np.arange(3, dtype=np.uint64))] == [
+        15480030901986467757,
+        13626340367762725853,
+        4610423741825829511,
+    ]
 
 
 def test_a_draw_depends_on_its_name_and_counter_alone():

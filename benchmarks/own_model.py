@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ...splits.errors import FarshiftError, UnknownName
+from ..splits.errors import FarshiftError, UnknownName
 
 
 def find_model(name: str) -> Any:

@@ -1,0 +1,189 @@
+"""From a task's columns to the tensors that networks see, and back from a network's outputs to predictions.
+
+Whatever is learned here (classes, scale, vocabularies) is learned from the training rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..benchmarks.model import Columns, Task
+from ..splits.errors import ModelError
+
+SETTINGS: dict[str, Any] = {"inputs": "auto", "stretch": 4.0}
+"""inputs: `auto`, `categories` or `numbers` (classification): a scalar integer column is a category, anything
+else is numbers. stretch: a decoded text has at most this many times the tokens of the longest in training."""
+
+PAD, BOS, EOS, UNKNOWN = range(4)
+"""Token ids with a meaning of their own; a vocabulary's words follow."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a network must know of a task to be built.
+
+    `categories`: values of each categorical input; `numbers`: numeric features; `source`: words an input text
+    may hold, specials included; `outputs`: classes, or words an output text may hold, specials included.
+    """
+
+    outputs: int
+    categories: tuple[int, ...] = ()
+    numbers: int = 0
+    source: int = 0
+    aligned: bool = False
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Encoded rows. `inputs` are the network's arguments, each with the row as first axis; `target` is int64:
+    class ids (n,), or token ids (n, T) padded with PAD. `lengths` are the target's (1 for classes), (n,)."""
+
+    inputs: tuple[Tensor, ...]
+    target: Tensor
+    lengths: Tensor
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def to(self, device: str) -> Encoded:
+        return Encoded(tuple(x.to(device) for x in self.inputs), self.target.to(device), self.lengths)
+
+
+class ClassEncoding:
+    """Integer columns as categories, arrays as numbers over the training maximum; labels as they are."""
+
+    def __init__(self, task: Task, train: Columns, how: str = "auto") -> None:
+        if how not in ("auto", "categories", "numbers"):
+            raise ModelError(f"setting inputs = {how!r}: use auto, categories or numbers")
+        assert task.classes, "a classification task says how many classes it has"
+        self.task, self.how = task, how
+        self.categories = [name for name in task.inputs if self._categorical(train[name])]
+        self.numbers = [name for name in task.inputs if name not in self.categories]
+        self.values = {name: int(train[name].max()) + 1 for name in self.categories}
+        self.scale = {name: float(np.abs(train[name]).max()) or 1.0 for name in self.numbers}
+        width = sum(int(np.prod(train[name].shape[1:])) for name in self.numbers)
+        self.sizes = Sizes(task.classes, tuple(self.values[name] for name in self.categories), width)
+
+    def _categorical(self, column: NDArray[Any]) -> bool:
+        if self.how == "auto":
+            return bool(column.ndim == 1 and column.dtype.kind in "iu")
+        return self.how == "categories"
+
+    def _ids(self, name: str, column: NDArray[Any]) -> NDArray[np.int64]:
+        ids = np.asarray(column, np.int64)
+        if len(ids) and not 0 <= ids.min() <= ids.max() < self.values[name]:
+            raise ModelError(
+                f"the category {name!r} holds {ids.min()}..{ids.max()}, in training 0..{self.values[name] - 1}: "
+                "use the setting inputs = 'numbers'"
+            )
+        return ids
+
+    def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
+        """Categories (n, fields) int64 and numbers (n, width) float32; `ModelError` for an unseen category."""
+        rows = len(batch[self.task.inputs[0]])
+        ids = [self._ids(name, batch[name]) for name in self.categories]
+        flat = [np.reshape(batch[name], (rows, -1)) / np.float32(self.scale[name]) for name in self.numbers]
+        categories = np.stack(ids, axis=1) if ids else np.zeros((rows, 0), np.int64)
+        numbers = np.concatenate(flat, axis=1, dtype=np.float32) if flat else np.zeros((rows, 0), np.float32)
+        return torch.from_numpy(categories), torch.from_numpy(numbers)
+
+    def features(self, batch: Columns) -> NDArray[np.float32]:
+        """One flat row of features for an estimator, (n, width): one-hot categories, then numbers."""
+        categories, numbers = self.inputs(batch)
+        sizes = self.sizes.categories
+        hot = [np.eye(size, dtype=np.float32)[ids] for size, ids in zip(sizes, categories.numpy().T, strict=True)]
+        return np.concatenate([*hot, numbers.numpy()], axis=1)
+
+    def encode(self, rows: Columns) -> Encoded:
+        target = torch.from_numpy(np.asarray(rows[self.task.label], np.int64))
+        return Encoded(self.inputs(rows), target, torch.ones(len(target), dtype=torch.int64))
+
+
+Ids = NDArray[np.int64]
+
+
+class Vocabulary:
+    """The words of a text column as training rows have them, sorted; ids from 4 on."""
+
+    def __init__(self, texts: Sequence[str] | NDArray[Any], tokens: str) -> None:
+        self.tokens = tokens
+        words, _ = self._split(texts)
+        self.words: list[str] = sorted(pc.unique(words).to_pylist())
+        self._values = pa.array(self.words, pa.string())
+        self._strings = np.array(["", "", "", "", *self.words], dtype=object)
+
+    def __len__(self) -> int:
+        return len(self.words) + 4
+
+    def _split(self, texts: Sequence[str] | NDArray[Any]) -> tuple[pa.Array, Ids]:
+        """All tokens of all texts in a row, and how many each text has, (n,)."""
+        if self.tokens == "character":
+            column = pa.array(list(texts), pa.string())
+            return pa.array(list("".join(texts)), pa.string()), pc.utf8_length(column).to_numpy().astype(np.int64)
+        column = pc.utf8_trim_whitespace(pa.array(list(texts), pa.string()))
+        lists = pc.utf8_split_whitespace(column)
+        lengths = pc.list_value_length(lists).to_numpy().astype(np.int64)
+        lengths[pc.equal(column, "").to_numpy(zero_copy_only=False)] = 0  # Arrow splits "" into one empty token
+        words = lists.flatten()
+        return words.filter(pc.not_equal(words, "")), lengths
+
+    def ids(self, texts: Sequence[str] | NDArray[Any], end: bool = False) -> tuple[Ids, Ids]:
+        """Token ids (n, T) padded with PAD, EOS after the last where `end`; and the lengths, EOS counted, (n,)."""
+        words, lengths = self._split(texts)
+        flat = pc.fill_null(pc.index_in(words, self._values), UNKNOWN - 4).to_numpy().astype(np.int64) + 4
+        total = lengths + int(end)
+        place = np.arange(max(1, total.max(initial=0)))
+        padded = np.where(place < total[:, None], EOS, PAD).astype(np.int64)
+        padded[place < lengths[:, None]] = flat
+        return padded, total
+
+    def texts(self, ids: Ids) -> list[str]:
+        """Each row of ids (n, T) as text, up to its first EOS or PAD."""
+        ended = (ids == EOS) | (ids == PAD)
+        stop = np.where(ended.any(axis=1), ended.argmax(axis=1), ids.shape[1])
+        joint = "" if self.tokens == "character" else " "
+        return [joint.join(row[:end]) for row, end in zip(self._strings[ids].tolist(), stop.tolist(), strict=True)]
+
+
+class SequenceEncoding:
+    """One text column to another. The target of an aligned task has no EOS: its length is its input's."""
+
+    def __init__(self, task: Task, train: Columns, stretch: float = 4.0) -> None:
+        if len(task.inputs) != 1:
+            raise ModelError(f"sequence baselines read one text column, this task has {len(task.inputs)}")
+        self.task, self.field = task, task.inputs[0]
+        self.source = Vocabulary(train[self.field], task.tokens)
+        self.target = Vocabulary(train[task.label], task.tokens)
+        self.sizes = Sizes(len(self.target), source=len(self.source), aligned=task.aligned)
+        longest = self.target.ids(train[task.label])[1].max(initial=1)
+        self.limit = int(stretch * longest) + 1
+        """The most tokens a decoded text may have; of no use in aligned tasks."""
+
+    def inputs(self, batch: Columns) -> tuple[Tensor, Ids]:
+        """Source token ids (n, S), and their lengths (n,)."""
+        ids, lengths = self.source.ids(batch[self.field])
+        return torch.from_numpy(ids), lengths
+
+    def encode(self, rows: Columns) -> Encoded:
+        source, read = self.inputs(rows)
+        target, lengths = self.target.ids(rows[self.task.label], end=not self.task.aligned)
+        if self.task.aligned and (read != lengths).any():
+            raise ModelError(f"an aligned task has a {self.task.label!r} of another length than its {self.field!r}")
+        written = torch.from_numpy(target)
+        return Encoded((source, written), written, torch.from_numpy(lengths))
+
+
+def encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEncoding | SequenceEncoding:
+    """The encoding of `task`, learned from `train`."""
+    if task.type == "classification":
+        return ClassEncoding(task, train, settings["inputs"])
+    return SequenceEncoding(task, train, settings["stretch"])

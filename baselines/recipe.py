@@ -1,0 +1,183 @@
+"""What a baseline is: one TOML file a recipe, found in folders, checked without importing torch."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..splits.errors import BadDefinition, UnknownName
+from ..splits.plugins import named, read_toml
+
+Kind = Literal["any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
+Role = Literal["plain", "helps"]
+Setting = bool | int | float | str | list[int]
+
+HERE = Path(__file__).parent
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Spend(_Strict):
+    """What one replica spends under a budget: optimiser steps."""
+
+    steps: Annotated[int, Field(gt=0)]
+
+
+class On(_Strict):
+    """What a recipe does otherwise on one benchmark, and the role it plays there."""
+
+    role: Role | None = None
+    settings: dict[str, Setting] = {}
+    quick: Spend | None = None
+    full: Spend | None = None
+
+
+class Recipe(_Strict):
+    """Algorithm x network x settings; or a scikit-learn estimator with its settings.
+
+    `network` and `algorithm` name files under `networks/` and `algorithms/`; `estimator` is a dotted
+    scikit-learn class. `on` holds, per benchmark, what differs there.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    title: str
+    kind: Kind = "any"
+    citation: str
+    network: str | None = None
+    algorithm: str | None = None
+    estimator: Annotated[str, Field(pattern=r"^sklearn(\.[A-Za-z_][A-Za-z0-9_]*)+$")] | None = None
+    settings: dict[str, Setting] = {}
+    quick: Spend | None = None
+    full: Spend | None = None
+    on: dict[str, On] = {}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Recipe:
+        if self.estimator is not None:
+            if self.network or self.algorithm or self.quick or self.full:
+                raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it trains to its own end")
+        elif not (self.network and self.algorithm and self.quick and self.full):
+            raise ValueError("give network, algorithm, [quick] and [full] (or estimator alone)")
+        return self
+
+    def settings_on(self, benchmark: str) -> dict[str, Setting]:
+        """The settings in force on `benchmark`: the recipe's own, then what it says for that benchmark."""
+        return self.settings | (self.on[benchmark].settings if benchmark in self.on else {})
+
+    def role_on(self, benchmark: str) -> Role | None:
+        return self.on[benchmark].role if benchmark in self.on else None
+
+    def steps(self, budget: str, benchmark: str) -> int:
+        """Optimiser steps under the budget called `quick` or `full`; `UnknownName` for another budget."""
+        if budget not in ("quick", "full"):
+            raise UnknownName("budget", budget, ("quick", "full"), "(or give the steps)")
+        special = getattr(self.on.get(benchmark), budget, None)
+        spend = special or getattr(self, budget)
+        assert isinstance(spend, Spend), "only estimators have no steps"
+        return spend.steps
+
+
+def files(sort: Literal["recipes", "networks", "algorithms"]) -> dict[str, Path]:
+    """Every file of a sort, by name, of this package and of FARSHIFT_PATH."""
+    return named(f"baselines/{sort}", ".toml" if sort == "recipes" else ".py")
+
+
+def declared(file: Path) -> dict[str, Setting]:
+    """The literal `SETTINGS` of a Python file, by its syntax tree: nothing is imported or run."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        if any(isinstance(target, ast.Name) and target.id == "SETTINGS" for target in targets):
+            try:
+                value: dict[str, Setting] = ast.literal_eval(node.value)  # type: ignore[attr-defined]
+                return value
+            except ValueError as error:
+                raise BadDefinition(f"{file}: SETTINGS must be a literal dict of name to default") from error
+    raise BadDefinition(f"{file} has no SETTINGS: add `SETTINGS = {{..}}`, a literal dict of name to default")
+
+
+def defaults(recipe: Recipe) -> dict[str, Setting]:
+    """Every setting a network recipe may give, with its default: the trainer's, the encoding's, the
+    algorithm's, the network's."""
+    assert recipe.network and recipe.algorithm, "an estimator's defaults are its own"
+    known: dict[str, Setting] = {}
+    for file in (
+        HERE / "trainer.py",
+        HERE / "encoding.py",
+        _named("algorithm", "algorithms", recipe.algorithm),
+        _named("network", "networks", recipe.network),
+    ):
+        known |= declared(file)
+    return known
+
+
+def _named(what: str, sort: Literal["networks", "algorithms"], name: str) -> Path:
+    known = files(sort)
+    if name not in known:
+        raise UnknownName(what, name, known)
+    return known[name]
+
+
+def _groups(recipe: Recipe) -> Iterator[tuple[str, dict[str, Setting]]]:
+    yield "[settings]", recipe.settings
+    for benchmark, on in recipe.on.items():
+        yield f'[on."{benchmark}"] settings', on.settings
+
+
+def check(recipe: Recipe, where: str) -> None:
+    """`BadDefinition` if a setting is unknown or of another type than its default."""
+    if recipe.estimator:
+        return  # its settings are known only to scikit-learn: checked when it is built
+    known = defaults(recipe)
+    for group, settings in _groups(recipe):
+        for name, value in settings.items():
+            if name not in known:
+                raise unknown_setting(name, known, f"{where}, {group}")
+            default = known[name]
+            fits = type(value) is type(default) or (type(value) is int and isinstance(default, float))
+            if not fits:
+                kind = type(default).__name__
+                raise BadDefinition(f"{where}, {group}: {name} = {value!r} must be of type {kind}, as {default!r}")
+
+
+def unknown_setting(name: str, known: dict[str, Any], where: str) -> BadDefinition:
+    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.4)
+    offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(sorted(known))}"
+    return BadDefinition(f"{where}: no setting named {name!r}: {offer}")
+
+
+def read(file: Path) -> Recipe:
+    """The recipe in one file; `BadDefinition` naming the file and the first thing wrong in it."""
+    try:
+        recipe = Recipe.model_validate(read_toml(file))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"]) or "recipe"
+        raise BadDefinition(f"{file}, {place}: {first['msg']}") from error
+    if recipe.name != file.stem:
+        raise BadDefinition(f"{file} names itself {recipe.name!r}: a recipe's name is its file's, {file.stem!r}")
+    try:
+        check(recipe, str(file))
+    except UnknownName as error:
+        raise BadDefinition(f"{file}: {error}") from error
+    return recipe
+
+
+def recipes() -> dict[str, Recipe]:
+    """Every recipe there is, by name, sorted: those of this package and those of FARSHIFT_PATH."""
+    found = {name: read(file) for name, file in files("recipes").items()}
+    return dict(sorted(found.items()))
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe called `name`; `UnknownName` offers the nearest."""
+    known = files("recipes")
+    if name not in known:
+        raise UnknownName("baseline", name, known)
+    return read(known[name])
