@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-slow check format dist clean
+.PHONY: help setup demo test test-slow check format dist clean bench-startup
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -46,6 +46,9 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench-startup: $(READY)
+	$(BIN)/python tests/bench/startup.py
 
 dist: $(READY)
 	rm -rf dist build

@@ -183,27 +183,25 @@ def _worst_group(part: Part, scores: Scores) -> dict[str, Any] | None:
 
 
 def _severity_curve(scored: Scored) -> list[dict[str, Any]]:
-    """The score at each severity over the ID and OOD views together; in at most 12 buckets of similar size."""
-    found: list[tuple[NDArray[Any], Scores]] = []
-    for view in ("id", "ood"):
+    """The score along severity: points of the ID view, then of the OOD view, each in buckets of similar size."""
+    curve = []
+    for view, most in (("id", MAX_BUCKETS // 3), ("ood", MAX_BUCKETS - MAX_BUCKETS // 3)):
         part, scores = scored.rows(view)
         if "severity" not in part.carried:
             return []
-        found.append((part.carried["severity"], scores))
-    severity = np.concatenate([values for values, _ in found])
-    scores = np.concatenate([values for _, values in found], axis=1)
-    curve = []
-    for low, high in _buckets(severity):
-        inside = (severity >= low) & (severity <= high)
-        curve.append({"from": low, "to": high, **mean(scores[:, inside]).record()})
+        severity = part.carried["severity"]
+        for low, high in _buckets(severity, most):
+            inside = (severity >= low) & (severity <= high)
+            curve.append({"view": view, "from": low, "to": high, **mean(scores[:, inside]).record()})
     return curve
 
 
-def _buckets(severity: NDArray[Any]) -> list[tuple[Any, Any]]:
+def _buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
+    """At most `most` ranges of severity that hold similar numbers of rows; single values where they are few."""
     values, counts = np.unique(severity, return_counts=True)
-    if len(values) <= MAX_BUCKETS:
+    if len(values) <= most:
         return [(value, value) for value in values.tolist()]
-    share = np.minimum((np.cumsum(counts) - counts) * MAX_BUCKETS // counts.sum(), MAX_BUCKETS - 1)
+    share = np.minimum((np.cumsum(counts) - counts) * most // counts.sum(), most - 1)
     return [(values[share == k].min().item(), values[share == k].max().item()) for k in np.unique(share)]
 
 

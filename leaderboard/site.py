@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..benchmarks.benchmark import benchmarks
 from ..loaders.cache import write_atomically
 from ..splits.errors import MissingExtra
 from .board import Board
@@ -46,15 +47,15 @@ def _percent(value: float) -> str:
 
 
 def _curve(score: dict[str, Any]) -> dict[str, Any] | None:
-    """The severity curve in the coordinates of its picture (560 x 200), or None where there is none to draw."""
-    curve = score["severity"]
+    """The severity curve in the coordinates of its picture (560 x 215), or None where there is none to draw."""
+    curve = sorted(score["severity"], key=lambda point: (point["from"] + point["to"], point["view"]))
     if len(curve) < 2:
         return None
     middles: list[float] = [(point["from"] + point["to"]) / 2 for point in curve]
     low, high = min(middles), max(middles)
 
     def x(value: float) -> float:
-        return round(45 + 500 * (value - low) / ((high - low) or 1), 1)
+        return round(60.0 + 470.0 * (value - low) / ((high - low) or 1), 1)
 
     def y(value: float) -> float:
         return round(170.0 - 155.0 * value, 1)
@@ -64,10 +65,24 @@ def _curve(score: dict[str, Any]) -> dict[str, Any] | None:
         for middle, p in zip(middles, curve, strict=True)
     ]
     labels: list[dict[str, Any]] = []
-    for point in points:  # leave out labels that would overlap the one before
-        if not labels or point["x"] - labels[-1]["x"] > 8 * max(len(point["label"]), len(labels[-1]["label"])) / 1.6:
+    for point in points:  # leave out labels that would run into the one before (a digit is about 6 wide)
+        if not labels or point["x"] - labels[-1]["x"] > 3.2 * (len(point["label"]) + len(labels[-1]["label"])) + 6:
             labels.append(point)
-    return {"points": points, "labels": labels, "ticks": [(value, y(value)) for value in (0, 0.5, 1)]}
+    return {
+        "points": points,
+        "labels": labels,
+        "ticks": [(value, y(value)) for value in (0, 0.5, 1)],
+        "axis": _axis(score["benchmark"]),
+    }
+
+
+def _axis(benchmark: str) -> str:
+    """What the benchmark's severity is, such as "output length (actions)"."""
+    known = benchmarks().get(benchmark)
+    meaning = known.manifest.definition.severity if known is not None else None
+    if meaning is None:
+        return "severity"
+    return f"{meaning.name} ({meaning.unit})" if meaning.unit else meaning.name
 
 
 def _range(point: dict[str, Any]) -> str:

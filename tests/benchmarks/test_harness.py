@@ -58,12 +58,14 @@ def test_scores_do_not_depend_on_batch_size(tmp_path):
 def test_severity_and_groups_are_reported():
     found = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
     curve = found["severity"]
-    assert len(curve) <= 12
-    assert curve[0]["from"] == 1
-    assert curve[-1]["to"] == 48
-    ends = [(point["from"], point["to"]) for point in curve]
-    assert all(one[1] < other[0] for one, other in pairwise(ends))
-    assert sum(point["rows"] for point in curve) == found["id"]["rows"] + found["ood"]["rows"]
+    views = {view: [point for point in curve if point["view"] == view] for view in ("id", "ood")}
+    assert len(views["id"]) <= 4
+    assert len(views["ood"]) <= 8
+    assert (views["id"][0]["from"], views["id"][-1]["to"]) == (1, 22)
+    assert (views["ood"][0]["from"], views["ood"][-1]["to"]) == (24, 48)
+    for view, points in views.items():
+        assert all(one["to"] < other["from"] for one, other in pairwise(points))
+        assert sum(point["rows"] for point in points) == found[view]["rows"]
     worst = found["worst_group"]
     assert set(worst["groups"]) == {"and", "after", "none"}
     assert worst["value"] == min(group["value"] for group in worst["groups"].values())
