@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..splits.errors import BadDefinition, UnknownName
-from ..splits.plugins import named, read_toml
+from ..splits.plugins import named, read_definition
 
 Kind = Literal["any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 Role = Literal["plain", "helps"]
@@ -154,12 +154,7 @@ def unknown_setting(name: str, known: dict[str, Any], where: str) -> BadDefiniti
 
 def read(file: Path) -> Recipe:
     """The recipe in one file; `BadDefinition` naming the file and the first thing wrong in it."""
-    try:
-        recipe = Recipe.model_validate(read_toml(file))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(step) for step in first["loc"]) or "recipe"
-        raise BadDefinition(f"{file}, {place}: {first['msg']}") from error
+    recipe = read_definition(file, Recipe)
     if recipe.name != file.stem:
         raise BadDefinition(f"{file} names itself {recipe.name!r}: a recipe's name is its file's, {file.stem!r}")
     try:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..loaders.part import Part
 from ..loaders.split import Split, open_split
@@ -18,7 +18,7 @@ from ..splits.catalogue import find as find_split
 from ..splits.draws import shuffled
 from ..splits.errors import BadDefinition, UnknownName
 from ..splits.manifest import Manifest
-from ..splits.plugins import files, read_toml
+from ..splits.plugins import files, read_definition
 from .model import Task
 
 SCORER = 1
@@ -197,11 +197,7 @@ class Benchmark:
 
 def read_benchmark(path: Path) -> Benchmark:
     """The benchmark of a TOML file; `BadDefinition` lists what is wrong in it."""
-    try:
-        return Benchmark(Definition.model_validate(read_toml(path)), path)
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        raise BadDefinition(f"{path}: {wrong}") from error
+    return Benchmark(read_definition(path, Definition), path)
 
 
 def benchmarks() -> dict[str, Benchmark]:

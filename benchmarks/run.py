@@ -38,15 +38,10 @@ _TABLES = ("benchmark", "model", "budget", "environment", "spent", "digests")
 
 
 @dataclass(frozen=True)
-class Run:
-    """A finished run, read and held to its digests."""
+class Carded:
+    """What a run card says, by name."""
 
-    path: Path
     card: dict[str, Any]
-
-    @property
-    def benchmark(self) -> str:
-        return str(self.card["benchmark"]["name"])
 
     @property
     def entry_identity(self) -> str:
@@ -67,6 +62,17 @@ class Run:
     @property
     def digest(self) -> str:
         return str(self.card["digests"]["run"])
+
+
+@dataclass(frozen=True)
+class Run(Carded):
+    """A finished run, read and held to its digests."""
+
+    path: Path
+
+    @property
+    def benchmark(self) -> str:
+        return str(self.card["benchmark"]["name"])
 
     def predictions(self) -> pa.Table:
         import pyarrow.parquet as pq
@@ -89,7 +95,7 @@ def read_run(path: Path | str) -> Run:
     predictions = path / "predictions.parquet"
     if not predictions.is_file() or file_sha256(predictions) != card["digests"]["predictions"]:
         raise BadRun(f"{predictions} is missing or was edited: its digest is not the one in run.toml")
-    return Run(path, card)
+    return Run(card, path)
 
 
 def card_problem(card: dict[str, Any]) -> str:

@@ -72,7 +72,7 @@ class Board:
                 if record.kind == "submitted" and record.body["submission"] == submission.digest:
                     return [item["entry"] for item in record.body["entries"]], False
             write_atomically(self._zip(submission.digest), Path(file).read_bytes())
-            entries = []
+            entries: list[dict[str, Any]] = []
             for number, entry in enumerate(submission.entries):
                 key = entry_key(submission.digest, number, entry)
                 content = _scored(entry)
@@ -83,8 +83,8 @@ class Board:
                         "run": number,
                         "benchmark": entry.benchmark.name,
                         "model": entry.model,
-                        "entry_identity": entry.card["benchmark"]["entry_identity"],
-                        "run_digest": entry.card["digests"]["run"],
+                        "entry_identity": entry.entry_identity,
+                        "run_digest": entry.digest,
                         "score": sha256(content).hexdigest(),
                     }
                 )
@@ -166,7 +166,7 @@ def at(place: str) -> Board:
 
 def entry_key(submission: str, number: int, entry: Entry) -> str:
     """The name of an entry: 16 hexadecimal digits over the submission, the run in it and the entry identity."""
-    identity = entry.card["benchmark"]["entry_identity"]
+    identity = entry.entry_identity
     return identity_of({"submission": submission, "run": number, "identity": identity})[:16]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..benchmarks.benchmark import Benchmark, find_benchmark
-from ..benchmarks.run import card_problem
+from ..benchmarks.run import Carded, card_problem
 from ..benchmarks.score import row_id_problem
 from ..splits.errors import BadSubmission, FarshiftError
 from .submission import CARD, FORMAT
@@ -35,24 +35,11 @@ _LONGEST = 100_000
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Carded):
     """One valid run of a submission, ready to be scored."""
 
     benchmark: Benchmark
-    card: dict[str, Any]
     predictions: pa.Table
-
-    @property
-    def model(self) -> str:
-        return str(self.card["model"]["name"])
-
-    @property
-    def budget(self) -> str:
-        return str(self.card["budget"]["name"])
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        return tuple(self.card["budget"]["seeds"])
 
 
 @dataclass(frozen=True)
@@ -146,7 +133,7 @@ def _entry(number: int, listed: Any, files: dict[str, bytes], problems: list[str
     except FarshiftError as error:
         problems.append(f"{where}: {error}")
         return None
-    return None if predictions is None else Entry(benchmark, card, predictions)
+    return None if predictions is None else Entry(card, benchmark, predictions)
 
 
 def _card_values(card: dict[str, Any]) -> str:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
 
 from ..splits.errors import BadData, BadDefinition, Unavailable, UnknownName
-from ..splits.plugins import files, module, read_toml
+from ..splits.plugins import files, module, read_definition
 from ..splits.rows import heads, row_digests, row_ids, set_digest
 from ..splits.schema import Field, Schema
 from .cache import cache_root, stored_table
@@ -141,14 +141,11 @@ def identified(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
 
 def read_source(path: Path) -> Source:
     """The source of a TOML file; `BadDefinition` lists what is wrong in it."""
+    source = Source(read_definition(path, SourceDefinition), path)
     try:
-        source = Source(SourceDefinition.model_validate(read_toml(path)), path)
         source.schema  # noqa: B018  (its own checks)
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        raise BadDefinition(f"{path}: {wrong}") from error
     except BadDefinition as error:
-        raise BadDefinition(f"{path}: {error}" if str(path) not in str(error) else str(error)) from error
+        raise BadDefinition(f"{path}: {error}") from error
     for distribution in source.definition.distributions:
         if bool(distribution.generator) == bool(distribution.reader):
             raise BadDefinition(f"{path}: distribution {distribution.name!r} needs either a generator or a reader")

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from .assignment import PARTS, Assignment, part_digests
 from .canonical import identity_of
 from .errors import BadData, BadDefinition
-from .plugins import function, read_toml
+from .plugins import function, read_definition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -167,11 +167,7 @@ class Manifest:
 
 def read_manifest(path: Path) -> Manifest:
     """The manifest of a `split.toml`; `BadDefinition` lists what is wrong in it."""
-    try:
-        definition = Definition.model_validate(read_toml(path))
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        raise BadDefinition(f"{path}: {wrong}") from error
+    definition = read_definition(path, Definition)
     unknown = sorted(set(definition.parts) - set(PARTS))
     if unknown:
         raise BadDefinition(f"{path}: unknown parts {', '.join(unknown)}: use {', '.join(PARTS)}")

@@ -15,9 +15,14 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import BadDefinition, UnknownName
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -58,6 +63,17 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise BadDefinition(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
         raise BadDefinition(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_definition(path: Path, model: type[M]) -> M:
+    """A TOML file as a validated definition; `BadDefinition` names the file and lists what is wrong in it."""
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(read_toml(path))
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        raise BadDefinition(f"{path}: {wrong}") from error
 
 
 def module(place: str, name: str, what: str) -> ModuleType:

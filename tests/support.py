@@ -19,3 +19,17 @@ def one_line_error(done: subprocess.CompletedProcess[str]) -> str:
     assert len(errors) == 1, done.stderr
     assert done.stderr.rstrip().endswith(errors[0]), done.stderr
     return errors[0]
+
+
+class Heard:
+    """Listens to what long work tells."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.done: list[int] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        self.done.append(done)

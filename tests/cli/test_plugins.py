@@ -76,7 +76,7 @@ def test_the_examples_of_the_guide_work_as_printed(home, farshift, farshift_json
             "citation",
             "quotation",
             ["baselines", "list"],
-            "tree.toml, citation: Field required",
+            "tree.toml: citation: Field required",
         ),
     ],
 )

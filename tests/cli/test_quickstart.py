@@ -16,19 +16,9 @@ from farshift.benchmarks.benchmark import find_benchmark, suite
 from farshift.leaderboard.board import Board
 from farshift.loaders.progress import listening
 from farshift.quickstart import quickstart
+from support import Heard
 
 KINDS = ["domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
-
-
-class Heard:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.lines.append(text)
-
-    def advance(self, label: str, done: int, total: int | None) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")

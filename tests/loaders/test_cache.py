@@ -17,17 +17,7 @@ from farshift.loaders.progress import listening
 from farshift.loaders.source import find_source
 from farshift.loaders.split import load
 from farshift.splits.errors import FarshiftError
-
-
-class Heard:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.lines.append(text)
-
-    def advance(self, label: str, done: int, total: int | None) -> None:
-        pass
+from support import Heard
 
 
 def test_a_source_is_decoded_once_and_then_mapped(cache, monkeypatch):

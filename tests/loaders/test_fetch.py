@@ -16,6 +16,7 @@ from farshift.loaders.fetch import FilePin, fetch_file
 from farshift.loaders.progress import listening
 from farshift.splits.errors import BadDefinition, FarshiftError, Unavailable, UnknownName
 from servers import HUB_COMMIT, hub, web
+from support import Heard
 
 BODY = bytes(range(256)) * 4096  # 1 MiB
 
@@ -28,18 +29,6 @@ def https(site, path: str = "/data.bin") -> dict[str, str]:
     return {"sort": "https", "url": site.url + path}
 
 
-class Heard:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.bytes: list[int] = []
-
-    def say(self, text: str) -> None:
-        self.lines.append(text)
-
-    def advance(self, label: str, done: int, total: int | None) -> None:
-        self.bytes.append(done)
-
-
 def test_a_file_is_downloaded_once_and_then_comes_from_the_cache(cache):
     heard = Heard()
     with web(**{"data.bin": BODY}) as site, listening(heard):
@@ -47,7 +36,7 @@ def test_a_file_is_downloaded_once_and_then_comes_from_the_cache(cache):
         assert first.read_bytes() == BODY
         assert fetch_file(pin(https(site))) == first
         assert len(site.requests) == 1
-    assert heard.bytes[-1] == len(BODY), "progress was told"
+    assert heard.done[-1] == len(BODY), "progress was told"
 
 
 @pytest.mark.parametrize("faults", [["cut"], ["500", "cut", "500"], ["429", "cut"], ["cut", "cut", "cut"]])
