@@ -12,7 +12,7 @@ from ..benchmarks.model import Budget, Model
 from ..benchmarks.run import Run, RunFolder
 from ..loaders.progress import advance, say
 from ..splits.canonical import identity_of
-from ..splits.errors import FarshiftError
+from ..splits.errors import FarshiftError, restated
 from .engines import engine as find_engine
 from .recipe import Recipe
 from .recipe import recipe as find_recipe
@@ -89,7 +89,7 @@ def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
     if failed:
         plan, seed, error = failed[0]
         more = f" (and {len(failed) - 1} more replicas failed)" if len(failed) > 1 else ""
-        raise type(error)(f"{plan.recipe.name} on {plan.benchmark.name}, seed {seed}: {error}{more}")
+        raise restated(type(error), f"{plan.recipe.name} on {plan.benchmark.name}, seed {seed}: {error}{more}")
     return [folder.finish() for folder in folders]
 
 

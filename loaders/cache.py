@@ -37,31 +37,34 @@ def offline() -> bool:
     return os.environ.get("FARSHIFT_OFFLINE", "") not in ("", "0")
 
 
+ADVICE = "set FARSHIFT_CACHE to another disk"
+
+
 @contextmanager
-def plain_disk_errors(path: Path) -> Iterator[None]:
+def plain_disk_errors(path: Path, advice: str = ADVICE) -> Iterator[None]:
     """Turn the operating system's refusals into one line that says where, and what to do."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise FarshiftError(
-                f"no space left for {path}: free some, or set FARSHIFT_CACHE to another disk; nothing was lost"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            raise FarshiftError(
-                f"{path} cannot be written: {error.strerror}; set FARSHIFT_CACHE to a folder of yours"
-            ) from error
-        raise
+            raise FarshiftError(f"no space left for {path}: free some, or {advice}; what was done is kept") from error
+        raise FarshiftError(f"{path} cannot be written: {error.strerror or error}; {advice}") from error
+
+
+def lock_elsewhere(path: Path) -> Path:
+    """Where the lock of something outside the cache lies: in the cache, by the path's digest, so that nothing is left
+    beside it."""
+    return cache_root() / "locks" / sha256(str(path.resolve()).encode()).hexdigest()[:32]
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, what: str = "") -> Iterator[None]:
     """Hold the lock of `path` among processes. The operating system frees it if the holder dies."""
     with plain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(f"{path}.lock")
         if not lock_is_free(lock):
-            say(f"waiting for another process that prepares {path.name}")
+            say(f"waiting for another process that works on {what or path.name}")
             lock.acquire()
     try:
         yield
@@ -80,10 +83,10 @@ def lock_is_free(lock: FileLock) -> bool:
     return True
 
 
-def write_atomically(path: Path, content: bytes | memoryview) -> None:
+def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE) -> None:
     """Write `content` beside `path` in one piece, flush it to the disk, and rename it into place."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with plain_disk_errors(path):
+    with plain_disk_errors(path, advice):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("wb") as file:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..splits.canonical import identity_of
 from ..splits.errors import BadDefinition, Unavailable
 from ..splits.plugins import module
 from .cache import cache_root, file_sha256, intact, locked, mark, offline, plain_disk_errors
@@ -74,14 +76,14 @@ def _from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list
         if sort.NETWORK and offline():
             reasons.append(f"{name}: not asked (offline)")
             continue
-        partial = path.with_name(path.name + ".part")
+        # Each mirror has its own partial file: what one gave is never continued with another's bytes.
+        partial = path.with_name(f"{path.name}.{identity_of(mirror)[:8]}.part")
         try:
-            sort.fetch(mirror, partial, pin.bytes)
+            digest = _fetched(sort, mirror, partial, pin)
         except MirrorFailed as error:
             reasons.append(f"{name}: {error}")
             say(f"{name} failed: {error}")
             continue
-        digest = file_sha256(partial)
         if digest == pin.sha256:
             partial.replace(path)
             return True
@@ -91,3 +93,16 @@ def _from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list
         reasons.append(f"{name}: gave another file (sha256 {digest[:12]}.., kept as {aside})")
         say(f"{name} gave a file that is not the pinned {pin.name}; kept as {aside}")
     return False
+
+
+def _fetched(sort: ModuleType, mirror: dict[str, Any], partial: Path, pin: FilePin) -> str:
+    """The sha256 of what the mirror gave. A download that went on from an older piece and does not fit is begun again
+    once: the piece may have been damaged."""
+    resumed = partial.exists()
+    sort.fetch(mirror, partial, pin.bytes)
+    digest = file_sha256(partial)
+    if resumed and digest != pin.sha256:
+        partial.unlink()
+        sort.fetch(mirror, partial, pin.bytes)
+        digest = file_sha256(partial)
+    return digest

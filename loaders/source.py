@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
 
+from ..splits.canonical import identity_of
 from ..splits.errors import BadData, BadDefinition, Unavailable, UnknownName
 from ..splits.plugins import files, module, read_definition
 from ..splits.rows import heads, row_digests, row_ids, set_digest
@@ -84,7 +85,10 @@ class Source:
 
     @property
     def cached_at(self) -> Path:
-        return cache_root() / "sources" / f"{self.name}-v{self.definition.version}-{self.definition.digest[:16]}.arrow"
+        # The schema is in the name too: roles make the row ids, and are in no row's digest.
+        shape = identity_of(self.schema.records())[:8]
+        name = f"{self.name}-v{self.definition.version}-{self.definition.digest[:16]}-{shape}.arrow"
+        return cache_root() / "sources" / name
 
     def table(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """The rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached.

@@ -75,15 +75,14 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
             f"{manifest.full_name} stands on source {pin.name} version {pin.version} ({pin.digest[:12]}..), "
             f"and {source.path.name} defines version {source.definition.version} ({source.definition.digest[:12]}..)"
         )
+    manifest.check_identity()
     rows = source.table(own_folders)
-    path = (
-        cache_root() / "splits" / f"{name.partition('@')[0].replace('/', '-')}-{manifest.identity[:16] or 'new'}.arrow"
-    )
-    assigned = (
-        stored_table(path, lambda: joined(manifest, source, rows))
-        if manifest.frozen
-        else joined(manifest, source, rows)
-    )
+    if manifest.frozen:
+        shape = source.cached_at.stem.rpartition("-")[2]
+        path = cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{manifest.identity[:16]}-{shape}.arrow"
+        assigned = stored_table(path, lambda: joined(manifest, source, rows))
+    else:
+        assigned = joined(manifest, source, rows)
     return Split(manifest, source, rows, assigned)
 
 

@@ -12,10 +12,11 @@ class FarshiftError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors travel between processes by their message, whatever their constructor takes.
-        return _rebuilt, (type(self), str(self))
+        return restated, (type(self), str(self))
 
 
-def _rebuilt(kind: type[FarshiftError], message: str) -> FarshiftError:
+def restated(kind: type[FarshiftError], message: str) -> FarshiftError:
+    """An error of the same kind with another message, whatever its constructor takes."""
     error = kind.__new__(kind)
     error.args = (message,)
     return error

@@ -131,6 +131,11 @@ class Manifest:
         """What the audit says of the shift, in one line."""
         return str(self.audit().get("why", ""))
 
+    def check_identity(self) -> None:
+        """`BadData` where the definition is frozen and no longer says what its identity covers."""
+        if self.frozen and self.definition.computed_identity() != self.definition.identity:
+            raise BadData(f"{self.folder / 'split.toml'} was changed: its identity does not fit what it says")
+
     def rows(self, source: pa.Table, schema: Schema) -> pa.Table:
         """The manifest's rows (row_id, check, part, weight, group, severity, label override), verified.
 
@@ -141,8 +146,7 @@ class Manifest:
             raise BadDefinition(
                 f"{self.full_name} is a definition, not yet frozen: farshift splits build {self.folder / 'split.toml'}"
             )
-        if self.definition.computed_identity() != self.definition.identity:
-            raise BadData(f"{self.folder / 'split.toml'} was changed: its identity does not fit what it says")
+        self.check_identity()
         assigned = self._shipped() if self.definition.ships_rows else assign(self.definition, source, schema)
         found = part_digests(assigned)
         for name in sorted({*found, *self.definition.parts}):
@@ -160,9 +164,14 @@ class Manifest:
 
         path = self.folder / "rows.parquet"
         try:
-            return pq.read_table(path)
+            table = pq.read_table(path)
+            table.validate(full=True)
         except (OSError, pa.ArrowInvalid) as error:
             raise BadData(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+        absent = sorted({"row_id", "check", "part"} - set(table.column_names))
+        if absent:
+            raise BadData(f"{path}: lacks the columns {', '.join(absent)}")
+        return table
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -78,10 +78,7 @@ def read_definition(path: Path, model: type[M]) -> M:
 
 def module(place: str, name: str, what: str) -> ModuleType:
     """The module `name` under `place` (such as "splits/rules"), of the package or a user's folder."""
-    found = named(place, ".py")
-    if name not in found:
-        raise UnknownName(what, name, found)
-    path = found[name]
+    path = module_file(place, name, what)
     if path.is_relative_to(PACKAGE):
         package = __package__.rsplit(".", 1)[0]
         return importlib.import_module(f"{package}.{place.replace('/', '.')}.{name}")
@@ -98,6 +95,14 @@ def module(place: str, name: str, what: str) -> ModuleType:
             del sys.modules[own]
             raise BadDefinition(f"{path}: {type(error).__name__} when imported: {error}") from error
     return sys.modules[own]
+
+
+def module_file(place: str, name: str, what: str) -> Path:
+    """The file of `module(place, name, what)`."""
+    found = named(place, ".py")
+    if name not in found:
+        raise UnknownName(what, name, found)
+    return found[name]
 
 
 def function(place: str, path: str, what: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ class Site:
     """Files by path, and for each path the faults that its next answers have, in order.
 
     Faults: "cut" (half the body, then the connection breaks), "404", "429", "500", "other" (other bytes of the same
-    length), "short" (half the body, and a length that says so), "slow" (in small pieces)."""
+    length), "short" (half the body, and a length that says so), "slow" (1 MiB every fifth of a second)."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     faults: dict[str, list[str]] = field(default_factory=dict)
@@ -58,7 +59,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
             return None
-        self.wfile.write(rest)
+        for piece in range(0, len(rest), 1 << 20):
+            self.wfile.write(rest[piece : piece + (1 << 20)])
+            if fault == "slow":
+                time.sleep(0.2)
         return None
 
     def _refuse(self, status: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..progress import advance
-from . import MirrorFailed
+from . import MirrorFailed, own_disk
 
 NETWORK = True
 _TRIES = 4
@@ -35,6 +35,8 @@ def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
                 raise MirrorFailed(f"the server answered {error.code} {error.reason}") from error
             time.sleep(_pause(error, attempt))
         except (OSError, http.client.HTTPException) as error:
+            if own_disk(error):
+                raise
             if attempt == _TRIES - 1 or _hopeless(error):
                 raise MirrorFailed(str(getattr(error, "reason", None) or error) or type(error).__name__) from error
             time.sleep(0.2 * 2**attempt)

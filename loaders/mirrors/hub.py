@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from . import MirrorFailed
+from . import MirrorFailed, own_disk
 
 NETWORK = True
 
@@ -26,6 +26,8 @@ def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
             mirror["repo"], mirror["file"], revision=mirror["revision"], repo_type="dataset", local_dir=keep
         )
     except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
+        if own_disk(error):
+            raise
         raise MirrorFailed(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}") from error
     shutil.move(got, target)
     shutil.rmtree(keep, ignore_errors=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from farshift.loaders.fetch import FilePin, fetch_file
 from farshift.loaders.progress import listening
+from farshift.splits.canonical import identity_of
 from farshift.splits.errors import BadDefinition, FarshiftError, Unavailable, UnknownName
 from servers import HUB_COMMIT, hub, web
 from support import Heard
@@ -50,13 +51,54 @@ def test_a_broken_download_goes_on_where_it_broke(cache, faults):
 
 
 def test_a_download_left_over_by_a_killed_process_goes_on(cache):
-    wanted = pin()
-    partial = cache / "files" / wanted.sha256[:2] / f"{wanted.sha256}.part"
-    partial.parent.mkdir(parents=True)
-    partial.write_bytes(BODY[:5000])
     with web(**{"data.bin": BODY}) as site:
-        assert fetch_file(pin(https(site))).read_bytes() == BODY
+        wanted = pin(https(site))
+        leave(cache, wanted, BODY[:5000])
+        assert fetch_file(wanted).read_bytes() == BODY
         assert site.requests == [("/data.bin", "bytes=5000-")]
+
+
+def partial_file(cache: Path, wanted: FilePin) -> Path:
+    """Where the download from the first mirror grows."""
+    folder = cache / "files" / wanted.sha256[:2]
+    return folder / f"{wanted.sha256}.{identity_of(wanted.mirrors[0])[:8]}.part"
+
+
+def leave(cache: Path, wanted: FilePin, content: bytes) -> None:
+    path = partial_file(cache, wanted)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+
+
+def test_a_damaged_left_over_is_begun_again_and_blames_nobody(cache):
+    with web(**{"data.bin": BODY}) as site:
+        wanted = pin(https(site))
+        leave(cache, wanted, b"x" * 5000)
+        assert fetch_file(wanted).read_bytes() == BODY
+    assert not (cache / "quarantine").exists()
+
+
+def test_what_one_mirror_gave_is_never_continued_with_anothers_bytes(cache):
+    with web(**{"data.bin": BODY[::-1], "good.bin": BODY}) as site:
+        site.faults["/data.bin"] = ["cut", "500", "500", "500"]
+        assert fetch_file(pin(https(site), https(site, "/good.bin"))).read_bytes() == BODY
+    assert not (cache / "quarantine").exists()
+
+
+def test_a_full_disk_during_a_download_is_said_as_such(cache, monkeypatch):
+    import errno
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("farshift.loaders.mirrors.https.advance", full)
+    with web(**{"data.bin": BODY}) as site:
+        with pytest.raises(FarshiftError, match="no space left for .*FARSHIFT_CACHE"):
+            fetch_file(pin(https(site)))
+        assert len(site.requests) == 1, "not tried again"
+        monkeypatch.undo()
+        monkeypatch.setenv("FARSHIFT_CACHE", str(cache))
+        assert fetch_file(pin(https(site))).read_bytes() == BODY
 
 
 def test_a_file_with_a_wrong_digest_is_named_kept_aside_and_the_next_mirror_tried(cache):
@@ -183,22 +225,26 @@ def test_a_mirror_of_an_unknown_sort_or_without_its_keys_is_a_bad_definition(cac
         fetch_file(pin({"sort": "https"}))
 
 
-def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache):
-    """kill -9 while the bytes trickle in; the next call goes on from what is there."""
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache, stop):
+    """kill -9 or Ctrl-C while the bytes trickle in; the next call goes on from what is there."""
     code = (
         "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
     )
     big = BODY * 64
     with web(**{"data.bin": big}) as site:
+        site.faults["/data.bin"] = ["slow"]
         wanted = pin(https(site), body=big)
         child = subprocess.Popen([sys.executable, "-c", code, wanted.model_dump_json()], stdout=subprocess.PIPE)
-        partial = cache / "files" / wanted.sha256[:2] / f"{wanted.sha256}.part"
+        partial = partial_file(cache, wanted)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and not (partial.exists() and partial.stat().st_size > 0):
             time.sleep(0.001)
-        child.send_signal(signal.SIGKILL)
+        child.send_signal(stop)
         child.wait()
+        assert 0 < partial.stat().st_size < len(big), "stopped in the middle"
         assert fetch_file(wanted).read_bytes() == big
+        assert site.requests[-1][1] is not None, "went on from the byte where it stopped"
 
 
 def test_two_processes_pulling_the_same_file_download_it_once(cache):
