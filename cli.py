@@ -274,8 +274,9 @@ def evaluate(
     from .benchmarks.own_model import find_model
 
     with watched():
+        found, code = find_model(model)
         done = go(
-            find_model(model),
+            found,
             on,
             seeds=seeds,
             out=out,
@@ -284,6 +285,7 @@ def evaluate(
             steps=steps,
             name=name or None,
             batch_size=batch_size,
+            code=code,
         )
     _scored(done, json)
 
@@ -314,12 +316,13 @@ def compare(
         found = go(left, right)
     if json:
         return emit_json(found)
+    words = {True: "yes", False: "no", None: "needs more seeds"}
     rows = [
         [
             name,
             f"{item['value']:+.4f}",
             f"[{item['low']:+.4f}, {item['high']:+.4f}]",
-            "yes" if item["distinguishable"] else "no",
+            words[item["distinguishable"]],
         ]
         for name, item in found["difference"].items()
     ]
@@ -398,14 +401,15 @@ def board_verify(folder: Path, json: Json = False) -> None:
     from .leaderboard.board import Board
 
     with watched():
-        entries, differences = Board(folder).verify()
+        found = Board(folder).verify()
     if json:
-        emit_json({"board": str(folder), "entries": entries, "verified": not differences, "differences": differences})
+        emit_json({"board": str(folder), "verified": not found.differences, **found.__dict__})
     else:
-        line(f"{folder}: {entries} entries, {'verified' if not differences else f'{len(differences)} differences'}")
-        for difference in differences:
-            line(f"  {difference}")
-    _exit_if(bool(differences))
+        state = f"{len(found.differences)} differences" if found.differences else "verified"
+        line(f"{folder}: {found.entries} entries, {state}")
+        for text in (*found.differences, *(f"not recomputed: {why}" for why in found.not_recomputed)):
+            line(f"  {text}")
+    _exit_if(bool(found.differences))
 
 
 @app.command()
@@ -504,7 +508,7 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(0)
-    except FarshiftError as error:
+    except (FarshiftError, OSError) as error:
         if debugging():
             raise
         complain(f"error: {error}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .baselines.recipe import Recipe, recipes
-from .baselines.sweep import Plan, recipe_digest, run_plans
+from .baselines.sweep import Plan, code_digest, require_extras, run_plans
 from .benchmarks.benchmark import Benchmark, suite
 from .benchmarks.harness import seed_numbers
 from .benchmarks.model import Budget
@@ -20,6 +20,7 @@ from .benchmarks.score import score
 from .leaderboard.board import Board
 from .leaderboard.site import build
 from .leaderboard.submission import pack
+from .loaders.cache import lock_elsewhere, locked
 from .loaders.progress import say
 from .splits.canonical import identity_of
 from .splits.errors import FarshiftError, MissingExtra, Unavailable
@@ -59,13 +60,18 @@ def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -
     `steps` replaces the recipes' optimiser steps (a trial of the machinery, not a comparison)."""
     watch = Stopwatch()
     _require_extras()
+    with locked(lock_elsewhere(out), f"the quickstart in {out}"):
+        return _quickstart(out, engine, steps, watch)
+
+
+def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> Result:
     plans: list[Plan] = []
     left_out: list[dict[str, str]] = []
     for benchmark in sorted(suite("core"), key=lambda benchmark: KINDS.index(benchmark.kind)):
         cast = _cast(benchmark)
-        if not cast:
-            continue
         try:
+            if not cast:
+                raise Unavailable("no baseline plays the plain part and another the helping one on it")
             parts = benchmark.split.manifest.definition.parts
         except Unavailable as error:
             say(f"left out {benchmark.name} ({benchmark.kind}): {error}")
@@ -84,24 +90,23 @@ def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -
 
 def _require_extras() -> None:
     """Say what is missing before minutes are spent."""
-    for extra, names in (("train", ("torch", "sklearn")), ("board", ("jinja2",))):
-        for name in names:
-            try:
-                __import__(name)
-            except ImportError as error:
-                raise MissingExtra(f"quickstart (for {name})", "train,board" if extra == "train" else extra) from error
+    require_extras()
+    try:
+        __import__("jinja2")
+    except ImportError as error:
+        raise MissingExtra("the board's pages", "board") from error
 
 
 def _cast(benchmark: Benchmark) -> list[Recipe]:
     """The recipes that play a role on a benchmark: the plain one, then the one meant to help."""
-    found = [recipe for role in ROLES for recipe in recipes().values() if recipe.role_on(benchmark.name) == role]
-    return found[:2] if len(found) >= 2 else []
+    cast = [[recipe for recipe in recipes().values() if recipe.role_on(benchmark.name) == role] for role in ROLES]
+    return [found[0] for found in cast] if all(cast) else []
 
 
 def _plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) -> Plan:
     seeds = seed_numbers(None, benchmark, BUDGET)
-    # The folder's name holds all that decides the result: a changed recipe or benchmark never reuses an old run.
-    key = identity_of([benchmark.identity(BUDGET), recipe_digest(recipe), seeds, steps])[:8]
+    # The folder's name holds all that decides the result: changed code, recipe or benchmark never reuses an old run.
+    key = identity_of([benchmark.identity(BUDGET, steps), code_digest(recipe), seeds])[:8]
     folder = out / "runs" / benchmark.name.replace("/", "-") / f"{recipe.name}-{key}"
     return Plan(recipe, benchmark, Budget(BUDGET, steps), seeds, folder)
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..benchmarks.benchmark import Benchmark, find_benchmark
 from ..benchmarks.harness import begin, run_seed, seed_numbers
 from ..benchmarks.model import Budget, Model
-from ..benchmarks.run import Run, RunFolder
+from ..benchmarks.run import Run
+from ..benchmarks.run_folder import RunFolder
+from ..loaders.cache import file_sha256
 from ..loaders.progress import advance, say
 from ..splits.canonical import identity_of
-from ..splits.errors import FarshiftError, restated
+from ..splits.errors import FarshiftError, MissingExtra, restated
+from ..splits.plugins import PACKAGE, module_file
+from .engines import Engine
 from .engines import engine as find_engine
 from .recipe import Recipe
 from .recipe import recipe as find_recipe
@@ -28,8 +35,8 @@ class Plan:
     seeds: list[int]
     out: Path
 
-    def begin(self) -> RunFolder:
-        model = {"name": self.recipe.name, "kind": "baseline", "recipe": recipe_digest(self.recipe)}
+    def begin(self) -> AbstractContextManager[RunFolder]:
+        model = {"name": self.recipe.name, "kind": "baseline", "code": code_digest(self.recipe)}
         return begin(self.benchmark, self.out, model, self.budget, self.seeds)
 
 
@@ -45,9 +52,33 @@ class Replica:
     seed: int
 
 
-def recipe_digest(recipe: Recipe) -> str:
-    """sha256 of all that a recipe says."""
-    return identity_of(recipe.model_dump(mode="json"))
+def code_digest(recipe: Recipe) -> str:
+    """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, and
+    the versions of Farshift, torch and scikit-learn."""
+    room = PACKAGE / "baselines"
+    paths = [room / f"{name}.py" for name in ("baseline", "decoding", "encoding", "recipe", "trainer")]
+    if recipe.network and recipe.algorithm:
+        paths += sorted((room / "networks").glob("_*.py"))
+        paths.append(module_file("baselines/networks", recipe.network, "network"))
+        paths.append(module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
+    versions = [_installed(name) for name in ("farshift", "torch", "scikit-learn")]
+    return identity_of([recipe.model_dump(mode="json"), [file_sha256(path) for path in paths], versions])
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def require_extras() -> None:
+    """Say what is missing before a run is begun."""
+    for name in ("torch", "sklearn"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise MissingExtra(f"training a baseline (with {name})", "train") from error
 
 
 def run_replica(replica: Replica) -> None:
@@ -67,7 +98,14 @@ def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
 
     A replica that fails does not stop the others; its error is raised at the end, and what is done is kept."""
     go = find_engine(engine)
-    folders = [plan.begin() for plan in plans]
+    require_extras()
+    with ExitStack() as held:
+        folders = [held.enter_context(plan.begin()) for plan in plans]
+        _run_missing(plans, folders, go)
+        return [folder.finish() for folder in folders]
+
+
+def _run_missing(plans: Sequence[Plan], folders: list[RunFolder], go: Engine) -> None:
     replicas = [
         (number, Replica(folder.path, folder.plan, plan.recipe.name, plan.benchmark.name, plan.budget, seed))
         for number, (plan, folder) in enumerate(zip(plans, folders, strict=True))
@@ -84,13 +122,12 @@ def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
             say(f"{plan.recipe.name} on {plan.benchmark.name}, seed {replica.seed}, failed: {error}")
         left[number] -= 1
         advance("training", done, len(replicas))
-        if not left[number]:
+        if not left[number] and error is None:
             say(f"{plan.recipe.name} on {plan.benchmark.name}: {len(plan.seeds)} seeds done")
     if failed:
         plan, seed, error = failed[0]
         more = f" (and {len(failed) - 1} more replicas failed)" if len(failed) > 1 else ""
         raise restated(type(error), f"{plan.recipe.name} on {plan.benchmark.name}, seed {seed}: {error}{more}")
-    return [folder.finish() for folder in folders]
 
 
 def run_baseline(

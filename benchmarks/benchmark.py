@@ -24,7 +24,16 @@ from .model import Task
 SCORER = 1
 """The version of the scorer. It is part of every entry's identity: a change that moves a score raises it."""
 
-Budgets = Literal["full", "quick"]
+MAX_SEEDS = 100
+MAX_TEXT = 100_000
+"""Seeds of a run, and characters of a predicted text, that harness and boards take."""
+
+
+def name_problem(name: Any) -> str:
+    """What is wrong with a model's name; empty if nothing is."""
+    if isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable():
+        return ""
+    return "the model's name must be 1 to 100 printable characters"
 
 
 class _Strict(BaseModel):
@@ -72,7 +81,6 @@ class Protocol(_Strict):
     selection: Literal["last"] = "last"
     seeds: int = Field(default=5, ge=1)
     quick_seeds: int = Field(default=3, ge=1)
-    touches: list[str] = ["train"]
 
 
 class Reference(_Strict):
@@ -91,7 +99,7 @@ class Definition(_Strict):
     notes: str = ""
     task: TaskPin
     holdout: Holdout | None = None
-    metrics: list[MetricPin] = Field(min_length=1)
+    metrics: list[MetricPin] = Field(min_length=1, max_length=1)
     views: dict[str, View]
     protocol: Protocol = Protocol()
     references: list[Reference] = []
@@ -136,9 +144,9 @@ class Benchmark:
         protocol = self.definition.protocol
         return protocol.quick_seeds if budget == "quick" else protocol.seeds
 
-    def identity(self, budget: str) -> str:
-        """The identity that an entry carries: manifest + protocol (with the budget) + scorer. Only entries of equal
-        identity share a table."""
+    def identity(self, budget: str, steps: int | None = None) -> str:
+        """The identity that an entry carries: manifest + protocol (with the budget, and steps where they were set by
+        hand) + scorer. Only entries of equal identity share a table."""
         definition = self.definition
         return identity_of(
             {
@@ -150,7 +158,7 @@ class Benchmark:
                 "metrics": [pin.model_dump() for pin in definition.metrics],
                 "views": {name: view.model_dump() for name, view in definition.views.items()},
                 "protocol": definition.protocol.model_dump(),
-                "budget": budget,
+                "budget": budget if steps is None else f"{budget}, {steps} steps",
             }
         )
 
@@ -163,6 +171,18 @@ class Benchmark:
     def split(self) -> Split:
         """The split, opened (pulled and verified where it is not yet)."""
         return open_split(self.definition.split)
+
+    def check(self) -> None:
+        """Hold the definition to its data: inputs of role input, the split's label, views that have rows."""
+        schema, label = self.split.source.schema, self.manifest.definition.label
+        for name in self.definition.task.inputs:
+            if schema[name].role != "input":
+                raise BadDefinition(f"{self.path}: {name!r} is of role {schema[name].role}, and no input for a model")
+        if self.definition.task.label != label:
+            raise BadDefinition(f"{self.path}: label {self.definition.task.label!r} is not the split's, {label!r}")
+        for name in self.definition.views:
+            if not len(self.view(name)[0]):
+                raise BadDefinition(f"{self.path}: the view {name!r} has no rows")
 
     def part(self, name: str) -> Part:
         """A part as this benchmark uses it: with a hold-out, `train` lacks the rows that make up `id_test`."""

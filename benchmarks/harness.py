@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +23,11 @@ from ..loaders.part import Part
 from ..loaders.progress import advance
 from ..splits.errors import FarshiftError, ModelError
 from .adapters import adapted
-from .benchmark import Benchmark, find_benchmark
+from .benchmark import MAX_SEEDS, MAX_TEXT, Benchmark, find_benchmark, name_problem
+from .fingerprint import fingerprint
 from .model import Budget, Model, Task
-from .run import Run, RunFolder, Stopwatch
+from .run import Run, Stopwatch, version
+from .run_folder import RunFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +75,7 @@ def evaluate(
     device: str = "cpu",
     name: str | None = None,
     batch_size: int = BATCH,
+    code: str | None = None,
 ) -> Run:
     """Evaluate a model on a benchmark and write a run folder.
 
@@ -80,6 +85,7 @@ def evaluate(
     out: the run folder (a new temporary one by default). An unfinished run found there goes on.
     budget: "full", or "quick" for the protocol's declared short form. steps: given to `fit` as it is.
     name: the model's name on the run card. Predictions do not depend on `batch_size` unless the model's do.
+    code: a digest of the model's code; taken of its source by default. An unfinished run goes on only with the same.
 
     Raises `ModelError` where the model answers wrongly, naming part, batch and row ids; finished seeds are kept.
     """
@@ -91,10 +97,16 @@ def evaluate(
     chosen = seed_numbers(seeds, benchmark, budget)
     spend = Budget(budget, steps, device)
     make = factory(model, benchmark.task, device)
-    folder = begin(benchmark, out, {"name": name or model_name(model), "kind": "own"}, spend, chosen)
-    for seed in folder.missing():
-        run_seed(folder, benchmark, make, seed, spend, batch_size)
-    return folder.finish()
+    card = {
+        "name": name or model_name(model),
+        "kind": "own",
+        "code": fingerprint(model) if code is None else code,
+        "batch_size": batch_size,
+    }
+    with begin(benchmark, out, card, spend, chosen) as folder:
+        for seed in folder.missing():
+            run_seed(folder, benchmark, make, seed, spend, batch_size)
+        return folder.finish()
 
 
 def seed_numbers(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget: str) -> list[int]:
@@ -102,15 +114,19 @@ def seed_numbers(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget
     if seeds is None:
         seeds = benchmark.seeds(budget)
     numbers = list(range(seeds)) if isinstance(seeds, int) else sorted(set(seeds))
-    if not numbers or numbers[0] < 0:
-        raise FarshiftError("seeds: give at least one, numbered from 0")
+    if not 0 < len(numbers) <= MAX_SEEDS or numbers[0] < 0 or numbers[-1] >= 2**31:
+        raise FarshiftError(f"seeds: give 1 to {MAX_SEEDS}, each from 0 to 2147483647")
     return numbers
 
 
 def begin(
     benchmark: Benchmark, out: Path | str | None, model: dict[str, Any], budget: Budget, seeds: list[int]
-) -> RunFolder:
-    """The run folder of a plan, new or taken up again."""
+) -> AbstractContextManager[RunFolder]:
+    """The run folder of a plan, new or taken up again; its lock is held while the context lasts."""
+    problem = name_problem(model["name"])
+    if problem:
+        raise FarshiftError(problem)
+    benchmark.check()
     path = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="farshift-run-"))
     spend: dict[str, Any] = {"name": budget.name, "device": budget.device}
     if budget.steps is not None:
@@ -120,12 +136,13 @@ def begin(
             "name": benchmark.name,
             "split": benchmark.definition.split,
             "manifest_identity": benchmark.manifest.identity,
-            "entry_identity": benchmark.identity(budget.name),
+            "entry_identity": benchmark.identity(budget.name, budget.steps),
             "protocol_seeds": benchmark.seeds(budget.name),
         },
         "model": model,
         "budget": spend,
         "seeds": seeds,
+        "farshift": version(),
     }
     return RunFolder.begin(path, plan)
 
@@ -135,23 +152,17 @@ def run_seed(
 ) -> None:
     """Train one seed's model, ask it for every evaluated part, and keep its predictions in the folder."""
     task = benchmark.task
-    model = make(seed)
+    with _named_errors(f"{benchmark.name}, seed {seed}: the model's factory"):
+        model = make(seed)
     spent: dict[str, Any] = {}
     watch = Stopwatch()
     fit = getattr(model, "fit", None)
     if fit is not None:
         train = VisibleRows.of(benchmark.part("train"), task)
         val = VisibleRows.of(benchmark.part("id_val"), task) if benchmark.has_part("id_val") else None
-        try:
+        with _named_errors(f"{benchmark.name}, seed {seed}: fit"):
             remarks = fit(train, val, budget)
-            remarks = remarks if isinstance(remarks, dict) else {}
-        except FarshiftError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"{benchmark.name}, seed {seed}: fit raised {type(error).__name__}: {_first_line(error)}"
-            ) from error
-        spent |= {str(key): value for key, value in remarks.items() if isinstance(value, int | float | str)}
+        spent |= _plain(remarks)
         spent["fit_seconds"] = watch.seconds()
     watch = Stopwatch()
     tables = [
@@ -161,6 +172,30 @@ def run_seed(
     import pyarrow as pa
 
     folder.keep(seed, pa.concat_tables(tables), spent)
+
+
+def _plain(remarks: object) -> dict[str, Any]:
+    """What of a fit's remarks goes on the run card: finite numbers and short texts."""
+    if not isinstance(remarks, dict):
+        return {}
+    found: dict[str, Any] = {}
+    for key, value in remarks.items():
+        if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+            found[str(key)[:100]] = value
+        elif isinstance(value, str | float):
+            found[str(key)[:100]] = str(value)[:200]
+    return found
+
+
+@contextmanager
+def _named_errors(where: str) -> Iterator[None]:
+    """Whatever the user's code raises becomes a `ModelError` that says where; an exit is no way out."""
+    try:
+        yield
+    except FarshiftError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ModelError(f"{where} raised {type(error).__name__}: {_first_line(error)}") from error
 
 
 def predicted(model: Model, part: Part, name: str, task: Task, seed: int, batch_size: int) -> pa.Table:
@@ -174,12 +209,8 @@ def predicted(model: Model, part: Part, name: str, task: Task, seed: int, batch_
         rows = ids[done : done + batch_size]
         where = f"{name}, batch {number} (rows {rows[0]:016x} .. {rows[-1]:016x})"
         given = {key: np.array(values) for key, values in batch.items()}  # copies: the model may write into them
-        try:
+        with _named_errors(f"predict on {where}"):
             answer = model.predict(given)
-        except FarshiftError:
-            raise
-        except Exception as error:
-            raise ModelError(f"predict raised {type(error).__name__} on {where}: {_first_line(error)}") from error
         found.append(checked(answer, rows, where, task))
         done += len(rows)
         advance(f"{part.split} {name} seed {seed}", done, len(part))
@@ -209,7 +240,8 @@ def checked(answer: Any, rows: NDArray[np.uint64], where: str, task: Task) -> ND
 
 
 def _classes(answer: Any, rows: NDArray[np.uint64], where: str, task: Task) -> NDArray[np.int64]:
-    values = np.asarray(answer)
+    with _named_errors(f"reading the {type(answer).__name__} that predict gave on {where}"):
+        values = np.asarray(answer)
     if values.ndim != 1:
         raise ModelError(f"predict gave shape {values.shape}, expected ({len(rows)},): one class a row, on {where}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -237,18 +269,20 @@ def _texts(answer: Any, rows: NDArray[np.uint64], where: str) -> NDArray[Any]:
         "".join(values).encode()
     except UnicodeEncodeError:
         raise ModelError(f"predict gave text that is not valid Unicode on {where}") from None
+    longest = max(map(len, values), default=0)
+    if longest > MAX_TEXT:
+        raise ModelError(f"predict gave a text of {longest} characters (at most {MAX_TEXT}) on {where}")
     return values
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip() or "no message").splitlines()[0][:300]
 
 
 def factory(model: Any, task: Task, device: str = "cpu") -> Factory:
     """A function from seed to a fresh model."""
-    ready = adapted(model, task)
-    if ready is not None:
-        return lambda seed: adapted(copy.deepcopy(model), task)  # type: ignore[return-value]
+    if adapted(model, task, 0) is not None:
+        return lambda seed: adapted(model, task, seed)  # type: ignore[return-value]
     if isinstance(model, type) or not hasattr(model, "predict"):
         if not callable(model):
             raise ModelError(f"a {type(model).__name__} is no model: it has no predict, and is no factory")
@@ -263,13 +297,8 @@ def _made(make: Callable[..., Any], seed: int, task: Task, device: str) -> Model
     except (TypeError, ValueError):
         taken = inspect.signature(lambda: None).parameters
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
-    try:
-        made = make(**{key: value for key, value in offered.items() if open_ended or key in taken})
-    except FarshiftError:
-        raise
-    except Exception as error:
-        raise ModelError(f"the model's factory raised {type(error).__name__}: {_first_line(error)}") from error
-    ready = adapted(made, task) or made
+    made = make(**{key: value for key, value in offered.items() if open_ended or key in taken})
+    ready = adapted(made, task, seed) or made
     if not isinstance(ready, Model):
         raise ModelError(f"the factory gave a {type(made).__name__}, which has no predict")
     return ready

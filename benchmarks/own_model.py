@@ -8,24 +8,32 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..loaders.cache import file_sha256
 from ..splits.errors import FarshiftError, UnknownName
 
 
-def find_model(name: str) -> Any:
-    """The object that `name` points at; one clear line where it does not."""
+def find_model(name: str) -> tuple[Any, str]:
+    """The object that `name` points at, and the sha256 of its file; one clear line where it points at nothing."""
     place, colon, attribute = name.rpartition(":")
     if not colon or not place or not attribute:
         raise FarshiftError(f"model {name!r}: write it as file.py:factory or package.module:attribute")
     try:
-        holder = _file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        holder = _file(Path(place)) if place.endswith(".py") else _module(place)
     except FarshiftError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         line = (str(error).strip() or "no message").splitlines()[0]
         raise FarshiftError(f"model {name!r}: importing {place} raised {type(error).__name__}: {line}") from error
     if not hasattr(holder, attribute):
         raise UnknownName(f"attribute of {place}", attribute, (key for key in vars(holder) if not key.startswith("_")))
-    return getattr(holder, attribute)
+    file = getattr(holder, "__file__", None)
+    return getattr(holder, attribute), file_sha256(Path(file)) if file else ""
+
+
+def _module(name: str) -> Any:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` would
+    return importlib.import_module(name)
 
 
 def _file(path: Path) -> Any:

@@ -17,7 +17,7 @@ from ..splits.canonical import canonical_json
 from ..splits.errors import BadRun, FarshiftError
 from ..splits.plugins import module
 from .benchmark import SCORER, Benchmark, find_benchmark
-from .run import Run, read_run
+from .run import Carded, Run, read_run
 from .statistics.interval import (
     LEVEL,
     Estimate,
@@ -71,19 +71,26 @@ def score(run: Run | Path | str) -> Score:
     """
     if not isinstance(run, Run):
         run = read_run(run)
+    benchmark = current(run)
+    return score_predictions(benchmark, run.predictions(), run)
+
+
+def current(run: Run) -> Benchmark:
+    """The benchmark of a run; `BadRun` where the run was made for another version of it."""
     benchmark = find_benchmark(run.benchmark)
-    if run.entry_identity != benchmark.identity(run.budget):
+    here = benchmark.identity(run.budget, run.steps)
+    if run.entry_identity != here:
         raise BadRun(
             f"{run.path} was made for another version of {run.benchmark} "
-            f"(identity {run.entry_identity[:12]}.., here {benchmark.identity(run.budget)[:12]}..): run it again"
+            f"(identity {run.entry_identity[:12]}.., here {here[:12]}..): run it again"
         )
-    return score_predictions(benchmark, run.predictions(), run.model, run.budget, run.seeds)
+    return benchmark
 
 
-def score_predictions(
-    benchmark: Benchmark, predictions: pa.Table, model: str, budget: str, seeds: tuple[int, ...]
-) -> Score:
-    """The scores of a table of predictions (part, row_id, seed, candidate, prediction)."""
+def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded) -> Score:
+    """The scores of a table of predictions (part, row_id, seed, candidate, prediction) of the run that `card` is of."""
+    benchmark.check()
+    seeds = card.seeds
     scored = Scored(benchmark, predictions, seeds)
     views = {name: scored.view(name) for name in benchmark.definition.views}
     ood_part, ood = scored.rows("ood")
@@ -91,11 +98,12 @@ def score_predictions(
         "scorer": SCORER,
         "benchmark": benchmark.name,
         "kind": benchmark.kind,
-        "entry_identity": benchmark.identity(budget),
-        "model": model,
-        "budget": budget,
+        "entry_identity": benchmark.identity(card.budget, card.steps),
+        "model": card.model,
+        "budget": card.budget,
+        "steps": card.steps,
         "seeds": list(seeds),
-        "protocol_seeds": benchmark.seeds(budget),
+        "protocol_seeds": benchmark.seeds(card.budget),
         "metric": f"{benchmark.definition.metrics[0].name}@{benchmark.definition.metrics[0].version}",
         "id": views["id"].record(),
         "ood": views["ood"].record(),
@@ -208,7 +216,8 @@ def _buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
 def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
     """Left minus right on the same rows: differences in ID, OOD and gap, each with its paired 95 % interval.
 
-    `distinguishable` says whether the interval excludes zero. Refuses runs of different entry identity."""
+    `distinguishable` says whether the interval excludes zero; it is None where a run has a single seed, since the
+    interval then lacks the noise of training. Refuses runs of different entry identity."""
     runs = [run if isinstance(run, Run) else read_run(run) for run in (left, right)]
     a, b = runs
     if a.entry_identity != b.entry_identity:
@@ -216,13 +225,17 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
             f"these runs cannot be compared: {a.model} is on {a.benchmark} (budget {a.budget}, identity "
             f"{a.entry_identity[:12]}..), {b.model} on {b.benchmark} (budget {b.budget}, {b.entry_identity[:12]}..)"
         )
-    benchmark = find_benchmark(a.benchmark)
+    benchmark = current(a)
     x, y = (Scored(benchmark, run.predictions(), run.seeds) for run in runs)
     views = [(x.rows(view)[1], y.rows(view)[1]) for view in ("id", "ood")]
     found = {name: paired_difference(*pair).record() for name, pair in zip(("id", "ood"), views, strict=True)}
     found["gap"] = difference_of_gaps((views[0][0], views[1][0]), (views[0][1], views[1][1])).record()
+    single = min(len(a.seeds), len(b.seeds)) == 1
+    over = (
+        "rows only: a single seed tells nothing of training noise" if single else "rows and the training seeds of both"
+    )
     for item in found.values():
-        item["distinguishable"] = not item["low"] <= 0 <= item["high"]
+        item["distinguishable"] = None if single else not item["low"] <= 0 <= item["high"]
         del item["per_seed"], item["seeds"]
     return {
         "benchmark": a.benchmark,
@@ -230,5 +243,5 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
         "right": b.model,
         "seeds": {"left": len(a.seeds), "right": len(b.seeds)},
         "difference": found,
-        "interval": f"left minus right; {LEVEL:.0%} t interval over paired rows and the training seeds of both",
+        "interval": f"left minus right; {LEVEL:.0%} t interval over paired {over}",
     }

@@ -54,18 +54,26 @@ class Ledger:
             return [], [f"{self.path.name} is missing"]
         found: list[Record] = []
         previous = GENESIS
-        for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines()):
+        for number, line in enumerate(self._lines(content)):
             problem = _problem(line, number, previous)
             if problem:
                 return found, [f"line {number + 1} {problem}"]
             record = Record(**json.loads(line))
             previous = record.hash
             found.append(record)
+        if not found or found[0].kind != "opened":
+            return found, [f"{self.path.name} does not begin with the board's opening: records were removed"]
         return found, []
+
+    def _lines(self, content: bytes) -> list[bytes]:
+        """The whole lines; the last one also without its newline, if it is a whole record all the same."""
+        whole = content.rfind(b"\n") + 1
+        lines, rest = content[:whole].splitlines(), content[whole:]
+        return [*lines, rest] if rest and not _unreadable(rest) else lines
 
     def append(self, events: list[tuple[str, dict[str, Any]]]) -> list[Record]:
         """Append events, in one write, flushed to the disk."""
-        known = self.records() if self.path.exists() else []
+        known = self.records() if self.path.exists() and self.path.stat().st_size else []
         previous, time = (known[-1].hash if known else GENESIS), now()
         added: list[Record] = []
         for kind, body in events:
@@ -92,19 +100,30 @@ class Ledger:
             return
         content = self.path.read_bytes()
         whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            with self.path.open("r+b") as file:
+        if whole == len(content):
+            return
+        with self.path.open("r+b") as file:
+            if _unreadable(content[whole:]):
                 file.truncate(whole)
+            else:  # a whole record that lost only its newline
+                file.seek(0, os.SEEK_END)
+                file.write(b"\n")
+
+
+def _unreadable(line: bytes) -> bool:
+    """Whether a line is no whole record, such as one that a crash cut off."""
+    try:
+        record = json.loads(line)
+        return canonical_json({key: record[key] for key in Record.__dataclass_fields__}) != line
+    except (ValueError, KeyError, TypeError):
+        return True
 
 
 def _problem(line: bytes, number: int, previous: str) -> str:
-    try:
-        record = json.loads(line)
-        rest = {key: record[key] for key in ("seq", "time", "kind", "body", "previous")}
-        if canonical_json(rest | {"hash": record["hash"]}) != line:
-            return "is not written as the ledger writes it"
-    except (ValueError, KeyError, TypeError):
-        return "is not a record"
+    if _unreadable(line):
+        return "is not a record as the ledger writes it"
+    record = json.loads(line)
+    rest = {key: value for key, value in record.items() if key != "hash"}
     if record["seq"] != number:
         return f"has number {record['seq']}: a record was removed or added"
     if record["previous"] != previous:

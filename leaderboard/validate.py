@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import io
+import lzma
 import re
 import tomllib
 import zipfile
+import zlib
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..benchmarks.benchmark import Benchmark, find_benchmark
+from ..benchmarks.benchmark import MAX_SEEDS, MAX_TEXT, Benchmark, find_benchmark, name_problem
 from ..benchmarks.run import Carded, card_problem
 from ..benchmarks.score import row_id_problem
-from ..splits.errors import BadSubmission, FarshiftError
+from ..splits.errors import BadSubmission, FarshiftError, Unavailable
 from .submission import CARD, FORMAT
 
 if TYPE_CHECKING:
@@ -27,11 +29,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 30
 MAX_RUNS = 500
-MAX_SEEDS = 100
 _COLUMNS = {"part": "string", "row_id": "uint64", "seed": "int32", "candidate": "string"}
 _NAMES = re.compile(r"^(submission\.toml|runs/\d{1,3}/(run\.toml|predictions\.parquet))$")
-_LONGEST = 100_000
-"""Characters in one predicted text."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,9 @@ class Submission:
     entries: list[Entry]
 
 
-def check(path: Path | str) -> Submission:
-    """A submission file, read and validated. `BadSubmission` lists every problem found."""
+def check(path: Path | str, only: set[int] | None = None) -> Submission:
+    """A submission file, read and validated. `BadSubmission` lists every problem found. `only` names the runs to look
+    at (a board that recomputes leaves out those of an older identity)."""
     path = Path(path)
     if not path.is_file():
         raise BadSubmission(f"{path} does not exist or is not a file")
@@ -66,8 +66,9 @@ def check(path: Path | str) -> Submission:
     listed = card.get("runs") if isinstance(card.get("runs"), list) else []
     if card and (card.get("format") != FORMAT or not listed):
         problems.append(f"{CARD}: format must be {FORMAT}, and runs must be listed")
-    entries = [_entry(number, item, files, problems) for number, item in enumerate(listed or [])]
-    for name in sorted(set(files) - {CARD} - {f"runs/{n}/{f}" for n in range(len(entries)) for f in _FILES}):
+    chosen = [(number, item) for number, item in enumerate(listed or []) if only is None or number in only]
+    entries = [_entry(number, item, files, problems) for number, item in chosen]
+    for name in sorted(set(files) - {CARD} - {f"runs/{n}/{f}" for n in range(len(listed or [])) for f in _FILES}):
         problems.append(f"{name}: not listed in {CARD}")
     if problems:
         count = f"{len(problems)} problems: " if len(problems) > 1 else ""
@@ -93,7 +94,7 @@ def _unzip(content: bytes, problems: list[str]) -> dict[str, bytes]:
                 else:
                     files[entry.filename] = bundle.read(entry)
             return files
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, RuntimeError, ValueError, EOFError) as error:
         problems.append(f"not a readable zip: {error}")
         return {}
 
@@ -126,10 +127,14 @@ def _entry(number: int, listed: Any, files: dict[str, bytes], problems: list[str
         return None
     try:
         benchmark = find_benchmark(card["benchmark"]["name"])
-        if card["benchmark"]["entry_identity"] != benchmark.identity(card["budget"]["name"]):
+        if card["benchmark"]["entry_identity"] != benchmark.identity(
+            card["budget"]["name"], card["budget"].get("steps")
+        ):
             problems.append(f"{where}: made for another version of {benchmark.name}; run it again")
             return None
         predictions = _predictions(content, benchmark, tuple(card["budget"]["seeds"]), where, problems)
+    except Unavailable:
+        raise  # not the submission's fault
     except FarshiftError as error:
         problems.append(f"{where}: {error}")
         return None
@@ -141,13 +146,16 @@ def _card_values(card: dict[str, Any]) -> str:
     seeds = budget.get("seeds")
     if budget.get("name") not in ("full", "quick"):
         return f"budget {budget.get('name')!r} is neither full nor quick"
-    if not isinstance(seeds, list) or not 0 < len(seeds) <= MAX_SEEDS or not all(type(seed) is int for seed in seeds):
-        return f"seeds must be 1 to {MAX_SEEDS} whole numbers"
+    whole = isinstance(seeds, list) and all(type(seed) is int and 0 <= seed < 2**31 for seed in seeds)
+    if not whole or not 0 < len(seeds) <= MAX_SEEDS:
+        return f"seeds must be 1 to {MAX_SEEDS} whole numbers, each from 0 to 2147483647"
+    steps = budget.get("steps")
+    if steps is not None and (type(steps) is not int or not 0 < steps < 2**31):
+        return "steps must be a whole number above 0"
     if len(set(seeds)) != len(seeds):
         return "a seed is listed twice"
-    name = model.get("name")
-    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
-        return "the model's name must be 1 to 100 printable characters"
+    if problem := name_problem(model.get("name")):
+        return problem
     if not isinstance(benchmark.get("name"), str) or not isinstance(benchmark.get("entry_identity"), str):
         return "lacks the benchmark's name or entry identity"
     return ""
@@ -168,14 +176,15 @@ def _predictions(
     wanted = _COLUMNS | {"prediction": kind}
     try:
         file = pq.ParquetFile(io.BytesIO(content))
-        got = {field.name: str(field.type) for field in file.schema_arrow}
-        if got != wanted:
-            problems.append(f"{where}: columns {got}, expected {wanted}")
+        got = [(field.name, str(field.type)) for field in file.schema_arrow]
+        if sorted(got) != sorted(wanted.items()):
+            problems.append(f"{where}: columns {dict(got)}, expected {wanted} (each once)")
             return None
         if file.metadata.num_rows > most:
             problems.append(f"{where}: {file.metadata.num_rows} rows, far more than the benchmark has")
             return None
         table = file.read()
+        table.validate(full=True)  # text that is no UTF-8 among others
     except (pa.ArrowException, OSError, ValueError) as error:
         problems.append(f"{where}: not readable Parquet: {str(error).splitlines()[0][:200]}")
         return None
@@ -205,5 +214,5 @@ def _values(column: pa.ChunkedArray, benchmark: Benchmark, where: str, problems:
         outside = np.flatnonzero((values < 0) | (values >= classes))
         if len(outside):
             problems.append(f"{where}: class {values[outside[0]]} is not one of 0..{classes - 1}")
-    elif len(column) and (longest := pc.max(pc.utf8_length(column)).as_py()) > _LONGEST:
-        problems.append(f"{where}: a text of {longest} characters; at most {_LONGEST} are taken")
+    elif len(column) and (longest := pc.max(pc.utf8_length(column)).as_py()) > MAX_TEXT:
+        problems.append(f"{where}: a text of {longest} characters; at most {MAX_TEXT} are taken")

@@ -15,9 +15,10 @@ from ...splits.plugins import module
 Outcome = tuple[int, FarshiftError | None]
 
 
-def engine(name: str) -> Callable[[Callable[[Any], None], list[Any]], Iterator[Outcome]]:
+Engine = Callable[[Callable[[Any], None], list[Any]], Iterator[Outcome]]
+
+
+def engine(name: str) -> Engine:
     """The `run` of the engine called `name`."""
-    run: Callable[[Callable[[Any], None], list[Any]], Iterator[Outcome]] = module(
-        "baselines/engines", name, "engine"
-    ).run
+    run: Engine = module("baselines/engines", name, "engine").run
     return run

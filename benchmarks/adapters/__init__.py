@@ -1,6 +1,7 @@
 """Adapters: what makes a foreign object a `Model`; one file a sort of object.
 
-An adapter module has `adapt(thing, task) -> Model | None`: None where the thing is not of its sort.
+An adapter module has `adapt(thing, task, seed) -> Model | None`: None where the thing is not of its sort, else a
+model of its own copy of it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from ...splits.plugins import module, named
 from ..model import Model, Task
 
 
-def adapted(thing: Any, task: Task) -> Model | None:
+def adapted(thing: Any, task: Task, seed: int) -> Model | None:
     """The thing as a model, by the first adapter that knows its sort; None if none does."""
     for name in sorted(named("benchmarks/adapters", ".py")):
         adapt = getattr(module("benchmarks/adapters", name, "adapter"), "adapt", None)
-        model: Model | None = adapt(thing, task) if adapt else None
+        model: Model | None = adapt(thing, task, seed) if adapt else None
         if model is not None:
             return model
     return None

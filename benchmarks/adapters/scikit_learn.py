@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...splits.draws import key
 from ...splits.errors import ModelError
 from ..model import Budget, Columns, Model, Task, TrainingRows
 
 
-def adapt(thing: Any, task: Task) -> Model | None:
-    """Anything with scikit-learn's `get_params`, `fit` and `predict`. Never imports scikit-learn."""
+def adapt(thing: Any, task: Task, seed: int) -> Model | None:
+    """Anything with scikit-learn's `get_params`, `fit` and `predict`. Never imports scikit-learn.
+
+    Every `random_state` that is None is set by the seed; one that the user fixed stays."""
     if isinstance(thing, type) or not all(hasattr(thing, name) for name in ("get_params", "fit", "predict")):
         return None
+    thing = copy.deepcopy(thing)  # the user's own object stays as it is
+    known = thing.get_params(deep=True)
+    open_states = [name for name in known if name.split("__")[-1] == "random_state" and known[name] is None]
+    thing.set_params(**{name: key(f"{name}/{seed}") % 2**32 for name in open_states})
     return FromEstimator(thing, task)
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
+from farshift.benchmarks.benchmark import Benchmark, Definition, find_benchmark
 from farshift.benchmarks.harness import VisibleRows
-from farshift.splits.errors import BadRun, FarshiftError, ModelError, UnknownName
+from farshift.splits.errors import BadDefinition, BadRun, FarshiftError, ModelError, UnknownName
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models
@@ -118,7 +119,7 @@ def test_a_model_that_writes_into_its_input_changes_nothing():
         (models.too_few, r"511 predictions for 512 rows on id_test, batch 0 \(rows [0-9a-f]{16} \.\. [0-9a-f]{16}\)"),
         (models.nan, r"NaN or infinity for row [0-9a-f]{16} \(\d+ rows\) on id_test, batch 0"),
         (models.floats, r"dtype float64, expected whole numbers"),
-        (models.raising, r"predict raised ValueError on id_test, batch 0 \(rows .*\): out of luck"),
+        (models.raising, r"predict on id_test, batch 0 \(rows .*\) raised ValueError: out of luck"),
         (models.broken_factory, r"factory raised RuntimeError: no weights"),
         (lambda seed: models.Bad(lambda batch: np.full(len(batch["a"]), 97)), r"class 97 for row .*0\.\.96"),
         (lambda seed: models.Bad(lambda batch: None), r"gave NoneType instead of 512 predictions"),
@@ -160,7 +161,7 @@ def test_names_and_options_that_do_not_exist_are_refused():
         fs.evaluate(models.Echo(), on="scan/lenght")
     with pytest.raises(FarshiftError, match="use full or quick"):
         fs.evaluate(models.Echo(), on="scan/length", budget="huge")
-    with pytest.raises(FarshiftError, match="give at least one"):
+    with pytest.raises(FarshiftError, match="give 1 to 100"):
         fs.evaluate(models.Echo(), on="scan/length", seeds=[])
     with pytest.raises(ModelError, match="no predict"):
         fs.evaluate(object(), on=ON)
@@ -190,7 +191,7 @@ def test_an_unfinished_run_of_another_plan_is_not_continued(tmp_path):
     with pytest.raises(ModelError):
         fs.evaluate(models.raising, on=ON, seeds=2, out=tmp_path / "run", name="m")
     with pytest.raises(BadRun, match=r"another plan \(other seeds\)"):
-        fs.evaluate(models.Adder(), on=ON, seeds=3, out=tmp_path / "run", name="m")
+        fs.evaluate(models.raising, on=ON, seeds=3, out=tmp_path / "run", name="m")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
     with pytest.raises(BadRun, match=r"not empty \(it holds thesis.tex\)"):
@@ -226,22 +227,163 @@ def test_a_killed_run_goes_on_with_the_seeds_it_has(tmp_path, stop):
     assert subprocess.run(fresh, capture_output=True, text=True, check=True).stdout == again.stdout
 
 
+class Moody(models.Adder):
+    """Fails on its third seed while a file exists."""
+
+    mood: Path
+
+    def predict(self, batch):
+        if self.seed == 2 and self.mood.exists():
+            raise ValueError("not today")
+        return super().predict(batch)
+
+
 def test_a_shard_that_was_damaged_is_made_again(tmp_path):
-    with pytest.raises(ModelError):
-        fs.evaluate(
-            lambda seed: models.Adder(seed) if seed < 2 else models.raising(seed),
-            on=ON,
-            seeds=3,
-            out=tmp_path / "r",
-            name="m",
-        )
+    Moody.mood = tmp_path / "mood"
+    Moody.mood.write_text("")
+    with pytest.raises(ModelError, match="not today"):
+        fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "r", name="m")
+    Moody.mood.unlink()
     shard = tmp_path / "r" / "shards" / "seed-0.parquet"
     shard.write_bytes(shard.read_bytes()[:-10])
-    run = fs.evaluate(lambda seed: models.Adder(seed), on=ON, seeds=3, out=tmp_path / "r", name="m")
-    clean = fs.evaluate(lambda seed: models.Adder(seed), on=ON, seeds=3, out=tmp_path / "c", name="m")
+    run = fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "r", name="m")
+    clean = fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "c", name="m")
     assert fs.score(run).json() == fs.score(clean).json()
     events = [json.loads(line)["event"] for line in (tmp_path / "r" / "log.jsonl").read_text().splitlines()]
     assert events.count("seed done") == 4
+
+
+def test_an_unfinished_run_never_goes_on_with_other_code_or_batches(tmp_path):
+    path, out = tmp_path / "m.py", tmp_path / "r"
+    text = "class M:\n def __init__(s, seed): s.seed = seed\n def predict(s, b):\n  if s.seed: raise ValueError\n  return b['a']\n"
+    path.write_text(text)
+    command = [sys.executable, "-m", "farshift", "evaluate", f"{path}:M", "--on", ON, "--seeds", "2", "--out", str(out)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
+    path.write_text(text.replace("raise ValueError", "pass"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "another plan (other model)" in done.stderr
+    path.write_text(text)
+    done = subprocess.run([*command, "--batch-size", "7"], capture_output=True, text=True, check=False)
+    assert "another plan (other model)" in done.stderr
+
+
+def test_remarks_that_are_no_numbers_do_not_spoil_a_run():
+    class Remarkable(models.Adder):
+        def fit(self, train, val, budget):
+            return {"loss": float("nan"), "steps": 3, "why": "x" * 999, "weights": np.zeros(3)}
+
+    spent = fs.evaluate(Remarkable, on=ON, seeds=1).card["spent"]["by_seed"]["seed_0"]
+    assert (spent["loss"], spent["steps"], len(spent["why"])) == ("nan", 3, 200)
+    assert "weights" not in spent
+
+
+def test_an_exit_inside_a_model_is_no_way_out():
+    class Quitter(models.Adder):
+        def predict(self, batch):
+            sys.exit(0)
+
+    with pytest.raises(ModelError, match="raised SystemExit"):
+        fs.evaluate(Quitter, on=ON, seeds=1)
+
+
+def test_logits_with_gradients_are_a_named_error():
+    torch = pytest.importorskip("torch")
+    answer = lambda batch: torch.zeros(len(batch["a"]), requires_grad=True)  # noqa: E731
+    with pytest.raises(ModelError, match=r"reading the Tensor that predict gave on id_test, batch 0"):
+        fs.evaluate(lambda seed: models.Bad(answer), on=ON, seeds=1)
+
+
+def test_names_and_texts_that_no_board_would_take_are_refused_before_the_run():
+    with pytest.raises(FarshiftError, match="1 to 100 printable characters"):
+        fs.evaluate(models.Adder(), on=ON, seeds=1, name="x" * 101)
+    with pytest.raises(ModelError, match="a text of 100001 characters"):
+        fs.evaluate(models.Bad(lambda batch: ["x" * 100_001] * len(batch["command"])), on="scan/length", seeds=1)
+    with pytest.raises(FarshiftError, match="each from 0 to 2147483647"):
+        fs.evaluate(models.Adder(), on=ON, seeds=[2**31])
+
+
+def definition(change: dict) -> Benchmark:
+    """modadd97/xi35 with parts of its definition changed."""
+    known = find_benchmark(ON)
+    raw = known.definition.model_dump()
+    for key, value in change.items():
+        raw[key] = raw[key] | value
+    return Benchmark(Definition.model_validate(raw), known.path)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"task": {"inputs": ["a", "b", "sum"]}}, "'sum' is of role label, and no input for a model"),
+        ({"task": {"inputs": ["a", "row_id"]}}, "no field named 'row_id'"),
+        ({"task": {"label": "a"}}, "label 'a' is not the split's, 'sum'"),
+        ({"views": {"extra": {"part": "id_test", "rows": "corrupted"}}}, "the view 'extra' has no rows"),
+    ],
+)
+def test_a_definition_that_would_show_labels_or_score_nothing_is_refused(change, complaint):
+    with pytest.raises((BadDefinition, UnknownName), match=complaint):
+        fs.evaluate(models.Adder(), on=definition(change), seeds=1)
+
+
+def test_steps_set_by_hand_make_another_identity(tmp_path):
+    one = fs.evaluate(models.Adder(), on=ON, seeds=2, steps=5, name="m")
+    other = fs.evaluate(models.Adder(), on=ON, seeds=2, name="m")
+    assert one.entry_identity != other.entry_identity
+    assert fs.score(one)["steps"] == 5
+    with pytest.raises(FarshiftError, match="cannot be compared"):
+        fs.compare(one, other)
+
+
+def test_a_run_of_another_version_is_neither_scored_nor_compared(monkeypatch):
+    run = fs.evaluate(models.Adder(), on=ON, seeds=2)
+    monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 2)
+    for use in (lambda: fs.score(run), lambda: fs.compare(run, run)):
+        with pytest.raises(BadRun, match="made for another version"):
+            use()
+
+
+def test_one_seed_gives_no_verdict():
+    runs = [fs.evaluate(models.Adder(wrong=wrong), on=ON, seeds=1) for wrong in (0.1, 0.5)]
+    found = fs.compare(*runs)
+    assert found["difference"]["id"]["distinguishable"] is None
+    assert "a single seed tells nothing of training noise" in found["interval"]
+
+
+def test_two_processes_on_one_run_train_each_seed_once(tmp_path):
+    out, log = tmp_path / "run", tmp_path / "log"
+    command = [sys.executable, "-c", SLOW, out, log]
+    children = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    errors = [child.communicate(timeout=60)[1] for child in children]
+    assert sorted(child.returncode for child in children) == [0, 1]
+    assert any("holds a finished run" in error for error in errors)
+    assert sorted(log.read_text().split()) == ["0", "1", "2", "3"]
+    assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
+
+
+def test_a_run_on_a_full_disk_says_so_and_goes_on(tmp_path, monkeypatch):
+    import errno
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    fs.load(ON)
+    monkeypatch.setattr("farshift.loaders.cache.os.fsync", full)
+    with pytest.raises(FarshiftError, match="no space left for .*name another --out"):
+        fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r")
+    monkeypatch.undo()
+    assert fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r").seeds == (0, 1)
+
+
+def test_a_random_forest_differs_by_seed_and_repeats():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    scores = [
+        fs.score(fs.evaluate(ensemble.RandomForestClassifier(2, max_depth=3), on=ON, seeds=2))["views"]["fit_clean"][
+            "per_seed"
+        ]
+        for _ in range(2)
+    ]
+    assert scores[0] == scores[1]
+    assert scores[0][0] != scores[0][1]
 
 
 def test_scores_are_the_same_bytes_in_another_process_without_torch(tmp_path):

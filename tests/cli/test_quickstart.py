@@ -56,7 +56,7 @@ def test_each_benchmark_has_a_plain_baseline_and_one_meant_to_help(trial):
 
 def test_it_leaves_a_board_that_verifies_and_a_page(trial):
     out, found, _ = trial
-    assert Board(out / "board").verify() == (2, [])
+    assert Board(out / "board").verify().__dict__ == {"entries": 2, "differences": [], "not_recomputed": []}
     assert Path(found["page"]) == out / "board" / "site" / "index.html"
     page = Path(found["page"]).read_text()
     assert "quick budget" in page
@@ -73,7 +73,7 @@ def test_a_second_one_reuses_what_is_there_and_says_so(trial):
     assert any("all runs are on" in line for line in heard.lines)
     assert not any(line.startswith("training") for line in heard.lines)
     assert again["rows"] == found["rows"]
-    assert Board(out / "board").verify() == (2, [])
+    assert Board(out / "board").verify().__dict__ == {"entries": 2, "differences": [], "not_recomputed": []}
 
 
 def test_one_that_lost_a_run_trains_only_that(trial, tmp_path):

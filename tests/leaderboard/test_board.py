@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
+import signal
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -47,6 +50,13 @@ def board(tmp_path) -> Board:
     return Board.init(tmp_path / "board", "A test board")
 
 
+def verified(board: Board) -> tuple[int, list[str]]:
+    """Entries and differences."""
+    found = board.verify()
+    assert found.not_recomputed == []
+    return found.entries, found.differences
+
+
 def test_the_same_runs_pack_to_the_same_bytes(runs, tmp_path):
     one = pack(runs, tmp_path / "one.zip", team="t").read_bytes()
     assert pack(list(reversed(runs)), tmp_path / "other.zip", team="t").read_bytes() == one
@@ -64,7 +74,7 @@ def test_a_submission_is_scored_from_its_predictions(runs, board, tmp_path):
         run = fs.read_run(path)
         file = board.path / "scores" / f"{stored[run.model].entry}.json"
         assert file.read_bytes() == fs.score(run).json(), "the same bytes offline and on the board"
-    assert board.verify() == (3, [])
+    assert verified(board) == (3, [])
 
 
 def test_handing_in_the_same_file_again_changes_nothing(runs, board, tmp_path):
@@ -95,6 +105,12 @@ def tampered(board: Board, what: str) -> None:
         ledger.write_text("".join([lines[0], lines[1].replace('"team":"us"', '"team":"me"')]))
     elif what == "record removed":
         ledger.write_text("".join(lines[1:]))
+    elif what == "last record removed":
+        ledger.write_text(lines[0])
+    elif what == "emptied":
+        ledger.write_text("")
+        shutil.rmtree(board.path / "scores")
+        shutil.rmtree(board.path / "submissions")
     elif what == "record rewritten":
         ledger.write_text(lines[0])
         body = json.loads(lines[1])["body"]
@@ -107,20 +123,22 @@ def tampered(board: Board, what: str) -> None:
 @pytest.mark.parametrize(
     ("what", "complaint"),
     [
-        ("score", "differs from the score computed again"),
-        ("score gone", "is missing or differs"),
-        ("score added", "belongs to no entry"),
+        ("score", "is missing or is not the ledger's"),
+        ("score gone", "is missing or is not the ledger's"),
+        ("score added", "belongs to no record"),
         ("submission", "is missing or was changed"),
         ("record changed", "line 2 was changed"),
         ("record removed", "line 1 has number 1"),
-        ("record rewritten", "is not the one in the ledger"),
+        ("last record removed", "belongs to no record"),
+        ("emptied", "does not begin with the board's opening"),
+        ("record rewritten", "computed again, score differs from the ledger"),
         ("record malformed", "lacks what a submission's record has"),
     ],
 )
 def test_verify_finds_every_change(runs, board, tmp_path, what, complaint):
     board.submit(pack(runs, tmp_path / "s.zip", team="us"))
     tampered(board, what)
-    _, differences = board.verify()
+    _, differences = verified(board)
     assert any(complaint in difference for difference in differences), differences
 
 
@@ -129,10 +147,86 @@ def test_a_line_that_a_crash_cut_off_is_dropped_by_the_next_append(runs, board, 
     ledger = board.path / "ledger.jsonl"
     with ledger.open("ab") as file:
         file.write(b'{"seq":2,"time":"2026')
-    assert board.verify() == (1, [])
+    assert verified(board) == (1, [])
     board.submit(pack(runs[1:], tmp_path / "b.zip"))
-    assert board.verify() == (3, [])
+    assert verified(board) == (3, [])
     assert len(ledger.read_text().splitlines()) == 3
+
+
+def test_a_record_that_lost_only_its_newline_is_kept(runs, board, tmp_path):
+    board.submit(pack(runs[:1], tmp_path / "a.zip"))
+    ledger = board.path / "ledger.jsonl"
+    ledger.write_bytes(ledger.read_bytes().rstrip(b"\n"))
+    assert verified(board) == (1, [])
+    board.submit(pack(runs[1:], tmp_path / "b.zip"))
+    assert verified(board) == (3, [])
+
+
+KILLED = """
+import os, signal, sys
+import farshift.leaderboard.board as board
+from farshift.leaderboard.ledger import Ledger
+place, target = sys.argv[3], getattr(board, sys.argv[3], None)
+def killed(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+if place == "ledger": Ledger.append = killed
+elif place == "publish": board.Board._publish = killed
+elif place == "staging": board._listed = killed
+board.Board(sys.argv[1]).submit(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("place", ["staging", "ledger", "publish"])
+def test_a_submit_that_is_killed_leaves_all_or_nothing(runs, board, tmp_path, place):
+    file = pack(runs, tmp_path / "s.zip")
+    done = subprocess.run([sys.executable, "-c", KILLED, board.path, file, place], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert verified(board) == ((3, []) if place == "publish" else (0, []))
+    assert board.submit(file)[1] is (place != "publish")
+    assert verified(board) == (3, [])
+    assert not list((board.path / "incoming").iterdir())
+
+
+def test_an_init_that_was_killed_can_be_repeated(tmp_path):
+    (tmp_path / "board").mkdir()
+    (tmp_path / "board" / "ledger.jsonl").write_text("")
+    assert Board.init(tmp_path / "board", "again").name == "again"
+
+
+def test_a_board_with_a_changed_score_shows_no_page(runs, board, tmp_path):
+    board.submit(pack(runs, tmp_path / "s.zip"))
+    tampered(board, "score")
+    with pytest.raises(FarshiftError, match="farshift board verify"):
+        build(board)
+
+
+def test_a_run_enters_a_board_once(runs, board, tmp_path):
+    board.submit(pack(runs, tmp_path / "a.zip"))
+    with pytest.raises(FarshiftError, match="on this board already: pack the others without it"):
+        board.submit(pack(runs[:1], tmp_path / "b.zip", note="another card"))
+
+
+def test_entries_of_an_older_scorer_are_kept_and_said_to_be_old(runs, board, tmp_path, monkeypatch):
+    board.submit(pack(runs, tmp_path / "s.zip"))
+    monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 2)
+    found = board.verify()
+    assert (found.entries, found.differences) == (3, [])
+    assert len(found.not_recomputed) == 3
+    assert "older identity" in build(board).read_text()
+
+
+def test_data_that_cannot_be_had_is_no_difference(runs, board, tmp_path, monkeypatch):
+    from farshift.splits.errors import Unavailable
+
+    board.submit(pack(runs, tmp_path / "s.zip"))
+
+    def unavailable(*_: object) -> None:
+        raise Unavailable("no network")
+
+    monkeypatch.setattr("farshift.leaderboard.board.check", unavailable)
+    found = board.verify()
+    assert found.differences == []
+    assert "no network" in found.not_recomputed[0]
 
 
 def repacked(runs: list[Path], tmp_path: Path, change) -> Path:
@@ -188,6 +282,9 @@ def first(table: pa.Table, name: str, value) -> pa.Table:
             "did you mean",
         ),
         (lambda card, table: (card | {"format": 9}, table), "format 9 is not 1"),
+        (lambda card, table: (card | {"budget": card["budget"] | {"seeds": [2**70]}}, table), "each from 0 to"),
+        (lambda card, table: (card | {"budget": card["budget"] | {"steps": "many"}}, table), "steps must be"),
+        (lambda card, table: (card, table.append_column("seed", table["seed"])), "(each once)"),
     ],
 )
 def test_a_bad_submission_is_refused_with_what_and_where(runs, board, tmp_path, change, complaint):
@@ -196,8 +293,44 @@ def test_a_bad_submission_is_refused_with_what_and_where(runs, board, tmp_path, 
         board.submit(file)
     assert complaint in str(refusal.value)
     assert "\n" not in str(refusal.value)
-    assert board.verify() == (0, [])
+    assert verified(board) == (0, [])
     assert not (board.path / "submissions").exists()
+
+
+def test_a_card_with_values_that_no_run_writes_is_refused(runs, tmp_path):
+    good = pack(runs[:1], tmp_path / "good.zip")
+    with zipfile.ZipFile(good) as bundle:
+        files = {name: bundle.read(name) for name in bundle.namelist()}
+    for value in (b"nan", b"1979-05-27"):
+        files["runs/0/run.toml"] = re.sub(
+            rb"seconds = [0-9.]+", b"seconds = " + value, files["runs/0/run.toml"], count=1
+        )
+        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as bundle:
+            for name, content in files.items():
+                bundle.writestr(name, content)
+        with pytest.raises(BadSubmission, match="was edited"):
+            check(tmp_path / "bad.zip")
+
+
+def test_text_that_is_no_utf8_is_refused(runs, tmp_path):
+    def change(card, table):
+        raw = pa.array([b"\xff"] * table.num_rows, pa.binary())
+        return card, table.set_column(table.column_names.index("prediction"), "prediction", raw.view(pa.string()))
+
+    with pytest.raises(BadSubmission, match="not readable Parquet"):
+        check(repacked(runs[2:], tmp_path, change))
+
+
+def test_a_damaged_compressed_entry_is_refused(runs, tmp_path):
+    good = pack(runs[:1], tmp_path / "good.zip")
+    with zipfile.ZipFile(good) as bundle, zipfile.ZipFile(tmp_path / "d.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in bundle.namelist():
+            packed.writestr(name, bundle.read(name))
+    content = bytearray((tmp_path / "d.zip").read_bytes())
+    content[60:90] = bytes(30)
+    (tmp_path / "d.zip").write_bytes(content)
+    with pytest.raises(BadSubmission, match="not a readable zip"):
+        check(tmp_path / "d.zip")
 
 
 def test_all_problems_are_told_at_once(runs, tmp_path):
@@ -305,5 +438,5 @@ def test_scoring_needs_no_order_of_rows(runs, tmp_path):
     from farshift.benchmarks.score import score_predictions
 
     entry = submission.entries[0]
-    again = score_predictions(entry.benchmark, entry.predictions, entry.model, entry.budget, entry.seeds)
+    again = score_predictions(entry.benchmark, entry.predictions, entry)
     assert again.json() == fs.score(runs[0]).json()
