@@ -29,6 +29,17 @@ def test_the_readme_shows_every_job_in_commands():
         assert f"farshift {job}" in commands
 
 
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_pages_link_to_what_exists_and_have_no_gaps(page):
+    path = ROOT / page
+    text = path.read_text()
+    for link in re.findall(r"\]\(([^)#]+)\)", text):
+        assert "://" in link or (path.parent / link).exists(), link
+    assert not re.search(r"\b(TODO|FIXME|QUICKSTART_[A-Z]+)\b", text)
+
+
 @pytest.mark.slow
 def test_the_readme_runs_as_printed(tmp_path):
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

