@@ -19,6 +19,7 @@ class Table:
     title: str
     kind: str
     budget: str
+    steps: int | None
     metric: str
     identity: str
     current: bool
@@ -40,7 +41,7 @@ def tables(standings: list[Standing]) -> list[Table]:
         current, title, notes, audit = False, first["benchmark"], "", ""
         if benchmark is not None:
             title, notes = benchmark.definition.title, benchmark.definition.notes
-            current, audit = _current(benchmark, identity, first["budget"])
+            current, audit = _current(benchmark, identity, first["budget"], first["steps"])
         rows.sort(key=lambda row: (-row.score["ood"]["value"], row.score["model"], row.entry))
         found.append(
             Table(
@@ -48,6 +49,7 @@ def tables(standings: list[Standing]) -> list[Table]:
                 title,
                 first["kind"],
                 first["budget"],
+                first["steps"],
                 first["metric"],
                 identity,
                 current,
@@ -56,11 +58,14 @@ def tables(standings: list[Standing]) -> list[Table]:
                 rows,
             )
         )
-    return sorted(found, key=lambda table: (KINDS.index(table.kind), table.benchmark, table.budget, table.identity))
+    return sorted(
+        found,
+        key=lambda table: (KINDS.index(table.kind), table.benchmark, table.budget, table.steps or 0, table.identity),
+    )
 
 
-def _current(benchmark: Any, identity: str, budget: str) -> tuple[bool, str]:
+def _current(benchmark: Any, identity: str, budget: str, steps: int | None) -> tuple[bool, str]:
     try:
-        return benchmark.identity(budget) == identity, benchmark.manifest.audit_summary()
+        return benchmark.identity(budget, steps) == identity, benchmark.manifest.audit_summary()
     except FarshiftError:
         return False, ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -49,7 +50,9 @@ def run(function: Callable[[Any], None], jobs: list[Any]) -> Iterator[Outcome]:
 
 
 def _end_with_parent() -> None:
-    """In a worker: end when the parent is gone, even by kill -9; nobody would read the results."""
+    """In a worker: end when the parent is gone, even by kill -9, since nobody would read the results; and leave Ctrl-C,
+    which a terminal sends to all, to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

@@ -83,3 +83,25 @@ def test_what_does_not_exist_is_refused(tmp_path):
         run_baseline("quadratic-mlp", ON, out=tmp_path / "r", device="nonsense")
     with pytest.raises(FarshiftError, match="the network lstm is for sequence tasks"):
         run_baseline("lstm", ON, seeds=1, steps=1, out=tmp_path / "r")
+
+
+def test_ctrl_c_in_a_terminal_is_one_line_and_ends_the_workers(tmp_path):
+    """A terminal sends it to the whole group: parent and workers."""
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "farshift", "run", "quadratic-mlp", "--on", ON, "--seeds", "8", "--steps", "60"]
+    process = subprocess.Popen(
+        [*command, "--engine", "processes", "--out", str(out)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not list(out.glob("shards/*.json")):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    error = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert "interrupted; what was done is kept" in error
+    assert "Traceback" not in error
+    with pytest.raises(BadRun, match="unfinished"):
+        fs.read_run(out)

@@ -209,6 +209,23 @@ def test_bad_input_is_one_line_and_exit_code_2(farshift, model, tmp_path, argume
     assert done.stdout == ""
 
 
+def test_a_bad_submission_is_one_line_that_names_its_problems(farshift, tmp_path):
+    import zipfile
+
+    assert farshift("board", "init", tmp_path / "board").returncode == 0
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as bundle:
+        bundle.writestr("submission.toml", "format = 1\n[[runs]]\ndigest = 'x'\n[[runs]]\ndigest = 'y'\n")
+    done = farshift("submit", tmp_path / "s.zip", "--to", tmp_path / "board")
+    assert "2 problems: runs/0/run.toml is missing; runs/1/run.toml is missing" in one_line_error(done)
+
+
+def test_without_torch_a_baseline_is_refused_in_one_line(farshift, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None")
+    done = farshift("run", "lstm", "--on", "scan/length", "--out", tmp_path / "r", PYTHONPATH=str(tmp_path))
+    assert "pip install 'farshift[train]'" in one_line_error(done)
+    assert not (tmp_path / "r").exists()
+
+
 def test_debugging_shows_the_traceback(farshift):
     done = farshift("splits", "show", "nope", FARSHIFT_DEBUG="1")
     assert done.returncode != 0

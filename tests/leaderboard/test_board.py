@@ -416,16 +416,25 @@ def test_entries_of_other_identities_never_share_a_table(runs, board, tmp_path):
 
     quick = tmp_path / "quick"
     fs.evaluate(models.Adder(), on=ON, seeds=1, out=quick, name="quick one", budget="quick")
-    board.submit(pack([*runs, quick], tmp_path / "s.zip"))
+    short = tmp_path / "short"
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=short, name="short one", steps=7)
+    board.submit(pack([*runs, quick, short], tmp_path / "s.zip"))
     found = {
-        (table.benchmark, table.budget): [row.score["model"] for row in table.rows]
+        (table.benchmark, table.budget, table.steps): [row.score["model"] for row in table.rows]
         for table in tables(board.standings())
     }
     assert found == {
-        ("scan/length", "full"): ["echo"],
-        (ON, "full"): ["good", "worse <b>"],
-        (ON, "quick"): ["quick one"],
+        ("scan/length", "full", None): ["echo"],
+        (ON, "full", None): ["good", "worse <b>"],
+        (ON, "full", 7): ["short one"],
+        (ON, "quick", None): ["quick one"],
     }
+
+
+def test_steps_set_by_hand_are_shown(board, tmp_path):
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "short", steps=7)
+    board.submit(pack([tmp_path / "short"], tmp_path / "s.zip"))
+    assert "7 steps, set by hand" in build(board).read_text()
 
 
 def test_scoring_needs_no_order_of_rows(runs, tmp_path):
