@@ -7,6 +7,7 @@ embedded board; under the protocol's declared quick budget.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,12 +90,12 @@ def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> 
 
 
 def _require_extras() -> None:
-    """Say what is missing before minutes are spent."""
-    require_extras()
+    """Say what is missing, all at once, before minutes are spent."""
     try:
-        __import__("jinja2")
-    except ImportError as error:
-        raise MissingExtra("the board's pages", "board") from error
+        require_extras()
+        import_module("jinja2")
+    except (MissingExtra, ImportError) as error:
+        raise MissingExtra("the quickstart", "train,board") from error
 
 
 def _cast(benchmark: Benchmark) -> list[Recipe]:
