@@ -132,17 +132,17 @@ def splits_pull(
     from .loaders.split import open_split
 
     _offline(offline)
-    done = []
+    done: list[dict[str, Any]] = []
     with watched():
         for name in _names(names, all_):
             split = open_split(name, _folders(mirror))
             parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
             done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})
-            if not json:
-                counts = ", ".join(f"{part} {rows:,}" for part, rows in parts.items())
-                line(f"{split.manifest.full_name}: {counts}; verified, in {split.source.cached_at}")
     if json:
-        emit_json(done)
+        return emit_json(done)
+    for item in done:
+        counts = ", ".join(f"{part} {rows:,}" for part, rows in item["parts"].items())
+        line(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
 
 
 @splits_app.command("verify")
@@ -344,7 +344,8 @@ def pack(
     file = go(runs, out, team, note)
     if json:
         return emit_json({"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]})
-    line(f"{file}: {len(runs)} runs, {file.stat().st_size:,} bytes. Hand it in: farshift submit {file} --to BOARD")
+    size = f"{_count(len(runs), 'run')}, {file.stat().st_size:,} bytes"
+    line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
 
 
 @app.command()
@@ -364,7 +365,8 @@ def submit(
     if json:
         return emit_json({"board": str(board.path), "entries": entries, "new": new})
     line(
-        f"{len(entries)} entries on {board.path}: {', '.join(entries)}" + ("" if new else " (they were there already)")
+        f"{_count(len(entries), 'entry', 'entries')} on {board.path}: {', '.join(entries)}"
+        + ("" if new else " (they were there already)")
     )
 
 
@@ -405,8 +407,10 @@ def board_verify(folder: Path, json: Json = False) -> None:
     if json:
         emit_json({"board": str(folder), "verified": not found.differences, **found.__dict__})
     else:
-        state = f"{len(found.differences)} differences" if found.differences else "verified"
-        line(f"{folder}: {found.entries} entries, {state}")
+        whole = found.entries - len(found.not_recomputed)
+        state = _count(len(found.differences), "difference") if found.differences else f"{whole} verified"
+        left = f", {len(found.not_recomputed)} not recomputed" if found.not_recomputed else ""
+        line(f"{folder}: {_count(found.entries, 'entry', 'entries')}: {state}{left}")
         for text in (*found.differences, *(f"not recomputed: {why}" for why in found.not_recomputed)):
             line(f"  {text}")
     _exit_if(bool(found.differences))
@@ -441,6 +445,10 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+def _count(number: int, one: str, more: str = "") -> str:
+    return f"{number} {one if number == 1 else more or one + 's'}"
 
 
 def _offline(wanted: bool) -> None:
@@ -517,7 +525,8 @@ def main() -> None:
         # The command line library's own complaints (an unknown option, a missing argument) know how to say it.
         if not hasattr(error, "format_message") or debugging():
             raise
-        complain(f"error: {error.format_message()}")
+        if message := error.format_message():  # empty where the help was printed instead
+            complain(f"error: {message}")
         sys.exit(2)
     if status == 130:
         complain(_INTERRUPTED)

@@ -35,7 +35,8 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], cap
     for number, name in enumerate(columns):
         cells = [row[number] for row in rows]
         numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
-        grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        # The first two columns are names that people type and copy: never broken.
+        grid.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=number < 2)
     for row in rows:
         grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
     if sys.stdout.isatty():
@@ -103,14 +104,21 @@ def _bars(console: Any) -> Progress:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Show on stderr what long work tells while the context lasts."""
+    """Show on stderr what long work tells while the context lasts. stdout belongs to the result: whatever else is
+    printed meanwhile, by a user's model or a worker process, goes to stderr too."""
     from .loaders.progress import listening
 
     screen = _Screen()
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
     try:
         with listening(screen):
             yield
     finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
         screen.close()
 
 

@@ -25,6 +25,20 @@ PREDICT_ROWS = 512
 """Rows that a network predicts at once."""
 
 
+def check_task(recipe: Recipe, task: Task) -> None:
+    """Refuse a recipe that cannot do a task, before anything is spent."""
+    if recipe.estimator:
+        if task.type != "classification":
+            raise ModelError(f"{recipe.name} is a classifier, and this is a {task.type} task")
+        return
+    assert recipe.network
+    sort = module("baselines/networks", recipe.network, "network").TASK
+    if sort not in (task.type, "aligned") or (sort == "aligned" and not task.aligned):
+        raise ModelError(
+            f"{recipe.name}: the network {recipe.network} is for {sort} tasks, and this is a {task.type} task"
+        )
+
+
 class Baseline:
     """A recipe on one benchmark with one seed. A `TrainableModel`: `fit` once, then `predict`."""
 
@@ -35,6 +49,7 @@ class Baseline:
         except ImportError as error:
             raise MissingExtra("a baseline", "train") from error
         check(recipe, f"recipe {recipe.name}")
+        check_task(recipe, task)
         self.recipe, self.task, self.seed, self.benchmark = recipe, task, seed, benchmark
         self.name = f"{recipe.name}/{benchmark}/{seed}"
         self._model: _Network | _Estimator | None = None
@@ -66,8 +81,6 @@ class _Estimator:
     def __init__(self, of: Baseline, rows: Mapping[str, NDArray[Any]], weight: NDArray[np.float64], _: Budget) -> None:
         from .encoding import ClassEncoding
 
-        if of.task.type != "classification":
-            raise ModelError(f"{of.name}: an estimator classifies, this task's outputs are sequences")
         self.encoding = ClassEncoding(of.task, rows)
         self.estimator = estimator(of.recipe, of.benchmark, of.name)
         features, labels = self.encoding.features(rows), np.asarray(rows[of.task.label])
@@ -123,8 +136,6 @@ class _Network:
             module("baselines/algorithms", recipe.algorithm, "algorithm"),
             module("baselines/networks", recipe.network, "network"),
         )
-        if network.TASK not in (of.task.type, "aligned") or (network.TASK == "aligned" and not of.task.aligned):
-            raise ModelError(f"{of.name}: the network {recipe.network} is for {network.TASK} tasks")
         self.encoding: ClassEncoding | SequenceEncoding = encoding(of.task, rows, settings)
         self.device = budget.device
         with seeded(f"{of.name}/weights"):

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..benchmarks.benchmark import Benchmark, find_benchmark
+from ..benchmarks.device import check_device
 from ..benchmarks.harness import begin, run_seed, seed_numbers
 from ..benchmarks.model import Budget, Model
 from ..benchmarks.run import Run
@@ -19,6 +20,7 @@ from ..loaders.progress import advance, say
 from ..splits.canonical import identity_of
 from ..splits.errors import FarshiftError, MissingExtra, restated
 from ..splits.plugins import PACKAGE, module_file
+from .baseline import check_task
 from .engines import Engine
 from .engines import engine as find_engine
 from .recipe import Recipe
@@ -99,6 +101,8 @@ def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
     A replica that fails does not stop the others; its error is raised at the end, and what is done is kept."""
     go = find_engine(engine)
     require_extras()
+    for plan in plans:
+        check_task(plan.recipe, plan.benchmark.task)
     with ExitStack() as held:
         folders = [held.enter_context(plan.begin()) for plan in plans]
         _run_missing(plans, folders, go)
@@ -154,17 +158,3 @@ def run_baseline(
     numbers = seed_numbers(seeds, benchmark, budget)
     plan = Plan(recipe, benchmark, Budget(budget, steps, device), numbers, Path(out))
     return run_plans([plan], engine)[0]
-
-
-def check_device(device: str) -> None:
-    """Refuse a device that torch does not have; without torch only "cpu" passes."""
-    if device == "cpu":
-        return
-    try:
-        import torch
-
-        torch.empty(1, device=device)
-    except ImportError as error:
-        raise FarshiftError(f"device {device!r} needs torch: pip install 'farshift[train]'") from error
-    except (RuntimeError, AssertionError) as error:
-        raise FarshiftError(f"device {device!r} cannot be used: {str(error).splitlines()[0]}") from error

@@ -10,6 +10,7 @@ import copy
 import inspect
 import math
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -21,9 +22,12 @@ from numpy.typing import NDArray
 
 from ..loaders.part import Part
 from ..loaders.progress import advance
+from ..splits.draws import shuffled
 from ..splits.errors import FarshiftError, ModelError
+from ..splits.plugins import PACKAGE
 from .adapters import adapted
 from .benchmark import MAX_SEEDS, MAX_TEXT, Benchmark, find_benchmark, name_problem
+from .device import check_device
 from .fingerprint import fingerprint
 from .model import Budget, Model, Task
 from .run import Run, Stopwatch, version
@@ -43,13 +47,14 @@ class VisibleRows:
     part can be reached from it."""
 
     columns: dict[str, NDArray[Any]]
+    stream: str = "rows"
 
     @classmethod
     def of(cls, part: Part, task: Task) -> VisibleRows:
         columns = part.numpy([*task.inputs, task.label])
         columns = {name: np.array(values) for name, values in columns.items()}
         weight = part.carried.get("weight", np.ones(len(part), np.int64))
-        return cls(columns | {"weight": np.array(weight)})
+        return cls(columns | {"weight": np.array(weight)}, f"{part.identity}/{part.name}")
 
     def numpy(self) -> dict[str, NDArray[Any]]:
         """Columns by name, first axis the row; text as object arrays of `str`."""
@@ -58,10 +63,16 @@ class VisibleRows:
     def __len__(self) -> int:
         return len(self.columns["weight"])
 
-    def batches(self, batch_size: int) -> Iterator[dict[str, NDArray[Any]]]:
-        """The columns in slices of `batch_size` rows, in stored order."""
-        for start in range(0, len(self), batch_size):
-            yield {name: values[start : start + batch_size] for name, values in self.columns.items()}
+    def batches(
+        self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """The columns in batches of `batch_size` rows, each row once: in stored order, or shuffled by (seed, epoch)."""
+        rows = np.arange(len(self), dtype=np.uint64)
+        order = rows.astype(np.int64) if seed is None else shuffled(f"{self.stream}/{seed}/{epoch}", rows)
+        stop = len(self) - len(self) % batch_size if drop_last else len(self)
+        for start in range(0, stop, batch_size):
+            here = order[start : start + batch_size]
+            yield {name: values[here] for name, values in self.columns.items()}
 
 
 def evaluate(
@@ -81,6 +92,10 @@ def evaluate(
 
     model: an object with `predict` (and optionally `fit`), a scikit-learn estimator, or a factory: a class or
       function called once per seed with those of `seed`, `task` and `device` that it takes.
+      predict(batch): `batch` maps each input to an array (text: object array of str); the answer is one class (a whole
+      number) or one text per row, in order. fit(train, val, budget): `train.numpy()` and `train.batches(batch_size,
+      seed, epoch)` give the inputs, the label as given and `weight`; `val` is the same for `id_val`, or None; `budget`
+      has `name`, `steps` (None unless set by hand) and `device`. docs/evaluate.md has an example.
     on: the benchmark's name. seeds: how many (0, 1, 2 ..) or which; the protocol's number by default.
     out: the run folder (a new temporary one by default). An unfinished run found there goes on.
     budget: "full", or "quick" for the protocol's declared short form. steps: given to `fit` as it is.
@@ -94,6 +109,7 @@ def evaluate(
         raise FarshiftError(f"budget {budget!r}: use full or quick")
     if batch_size < 1:
         raise FarshiftError(f"batch_size must be at least 1, not {batch_size}")
+    check_device(device)
     chosen = seed_numbers(seeds, benchmark, budget)
     spend = Budget(budget, steps, device)
     make = factory(model, benchmark.task, device)
@@ -195,7 +211,15 @@ def _named_errors(where: str) -> Iterator[None]:
     except FarshiftError:
         raise
     except (Exception, SystemExit) as error:
-        raise ModelError(f"{where} raised {type(error).__name__}: {_first_line(error)}") from error
+        raise ModelError(f"{where} raised {type(error).__name__}: {_first_line(error)}{_place(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    """Where in the user's own code an error arose, such as ` (my_model.py:12)`."""
+    rooms = [str(room.parent) for room in PACKAGE.glob("*/__init__.py")]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((*rooms, "<")) and "site-packages" not in f.filename]
+    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
 
 
 def predicted(model: Model, part: Part, name: str, task: Task, seed: int, batch_size: int) -> pa.Table:
@@ -305,5 +329,7 @@ def _made(make: Callable[..., Any], seed: int, task: Task, device: str) -> Model
 
 
 def model_name(model: Any) -> str:
-    """A name for the run card: the function's, class's or object's own."""
+    """A name for the run card: the function's, class's or object's own; a pipeline's steps."""
+    if steps := getattr(model, "steps", None):
+        return "+".join(type(step).__name__ for _, step in steps)[:100]
     return str(getattr(model, "__name__", None) or type(model).__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -41,6 +41,10 @@ class TrainingRows(Protocol):
     """The rows a model may train on: inputs, the label as given (never the hidden truth), and `weight`."""
 
     def numpy(self) -> dict[str, NDArray[Any]]: ...
+
+    def batches(
+        self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False
+    ) -> Iterator[dict[str, NDArray[Any]]]: ...
 
     def __len__(self) -> int: ...
 

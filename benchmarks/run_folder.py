@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from ..loaders.cache import file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
+from ..loaders.progress import say
 from ..splits.canonical import canonical_json
 from ..splits.errors import BadRun
 from .run import FORMAT, Run, card_digest, environment, now, read_run
@@ -29,18 +30,23 @@ class RunFolder:
 
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
         self.path, self.plan = path, plan
+        self.run: Run | None = None
 
     @classmethod
     @contextmanager
     def begin(cls, path: Path, plan: dict[str, Any]) -> Iterator[RunFolder]:
-        """Start a run, or go on with one of the same plan, and hold its lock while the context lasts. Refuses
-        another's folder and a finished run's."""
+        """Start a run, or go on with one of the same plan, and hold its lock while the context lasts. A finished run of
+        the same plan is there already; a folder with anything else is refused."""
         plan = json.loads(canonical_json(plan))
         with plain_disk_errors(path, _ADVICE):
             path.mkdir(parents=True, exist_ok=True)
         with locked(lock_elsewhere(path), str(path)):
+            folder = cls(path, plan)
             if (path / "run.toml").exists():
-                raise BadRun(f"{path} holds a finished run, which is never changed: choose another --out")
+                folder.run = _finished(path, plan)
+                say(f"{path} holds this very run, finished: nothing to do")
+                yield folder
+                return
             here = path / "plan.json"
             if here.exists():
                 try:
@@ -48,11 +54,7 @@ class RunFolder:
                 except ValueError as error:
                     raise BadRun(f"{here} cannot be read: remove {path} or choose another --out") from error
                 if begun != plan:
-                    differing = sorted(key for key in {*begun, *plan} if begun.get(key) != plan.get(key))
-                    raise BadRun(
-                        f"{path} holds an unfinished run of another plan (other {', '.join(differing)}): "
-                        "choose another --out or remove it"
-                    )
+                    _replace(path, begun, plan)
             else:
                 for leftover in path.glob(".plan.json.*.tmp"):  # a process was killed as it began
                     leftover.unlink()
@@ -60,7 +62,6 @@ class RunFolder:
                 if foreign:
                     raise BadRun(f"{path} is not empty (it holds {foreign[0]}): choose another --out")
                 write_atomically(here, canonical_json(plan), _ADVICE)
-            folder = cls(path, plan)
             folder.log("begun", seeds=plan["seeds"])
             yield folder
 
@@ -69,6 +70,8 @@ class RunFolder:
         return [seed for seed in self.plan["seeds"] if self._shard_card(seed) is not None]
 
     def missing(self) -> list[int]:
+        if self.run is not None:
+            return []
         done = self.done()
         return [seed for seed in self.plan["seeds"] if seed not in done]
 
@@ -98,6 +101,8 @@ class RunFolder:
 
     def finish(self) -> Run:
         """Merge the shards, write run.toml last, and remove what is no longer needed."""
+        if self.run is not None:
+            return self.run
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -124,6 +129,44 @@ class RunFolder:
         shutil.rmtree(self.path / "shards", ignore_errors=True)
         (self.path / "plan.json").unlink(missing_ok=True)
         return read_run(self.path)
+
+
+def _finished(path: Path, plan: dict[str, Any]) -> Run:
+    """The finished run in a folder, if it is the run of this plan."""
+    run = read_run(path)
+    planned = {
+        "benchmark": plan["benchmark"],
+        "model": plan["model"],
+        "budget": plan["budget"] | {"seeds": plan["seeds"]},
+    }
+    differing = _differences({key: run.card[key] for key in planned}, planned)
+    if differing:
+        raise BadRun(f"{path} holds a finished run (other {differing}), which is never changed: choose another --out")
+    return run
+
+
+def _replace(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
+    """Put a new plan in the place of one under which no seed was finished; else refuse."""
+    done = len(RunFolder(path, begun).done())
+    if done:
+        raise BadRun(
+            f"{path} holds an unfinished run of another plan ({done} seeds done; other {_differences(begun, plan)}): "
+            "choose another --out or remove it"
+        )
+    shutil.rmtree(path / "shards", ignore_errors=True)
+    write_atomically(path / "plan.json", canonical_json(plan), _ADVICE)
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """What differs between two plans, by name: `model code`, `seeds` .."""
+    found = []
+    for key in sorted({*old, *new}):
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            found += [f"{key} {name}" for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
+        elif a != b:
+            found.append(key)
+    return ", ".join(found)
 
 
 def _seconds(spent: dict[str, dict[str, Any]]) -> float:

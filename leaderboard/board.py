@@ -37,6 +37,7 @@ class Standing:
     entry: str
     submission: str
     team: str
+    note: str
     time: str
     score: dict[str, Any]
 
@@ -149,7 +150,14 @@ class Board:
                     for item in record.body["entries"]:
                         score = json.loads(self._stored(item))
                         found.append(
-                            Standing(item["entry"], record.body["submission"], record.body["team"], record.time, score)
+                            Standing(
+                                item["entry"],
+                                record.body["submission"],
+                                record.body["team"],
+                                record.body["note"],
+                                record.time,
+                                score,
+                            )
                         )
         return found
 
@@ -194,7 +202,7 @@ class Board:
             if not stored.is_file() or sha256(stored.read_bytes()).hexdigest() != item["score"]:
                 result.differences.append(f"{_named(item)}: scores/{stored.name} is missing or is not the ledger's")
             if item["run"] in old:
-                result.not_recomputed.append(f"{_named(item)}: of an older identity, which this version does not score")
+                result.not_recomputed.append(f"{_named(item)}: {_why_not(item)}")
         try:
             submission = check(path, {item["run"] for item in items} - old)
         except Unavailable as error:
@@ -218,6 +226,14 @@ class Board:
 
 def _named(item: dict[str, Any]) -> str:
     return f"entry {item['entry']} ({item['model']} on {item['benchmark']})"
+
+
+def _why_not(item: dict[str, Any]) -> str:
+    try:
+        find_benchmark(item["benchmark"])
+    except FarshiftError as error:
+        return f"{error} (if it is your own, set FARSHIFT_PATH to the folder that defines it)"
+    return "of an older identity, which this version does not score"
 
 
 def _is_current(item: dict[str, Any]) -> bool:

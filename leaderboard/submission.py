@@ -33,7 +33,8 @@ def pack(runs: Sequence[Run | Path | str], out: Path | str, team: str = "", note
         twin = seen.setdefault((run.benchmark, run.model, run.budget), run)
         if twin is not run:
             raise FarshiftError(
-                f"{twin.path} and {run.path} are both {run.model} on {run.benchmark} (budget {run.budget}): pack one"
+                f"{twin.path} and {run.path} are both {run.model} on {run.benchmark} (budget {run.budget}): "
+                "pack one of them, or evaluate one again with another --name"
             )
     card: dict[str, Any] = {
         "format": FORMAT,

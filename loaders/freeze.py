@@ -35,7 +35,10 @@ def freeze(path: Path, out: Path) -> tuple[Manifest, dict[str, Any]]:
     rows = source.table()
     if not source.definition.digest:
         digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))
-        raise BadDefinition(f'{source.path} is not pinned yet: add rows = {rows.num_rows} and digest = "{digest}"')
+        raise BadDefinition(
+            f'{source.path} is not pinned yet: below its version, add rows = {rows.num_rows} and digest = "{digest}", '
+            "and repeat the command"
+        )
     bare = draft.model_copy(update={"identity": "", "parts": {}})
     assigned = assign(bare, rows, source.schema)
     pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}

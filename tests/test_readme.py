@@ -12,10 +12,10 @@ import pytest
 from support import ROOT
 
 
-def blocks() -> list[tuple[str, str]]:
-    """("python", code) and ("shell", command) of the section on the four jobs, in order."""
-    text = (ROOT / "README.md").read_text()
-    section = text[text.index("### Download a split") : text.index("## Good to know")]
+def blocks(page: str, first: str = "", last: str = "") -> list[tuple[str, str]]:
+    """("python", code) and ("shell", command) of a page, or of its section from `first` to `last`, in order."""
+    text = (ROOT / page).read_text()
+    section = text[text.index(first) : text.index(last) if last else None]
     found = []
     for match in re.finditer(r"```python\n([\s\S]*?)```|^    (farshift .*)$", section, re.MULTILINE):
         code, command = match.groups()
@@ -23,8 +23,27 @@ def blocks() -> list[tuple[str, str]]:
     return found
 
 
+def jobs() -> list[tuple[str, str]]:
+    return blocks("README.md", "### Download a split", "## Good to know")
+
+
+def run_as_printed(content: list[tuple[str, str]], folder: Path, file: str) -> list[str]:
+    """Run blocks in order, in a folder; one that defines a class is written to `file`. Returns what each printed."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    printed = []
+    for sort, text in content:
+        if sort == "python" and "class " in text:
+            (folder / file).write_text(text)
+            continue
+        command = [sys.executable, "-c", text] if sort == "python" else ["sh", "-ec", text]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (text, done.stderr)
+        printed.append(done.stdout)
+    return printed
+
+
 def test_the_readme_shows_every_job_in_commands():
-    commands = " ".join(content for sort, content in blocks() if sort == "shell")
+    commands = " ".join(content for sort, content in jobs() if sort == "shell")
     for job in ("splits pull", "evaluate", "submit", "compare", "board verify"):
         assert f"farshift {job}" in commands
 
@@ -42,16 +61,13 @@ def test_pages_link_to_what_exists_and_have_no_gaps(page):
 
 @pytest.mark.slow
 def test_the_readme_runs_as_printed(tmp_path):
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    printed = []
-    for sort, content in blocks():
-        if sort == "python" and "class " in content:
-            (tmp_path / "my_model.py").write_text(content)
-            continue
-        command = [sys.executable, "-c", content] if sort == "python" else ["sh", "-ec", content]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (content, done.stderr)
-        printed.append(done.stdout)
+    printed = run_as_printed(jobs(), tmp_path, "my_model.py")
     assert "'command':" in printed[2]
     assert "verified" in "".join(printed)
     assert "lstm minus Copycat on scan/length" in printed[-1]
+
+
+def test_the_page_on_models_runs_as_printed(tmp_path):
+    first, second = run_as_printed(blocks("docs/evaluate.md"), tmp_path, "net.py")
+    assert "Net on modadd97/xi35" in first
+    assert "StandardScaler+KNeighborsClassifier on modadd97/xi35" in second

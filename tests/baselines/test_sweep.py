@@ -79,9 +79,11 @@ def test_what_does_not_exist_is_refused(tmp_path):
         run_baseline("kn", ON, out=tmp_path / "r")
     with pytest.raises(UnknownName, match="no engine named 'ray'"):
         run_baseline("knn", ON, out=tmp_path / "r", engine="ray")
-    with pytest.raises(FarshiftError, match="device 'nonsense' cannot be used"):
+    with pytest.raises(FarshiftError, match="device 'nonsense': use cpu"):
         run_baseline("quadratic-mlp", ON, out=tmp_path / "r", device="nonsense")
-    with pytest.raises(FarshiftError, match="the network lstm is for sequence tasks"):
+    with pytest.raises(
+        FarshiftError, match="^lstm: the network lstm is for sequence tasks, and this is a classification task$"
+    ):
         run_baseline("lstm", ON, seeds=1, steps=1, out=tmp_path / "r")
 
 

@@ -96,6 +96,10 @@ def test_training_sees_inputs_given_labels_and_weights_and_nothing_else():
     fs.evaluate(Spy, on=ON, seeds=1, budget="quick", steps=7)
     assert isinstance(seen["train"], VisibleRows)
     assert sorted(seen["train"].numpy()) == ["a", "b", "sum", "weight"]
+    batches = [list(seen["train"].batches(1000, seed=seed, epoch=0)) for seed in (0, 0, 1)]
+    orders = [np.concatenate([batch["a"] * 97 + batch["b"] for batch in some]).tolist() for some in batches]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2])
     assert seen["val"] is None
     assert (seen["budget"].name, seen["budget"].steps) == ("quick", 7)
     assert all(names == ["a", "b"] for names in seen["batches"])
@@ -119,7 +123,7 @@ def test_a_model_that_writes_into_its_input_changes_nothing():
         (models.too_few, r"511 predictions for 512 rows on id_test, batch 0 \(rows [0-9a-f]{16} \.\. [0-9a-f]{16}\)"),
         (models.nan, r"NaN or infinity for row [0-9a-f]{16} \(\d+ rows\) on id_test, batch 0"),
         (models.floats, r"dtype float64, expected whole numbers"),
-        (models.raising, r"predict on id_test, batch 0 \(rows .*\) raised ValueError: out of luck"),
+        (models.raising, r"predict on id_test, batch 0 \(rows .*\) raised ValueError: out of luck \(models.py:\d+\)"),
         (models.broken_factory, r"factory raised RuntimeError: no weights"),
         (lambda seed: models.Bad(lambda batch: np.full(len(batch["a"]), 97)), r"class 97 for row .*0\.\.96"),
         (lambda seed: models.Bad(lambda batch: None), r"gave NoneType instead of 512 predictions"),
@@ -152,7 +156,7 @@ def test_a_fit_that_raises_is_named():
         def fit(self, train, val, budget):
             raise MemoryError("too big\nsecond line")
 
-    with pytest.raises(ModelError, match=r"seed 0: fit raised MemoryError: too big$"):
+    with pytest.raises(ModelError, match=r"seed 0: fit raised MemoryError: too big \(test_harness.py:\d+\)$"):
         fs.evaluate(Unfit, on=ON, seeds=1)
 
 
@@ -165,14 +169,19 @@ def test_names_and_options_that_do_not_exist_are_refused():
         fs.evaluate(models.Echo(), on="scan/length", seeds=[])
     with pytest.raises(ModelError, match="no predict"):
         fs.evaluate(object(), on=ON)
+    with pytest.raises(FarshiftError, match="device 'gpu': use cpu, cuda"):
+        fs.evaluate(models.Adder(), on=ON, device="gpu")
 
 
 def test_a_finished_run_is_immutable_and_an_edited_one_is_refused(tmp_path):
     out = tmp_path / "run"
     fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
     assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
-    with pytest.raises(BadRun, match="never changed"):
-        fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
+    with pytest.raises(BadRun, match=r"holds a finished run \(other budget seeds\), which is never changed"):
+        fs.evaluate(models.Adder(), on=ON, seeds=2, out=out)
+    before = (out / "run.toml").read_bytes()
+    assert fs.evaluate(models.Adder(), on=ON, seeds=1, out=out).digest == fs.read_run(out).digest, "given back as it is"
+    assert (out / "run.toml").read_bytes() == before
     card = (out / "run.toml").read_text()
     (out / "run.toml").write_text(card.replace('name = "Adder"', 'name = "Better"'))
     with pytest.raises(BadRun, match="its digest does not fit"):
@@ -188,14 +197,17 @@ def test_a_finished_run_is_immutable_and_an_edited_one_is_refused(tmp_path):
 
 
 def test_an_unfinished_run_of_another_plan_is_not_continued(tmp_path):
-    with pytest.raises(ModelError):
-        fs.evaluate(models.raising, on=ON, seeds=2, out=tmp_path / "run", name="m")
-    with pytest.raises(BadRun, match=r"another plan \(other seeds\)"):
-        fs.evaluate(models.raising, on=ON, seeds=3, out=tmp_path / "run", name="m")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
     with pytest.raises(BadRun, match=r"not empty \(it holds thesis.tex\)"):
         fs.evaluate(models.Adder(), on=ON, seeds=3, out=tmp_path / "mine")
+
+
+def test_a_plan_under_which_nothing_was_finished_is_replaced(tmp_path):
+    with pytest.raises(ModelError):
+        fs.evaluate(models.raising, on=ON, seeds=2, out=tmp_path / "run", name="m")
+    run = fs.evaluate(models.Adder, on=ON, seeds=3, out=tmp_path / "run", name="m")
+    assert run.seeds == (0, 1, 2)
 
 
 SLOW = """
@@ -255,16 +267,18 @@ def test_a_shard_that_was_damaged_is_made_again(tmp_path):
 
 def test_an_unfinished_run_never_goes_on_with_other_code_or_batches(tmp_path):
     path, out = tmp_path / "m.py", tmp_path / "r"
-    text = "class M:\n def __init__(s, seed): s.seed = seed\n def predict(s, b):\n  if s.seed: raise ValueError\n  return b['a']\n"
+    text = "class M:\n def __init__(s, seed): s.seed = seed\n def predict(s, b):\n  if s.seed: raise ValueError('no')\n  return b['a']\n"
     path.write_text(text)
     command = [sys.executable, "-m", "farshift", "evaluate", f"{path}:M", "--on", ON, "--seeds", "2", "--out", str(out)]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
-    path.write_text(text.replace("raise ValueError", "pass"))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "another plan (other model)" in done.stderr
+    assert done.returncode == 2
+    assert "raised ValueError: no (m.py:4)" in done.stderr
+    path.write_text(text.replace("raise ValueError('no')", "pass"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "another plan (1 seeds done; other model code)" in done.stderr
     path.write_text(text)
     done = subprocess.run([*command, "--batch-size", "7"], capture_output=True, text=True, check=False)
-    assert "another plan (other model)" in done.stderr
+    assert "other model batch_size" in done.stderr
 
 
 def test_remarks_that_are_no_numbers_do_not_spoil_a_run():
@@ -352,10 +366,8 @@ def test_one_seed_gives_no_verdict():
 def test_two_processes_on_one_run_train_each_seed_once(tmp_path):
     out, log = tmp_path / "run", tmp_path / "log"
     command = [sys.executable, "-c", SLOW, out, log]
-    children = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    errors = [child.communicate(timeout=60)[1] for child in children]
-    assert sorted(child.returncode for child in children) == [0, 1]
-    assert any("holds a finished run" in error for error in errors)
+    children = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [child.wait(timeout=60) for child in children] == [0, 0], "the second one is given the first one's run"
     assert sorted(log.read_text().split()) == ["0", "1", "2", "3"]
     assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
 
@@ -420,7 +432,7 @@ def test_a_scikit_learn_pipeline_is_a_model():
 
     found = fs.score(fs.evaluate(make_pipeline(StandardScaler(), KNeighborsClassifier(1)), on=ON, seeds=1))
     assert found["views"]["memorised"]["value"] == 1.0
-    assert found["model"] == "Pipeline"
+    assert found["model"] == "StandardScaler+KNeighborsClassifier"
 
 
 def test_exact_match_counts_whole_sequences():

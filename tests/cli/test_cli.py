@@ -209,6 +209,45 @@ def test_bad_input_is_one_line_and_exit_code_2(farshift, model, tmp_path, argume
     assert done.stdout == ""
 
 
+def test_what_a_model_prints_never_reaches_stdout(farshift, tmp_path):
+    (tmp_path / "loud.py").write_text(
+        "import os\nprint('imported')\nclass Loud:\n    def fit(self, train, val, budget): print('epoch 1')\n"
+        "    def predict(self, batch):\n        os.system('echo from a child')\n        return batch['a']\n"
+    )
+    command = [
+        "evaluate",
+        f"{tmp_path / 'loud.py'}:Loud",
+        "--on",
+        "modadd97/xi35",
+        "--seeds",
+        1,
+        "--out",
+        tmp_path / "r",
+    ]
+    done = farshift(*command, "--json")
+    assert json.loads(done.stdout)["score"]["model"] == "Loud"
+    assert all(said in done.stderr for said in ("imported", "epoch 1", "from a child"))
+
+
+def test_repeating_a_finished_command_gives_its_result_again(farshift, model, tmp_path):
+    command = ["evaluate", f"{model}:Adder", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "r", "--json"]
+    first, second = farshift(*command), farshift(*command)
+    assert first.returncode == second.returncode == 0
+    assert second.stdout == first.stdout
+    assert "holds this very run, finished" in second.stderr
+
+
+def test_names_are_whole_in_a_narrow_terminal(farshift):
+    shown = farshift("splits", "list", COLUMNS="80").stdout
+    assert all(name in shown for name in ("optdigits/writers@1", "prefix_sums/32_to_64@1", "corrupted-label"))
+
+
+def test_no_arguments_show_the_help_and_no_empty_error(farshift):
+    done = farshift("splits")
+    assert "Usage" in done.stdout + done.stderr
+    assert "error:" not in done.stderr
+
+
 def test_a_bad_submission_is_one_line_that_names_its_problems(farshift, tmp_path):
     import zipfile
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
+from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.run import card_digest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import Ledger
@@ -213,6 +214,17 @@ def test_entries_of_an_older_scorer_are_kept_and_said_to_be_old(runs, board, tmp
     assert (found.entries, found.differences) == (3, [])
     assert len(found.not_recomputed) == 3
     assert "older identity" in build(board).read_text()
+
+
+def test_an_entry_of_an_unknown_benchmark_is_said_to_be_one(runs, board, tmp_path, monkeypatch):
+    board.submit(pack(runs, tmp_path / "s.zip", note="a first <try>"))
+    assert any("a first &lt;try&gt;" in page.read_text() for page in (build(board).parent / "entries").iterdir())
+    known = {"scan/length": find_benchmark("scan/length")}
+    monkeypatch.setattr("farshift.benchmarks.benchmark.benchmarks", lambda: known)
+    found = board.verify()
+    assert found.differences == []
+    assert len(found.not_recomputed) == 2
+    assert all("no benchmark named 'modadd97/xi35'" in why and "FARSHIFT_PATH" in why for why in found.not_recomputed)
 
 
 def test_data_that_cannot_be_had_is_no_difference(runs, board, tmp_path, monkeypatch):
