@@ -8,10 +8,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a table.")]
 
 
 def emit_json(value: Any) -> None:
@@ -130,3 +135,15 @@ def debugging() -> bool:
 def complain(message: str) -> None:
     """An error, in one line on stderr."""
     print(f"farshift: {' '.join(message.split())}", file=sys.stderr)
+
+
+def exit_if(failed: bool) -> None:
+    """Exit code 1: a check said no."""
+    if failed:
+        raise typer.Exit(1)
+
+
+def go_offline(wanted: bool) -> None:
+    """Forbid the network to this process and the workers that it starts."""
+    if wanted:
+        os.environ["FARSHIFT_OFFLINE"] = "1"

@@ -18,7 +18,7 @@ from ..splits.catalogue import find as find_split
 from ..splits.draws import shuffled
 from ..splits.errors import BadDefinition, UnknownName
 from ..splits.manifest import Manifest
-from ..splits.plugins import files, read_definition
+from ..splits.plugins import gathered, read_definition
 from .model import Task
 
 SCORER = 1
@@ -222,13 +222,7 @@ def read_benchmark(path: Path) -> Benchmark:
 
 def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark, the package's own and those of `FARSHIFT_PATH`, by name."""
-    found: dict[str, Benchmark] = {}
-    for path in files("benchmarks/definitions", "*.toml"):
-        benchmark = read_benchmark(path)
-        if benchmark.name in found:
-            raise BadDefinition(f"{path}: benchmark {benchmark.name} is there already: {found[benchmark.name].path}")
-        found[benchmark.name] = benchmark
-    return dict(sorted(found.items()))
+    return gathered("benchmarks/definitions", read_benchmark, "benchmark")
 
 
 def find_benchmark(name: str) -> Benchmark:

@@ -15,7 +15,7 @@ from pydantic import Field as Item
 
 from ..splits.canonical import identity_of
 from ..splits.errors import BadData, BadDefinition, Unavailable, UnknownName
-from ..splits.plugins import files, module, read_definition
+from ..splits.plugins import gathered, module, read_definition
 from ..splits.rows import heads, row_digests, row_ids, set_digest
 from ..splits.schema import Field, Schema
 from .cache import cache_root, stored_table
@@ -158,13 +158,7 @@ def read_source(path: Path) -> Source:
 
 def sources() -> dict[str, Source]:
     """Every source, the package's own and those of `FARSHIFT_PATH`, by name."""
-    found: dict[str, Source] = {}
-    for path in files("loaders/sources", "*.toml"):
-        source = read_source(path)
-        if source.name in found:
-            raise BadDefinition(f"{path}: a source named {source.name!r} is there already: {found[source.name].path}")
-        found[source.name] = source
-    return dict(sorted(found.items()))
+    return gathered("loaders/sources", read_source, "source")
 
 
 def find_source(name: str) -> Source:

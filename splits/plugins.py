@@ -11,11 +11,11 @@ import importlib.util
 import os
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .errors import BadDefinition, UnknownName
 
@@ -95,6 +95,30 @@ def module(place: str, name: str, what: str) -> ModuleType:
             del sys.modules[own]
             raise BadDefinition(f"{path}: {type(error).__name__} when imported: {error}") from error
     return sys.modules[own]
+
+
+class Named(Protocol):
+    """A definition with a name and the file it came from."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> Path: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def gathered(place: str, read: Callable[[Path], N], what: str) -> dict[str, N]:
+    """Every definition of `place`, by name, sorted; `BadDefinition` where two have the same name."""
+    found: dict[str, N] = {}
+    for path in files(place, "*.toml"):
+        one = read(path)
+        if one.name in found:
+            raise BadDefinition(f"{path}: a {what} named {one.name!r} is there already: {found[one.name].path}")
+        found[one.name] = one
+    return dict(sorted(found.items()))
 
 
 def module_file(place: str, name: str, what: str) -> Path:

@@ -1,0 +1,175 @@
+"""`farshift splits`: one short function a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from .terminal import Json, emit_json, exit_if, go_offline, line, table, watched
+
+app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build.", no_args_is_help=True)
+Mirror = Annotated[
+    Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
+    typer.Option("--mirror", metavar="DIR", help="Search this folder first, by digest. May be repeated."),
+]
+
+
+@app.command("list")
+def splits_list(json: Json = False) -> None:
+    """List every split."""
+    from .splits.catalogue import listing
+
+    found = listing()
+    if json:
+        return emit_json(found)
+    rows = [
+        [
+            f"{s['name']}@{s['version']}",
+            s["kind"],
+            s["state"],
+            ", ".join(f"{k} {v:,}" for k, v in s["parts"].items()),
+            s["title"],
+        ]
+        for s in found
+    ]
+    table("", ["split", "kind", "state", "rows", "title"], rows)
+
+
+@app.command("show")
+def splits_show(name: str, json: Json = False) -> None:
+    """Show what a split is: its rule, its parts, its identity, its audit."""
+    from .splits.catalogue import find
+
+    manifest = find(name)
+    record = manifest.definition.model_dump(exclude_none=True) | {"audit": manifest.audit()}
+    if json:
+        return emit_json(record)
+    parts = record.pop("parts")
+    rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
+    for key, value in record.items():
+        if key not in ("audit", "format") and value not in ("", [], False):
+            line(f"{key:>11}: {value}")
+    line(f"{'audit':>11}: {manifest.audit_summary() or 'none'}")
+    table("", ["part", "rows", "with copies", "digest"], rows)
+
+
+@app.command("pull")
+def splits_pull(
+    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
+    mirror: Mirror = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Use no network.")] = False,
+    json: Json = False,
+) -> None:
+    """Bring a split's rows into the local cache, verified."""
+    from .loaders.split import open_split
+
+    go_offline(offline)
+    done: list[dict[str, Any]] = []
+    with watched():
+        for name in _names(names, all_):
+            split = open_split(name, _folders(mirror))
+            parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
+            done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})
+    if json:
+        return emit_json(done)
+    for item in done:
+        counts = ", ".join(f"{part} {rows:,}" for part, rows in item["parts"].items())
+        line(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
+
+
+@app.command("verify")
+def splits_verify(
+    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
+    """Prove manifests again, row by row, from their sources. Exit code 1 where one does not hold."""
+    from .loaders.freeze import verify
+    from .splits.catalogue import find
+
+    with watched():
+        found = [verify(find(name), _folders(mirror)) for name in _names(names, all_)]
+    if json:
+        emit_json([verdict.__dict__ for verdict in found])
+    else:
+        table("", ["split", "state", "identity", "why"], [[v.name, v.state, v.identity[:16], v.why] for v in found])
+    exit_if(any(verdict.state != "verified" for verdict in found))
+
+
+@app.command("audit")
+def splits_audit(name: str, mirror: Mirror = None, json: Json = False) -> None:
+    """Measure what shift a split holds, and compare with its published audit. Exit code 1 if it does not hold."""
+    from .loaders.freeze import audit_again
+
+    with watched():
+        found, agrees = audit_again(name, _folders(mirror))
+    if json:
+        emit_json(found | {"agrees_with_published": agrees})
+    else:
+        for key, value in found.items():
+            line(f"{key:>30}: {value}")
+        line(f"{'agrees with the published one':>30}: {agrees}")
+    exit_if(not (found["holds"] and agrees))
+
+
+@app.command("diff")
+def splits_diff(old: str, new: str, mirror: Mirror = None, json: Json = False) -> None:
+    """Say which rows moved between two versions, and what else changed."""
+    from .loaders.diff import diff
+    from .splits.catalogue import find
+
+    with watched():
+        found = diff(find(old), find(new), _folders(mirror))
+    if json:
+        return emit_json(found)
+    line(f"{found['old']} -> {found['new']}: {'the same rows' if found['same_identity'] else 'different identities'}")
+    for pair, item in found["moved"].items():
+        line(f"  {item['rows']:,} rows moved {pair} (first {', '.join(item['first'])})")
+    for key in ("added", "removed", "changed", "weight", "group", "severity", "label"):
+        if found[key]["rows"]:
+            line(f"  {found[key]['rows']:,} rows: {key} (first {', '.join(found[key]['first'])})")
+    for key, (before, after) in found["said"].items():
+        line(f"  {key}: {before} -> {after}")
+
+
+@app.command("build")
+def splits_build(
+    file: Annotated[Path, typer.Argument(help="A split.toml without parts and identity.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where <source>/<split>/v<N>/ is written.")] = Path(
+        "splits/manifests"
+    ),
+    json: Json = False,
+) -> None:
+    """Freeze a split: rows, digests, audit and identity. Refuses one that does not hold the shift it names."""
+    from .loaders.freeze import freeze
+
+    with watched():
+        manifest, audit = freeze(file, out)
+    if json:
+        return emit_json(
+            {"split": manifest.full_name, "identity": manifest.identity, "folder": str(manifest.folder), "audit": audit}
+        )
+    line(f"{manifest.full_name} frozen in {manifest.folder}: identity {manifest.identity}")
+    line(f"audit: {audit['why']}")
+
+
+def _folders(mirror: list[Path] | None) -> tuple[Path, ...]:
+    from .splits.errors import FarshiftError
+
+    for folder in mirror or ():
+        if not folder.is_dir():
+            raise FarshiftError(f"--mirror: {folder} is not a folder")
+    return tuple(mirror or ())
+
+
+def _names(names: list[str] | None, all_: bool) -> list[str]:
+    from .splits.catalogue import manifests
+    from .splits.errors import FarshiftError
+
+    if bool(names) == all_:
+        raise FarshiftError("name one or more splits, or give --all")
+    return names or [manifest.full_name for manifest in manifests() if manifest.frozen]
