@@ -17,19 +17,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import splits
+    from .benchmarks.answers import Answers, Failed
     from .benchmarks.benchmark import find_benchmark as benchmark
+    from .benchmarks.compare import compare
     from .benchmarks.harness import evaluate
     from .benchmarks.run import read_run
-    from .benchmarks.score import compare, score
+    from .benchmarks.score import score
     from .loaders.split import load
     from .splits.errors import FarshiftError
 
-__all__ = ["FarshiftError", "benchmark", "compare", "evaluate", "load", "read_run", "score", "splits"]
+__all__ = [
+    "Answers",
+    "Failed",
+    "FarshiftError",
+    "benchmark",
+    "compare",
+    "evaluate",
+    "load",
+    "read_run",
+    "score",
+    "splits",
+]
 
 _HOMES = {
+    "Answers": ("benchmarks.answers", "Answers"),
+    "Failed": ("benchmarks.answers", "Failed"),
     "FarshiftError": ("splits.errors", "FarshiftError"),
     "benchmark": ("benchmarks.benchmark", "find_benchmark"),
-    "compare": ("benchmarks.score", "compare"),
+    "compare": ("benchmarks.compare", "compare"),
     "evaluate": ("benchmarks.harness", "evaluate"),
     "load": ("loaders.split", "load"),
     "read_run": ("benchmarks.run", "read_run"),

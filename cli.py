@@ -8,6 +8,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from .cli_benchmarks import app as benchmarks_app
+from .cli_runs import app as runs_app
 from .cli_splits import app as splits_app
 from .terminal import Json, complain, debugging, emit_json, exit_if, go_offline, line, table, watched
 
@@ -22,21 +24,11 @@ app = typer.Typer(
 baselines_app = typer.Typer(help="Baselines: list.", no_args_is_help=True)
 board_app = typer.Typer(help="Leaderboards in a folder: init, site, verify.", no_args_is_help=True)
 app.add_typer(splits_app, name="splits")
+app.add_typer(benchmarks_app, name="benchmarks")
+app.add_typer(runs_app)
 app.add_typer(baselines_app, name="baselines")
 app.add_typer(board_app, name="board")
 
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write; an unfinished run goes on.")]
-On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")]
-Seeds = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option("--seeds", min=1, help="How many seeds; by default as many as the protocol asks for."),
-]
-BudgetName = Annotated[str, typer.Option("--budget", metavar="full|quick", help="The protocol's budget.")]
-Steps = Annotated[
-    Optional[int],  # noqa: UP045
-    typer.Option("--steps", min=1, help="Optimiser steps, instead of the budget's."),
-]
-Device = Annotated[str, typer.Option("--device", metavar="D", help="cpu, cuda, cuda:1 ..")]
 
 
 @app.command()
@@ -86,102 +78,6 @@ def baselines_list(json: Json = False) -> None:
         return emit_json(found)
     rows = [[r["name"], r["kind"], ", ".join(f"{k} ({v})" for k, v in r["roles"].items()), r["title"]] for r in found]
     table("", ["baseline", "kind", "role in the quickstart", "title"], rows)
-
-
-@app.command()
-def run(
-    baseline: str,
-    on: On,
-    out: Out,
-    seeds: Seeds = None,
-    device: Device = "cpu",
-    engine: Annotated[str, typer.Option("--engine", metavar="E", help="local or processes.")] = "local",
-    budget: BudgetName = "full",
-    steps: Steps = None,
-    json: Json = False,
-) -> None:
-    """Train a baseline on a benchmark, evaluate and score it."""
-    from .baselines.sweep import run_baseline
-
-    with watched():
-        done = run_baseline(
-            baseline, on, seeds=seeds, out=out, budget=budget, steps=steps, device=device, engine=engine
-        )
-    _scored(done, json)
-
-
-@app.command()
-def evaluate(
-    model: Annotated[str, typer.Argument(help="file.py:factory or package.module:attribute")],
-    on: On,
-    out: Out,
-    seeds: Seeds = None,
-    device: Device = "cpu",
-    budget: BudgetName = "full",
-    steps: Steps = None,
-    name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 512,
-    json: Json = False,
-) -> None:
-    """Evaluate your own model on a benchmark and score it."""
-    from .benchmarks.harness import evaluate as go
-    from .benchmarks.own_model import find_model
-
-    with watched():
-        found, code = find_model(model)
-        done = go(
-            found,
-            on,
-            seeds=seeds,
-            out=out,
-            device=device,
-            budget=budget,
-            steps=steps,
-            name=name or None,
-            batch_size=batch_size,
-            code=code,
-        )
-    _scored(done, json)
-
-
-@app.command()
-def score(runs: Annotated[list[Path], typer.Argument(metavar="RUN...")], json: Json = False) -> None:
-    """Score finished runs from their predictions."""
-    from .benchmarks.score import score as go
-
-    with watched():
-        found = [go(path) for path in runs]
-    if json:
-        return emit_json([item.record for item in found])
-    for item in found:
-        line(str(item))
-
-
-@app.command()
-def compare(
-    left: Annotated[Path, typer.Argument(metavar="RUN")],
-    right: Annotated[Path, typer.Argument(metavar="RUN")],
-    json: Json = False,
-) -> None:
-    """Compare two runs on the same rows: the paired difference, with its interval."""
-    from .benchmarks.score import compare as go
-
-    with watched():
-        found = go(left, right)
-    if json:
-        return emit_json(found)
-    words = {True: "yes", False: "no", None: "needs more seeds"}
-    rows = [
-        [
-            name,
-            f"{item['value']:+.4f}",
-            f"[{item['low']:+.4f}, {item['high']:+.4f}]",
-            words[item["distinguishable"]],
-        ]
-        for name, item in found["difference"].items()
-    ]
-    title = f"{found['left']} minus {found['right']} on {found['benchmark']}"
-    table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, found["interval"])
 
 
 @app.command()
@@ -303,16 +199,6 @@ def _root(
 
 def _count(number: int, one: str, more: str = "") -> str:
     return f"{number} {one if number == 1 else more or one + 's'}"
-
-
-def _scored(done: Any, json: bool) -> None:
-    from .benchmarks.score import score as go
-
-    found = go(done)
-    if json:
-        return emit_json({"run": str(done.path), "digest": done.digest, "score": found.record})
-    line(str(found))
-    line(f"run: {done.path}")
 
 
 def _percent(row: dict[str, Any]) -> list[str]:

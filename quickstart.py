@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .baselines.recipe import Recipe, recipes
 from .baselines.sweep import Plan, code_digest, require_extras, run_plans
 from .benchmarks.benchmark import Benchmark, suite
+from .benchmarks.handout import hand_out
 from .benchmarks.harness import seed_numbers
 from .benchmarks.model import Budget
 from .benchmarks.run import Run, Stopwatch, read_run
@@ -73,12 +74,12 @@ def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> 
         try:
             if not cast:
                 raise Unavailable("no baseline plays the plain part and another the helping one on it")
-            parts = benchmark.split.manifest.definition.parts
+            hand_out(benchmark)
         except Unavailable as error:
             say(f"left out {benchmark.name} ({benchmark.kind}): {error}")
             left_out.append({"benchmark": benchmark.name, "kind": benchmark.kind, "why": str(error)})
             continue
-        counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in parts.items())
+        counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in benchmark.manifest.definition.parts.items())
         say(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
         plans += [_plan(benchmark, recipe, out, steps) for recipe in cast]
     if not plans:

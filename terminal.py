@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+    from rich.table import Table
 
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a table.")]
@@ -31,8 +33,21 @@ def line(text: str) -> None:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
     """A table on stdout; numbers to the right. Its width follows its content where stdout is not a terminal."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+
+    grid = _grid(title, columns, rows)
+    if sys.stdout.isatty():
+        Console().print(grid)
+    else:
+        text = StringIO()
+        Console(file=text, width=200).print(grid)
+        print("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
+    if caption:
+        print(caption)
+
+
+def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
@@ -44,14 +59,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], cap
         grid.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=number < 2)
     for row in rows:
         grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
-    if sys.stdout.isatty():
-        Console().print(grid)
-    else:
-        text = StringIO()
-        Console(file=text, width=200).print(grid)
-        print("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
-    if caption:
-        print(caption)
+    return grid
 
 
 class _Screen:
@@ -125,6 +133,33 @@ def watched() -> Iterator[None]:
         os.dup2(kept, 1)
         os.close(kept)
         screen.close()
+
+
+def live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[Any]], bool]]) -> None:
+    """A table on stdout that is drawn again every second until `rows` says that it is final; drawn once, at the end,
+    where stdout is no terminal."""
+    from rich.console import Console
+    from rich.live import Live
+
+    found, final = rows()
+    if sys.stdout.isatty():
+        with Live(_grid("", columns, found), console=Console(), auto_refresh=False) as live:
+            while not final:
+                time.sleep(1)
+                found, final = rows()
+                live.update(_grid("", columns, found), refresh=True)
+        return
+    while not final:
+        time.sleep(1)
+        found, final = rows()
+    table("", columns, found)
+
+
+def give_up(message: str) -> None:
+    """End this process at once, from whatever thread, with one line: nothing else can stop code that hangs."""
+    complain(f"error: {message}")
+    sys.stderr.flush()
+    os._exit(2)
 
 
 def debugging() -> bool:

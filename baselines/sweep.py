@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from ..benchmarks.benchmark import Benchmark, find_benchmark
 from ..benchmarks.device import check_device
+from ..benchmarks.handout import hand_out
 from ..benchmarks.harness import begin, run_seed, seed_numbers
 from ..benchmarks.model import Budget, Model
 from ..benchmarks.run import Run
@@ -89,7 +91,7 @@ def run_replica(replica: Replica) -> None:
 
     benchmark, recipe = find_benchmark(replica.benchmark), find_recipe(replica.recipe)
 
-    def make(seed: int) -> Model:
+    def make(seed: int, setting: Mapping[str, Any]) -> Model:
         return Baseline(recipe, benchmark.task, seed, benchmark.name)
 
     run_seed(RunFolder(replica.folder, replica.plan), benchmark, make, replica.seed, replica.budget)
@@ -154,7 +156,7 @@ def run_baseline(
     if budget not in ("full", "quick"):
         raise FarshiftError(f"budget {budget!r}: use full or quick")
     check_device(device)
-    benchmark.split  # noqa: B018  (pulled once here, not by every worker)
+    hand_out(benchmark)  # pulled once here, not by every worker
     numbers = seed_numbers(seeds, benchmark, budget)
     plan = Plan(recipe, benchmark, Budget(budget, steps, device), numbers, Path(out))
     return run_plans([plan], engine)[0]

@@ -5,28 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..loaders.part import Part
 from ..loaders.split import Split, open_split
 from ..splits.canonical import identity_of
 from ..splits.catalogue import find as find_split
 from ..splits.draws import shuffled
-from ..splits.errors import BadDefinition, UnknownName
+from ..splits.errors import BadDefinition, FarshiftError, UnknownName
 from ..splits.manifest import Manifest
 from ..splits.plugins import gathered, read_definition
+from .definition import Definition, Holdout, View
+from .metrics import Metric, metric
 from .model import Task
+from .selection import Rule, rules
 
-SCORER = 1
+SCORER = 2
 """The version of the scorer. It is part of every entry's identity: a change that moves a score raises it."""
 
 MAX_SEEDS = 100
+MAX_CANDIDATES = 1000
 MAX_TEXT = 100_000
-"""Seeds of a run, and characters of a predicted text, that harness and boards take."""
+"""Seeds and candidates of a run, and characters of a predicted text, that harness and boards take."""
+
+VALIDATION = ("id_val", "ood_val")
+"""The parts that candidates are chosen on; predicted wherever a benchmark has them."""
 
 
 def name_problem(name: Any) -> str:
@@ -34,85 +40,6 @@ def name_problem(name: Any) -> str:
     if isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable():
         return ""
     return "the model's name must be 1 to 100 printable characters"
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TaskPin(_Strict):
-    type: Literal["classification", "sequence"]
-    inputs: list[str] = Field(min_length=1)
-    label: str
-    classes: int | None = None
-    tokens: Literal["whitespace", "character"] = "whitespace"
-    aligned: bool = False
-
-
-class Holdout(_Strict):
-    """In-distribution test rows taken out of a published training part, so that the split stays as published.
-
-    `share` of the rows of weight 1 (a published repetition is never withheld), by a draw on row ids.
-    """
-
-    share: float = Field(gt=0, lt=1)
-    part: Literal["train"] = "train"
-    to: Literal["id_test"] = "id_test"
-
-
-class MetricPin(_Strict):
-    name: str
-    version: int
-
-
-class View(_Strict):
-    """Rows that a score is taken over: those of a part, all or only the (un)corrupted ones, against the true label
-    or the one given in training."""
-
-    part: str
-    rows: Literal["all", "corrupted", "clean"] = "all"
-    against: Literal["true", "given"] = "true"
-
-
-class Protocol(_Strict):
-    """How a model may be trained and chosen. `quick` needs fewer seeds; its entries never share a table with full
-    ones, since the budget is part of an entry's identity."""
-
-    selection: Literal["last"] = "last"
-    seeds: int = Field(default=5, ge=1)
-    quick_seeds: int = Field(default=3, ge=1)
-
-
-class Reference(_Strict):
-    """A published number, and where it stands."""
-
-    model: str
-    score: str
-    source: str
-
-
-class Definition(_Strict):
-    name: str
-    split: str
-    title: str
-    suites: list[str] = []
-    notes: str = ""
-    task: TaskPin
-    holdout: Holdout | None = None
-    metrics: list[MetricPin] = Field(min_length=1, max_length=1)
-    views: dict[str, View]
-    protocol: Protocol = Protocol()
-    references: list[Reference] = []
-
-    @model_validator(mode="after")
-    def _whole(self) -> Definition:
-        if not {"id", "ood"} <= self.views.keys():
-            raise ValueError("views must have `id` and `ood`")
-        if self.task.type == "classification" and not self.task.classes:
-            raise ValueError("a classification task needs `classes`")
-        if "@" not in self.split:
-            raise ValueError("split must pin a version, such as scan/length@1")
-        return self
 
 
 @dataclass(frozen=True)
@@ -129,7 +56,7 @@ class Benchmark:
     @property
     def task(self) -> Task:
         pin = self.definition.task
-        return Task(pin.type, tuple(pin.inputs), pin.label, pin.classes, pin.tokens, pin.aligned)
+        return Task(pin.type, tuple(pin.inputs), pin.label, pin.classes, pin.tokens, pin.aligned, tuple(pin.names))
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -139,14 +66,34 @@ class Benchmark:
     def kind(self) -> str:
         return self.manifest.definition.kind
 
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, the primary one first; refuses one that is not of the pinned version, or not for the task."""
+        found = tuple(metric(pin.name, pin.version) for pin in self.definition.metrics)
+        for one in found:
+            if self.task.type not in one.tasks:
+                raise BadDefinition(f"{self.path}: the metric {one.name} cannot score {self.task.type} tasks")
+        return found
+
     def seeds(self, budget: str) -> int:
         """The number of seeds that the protocol asks for under a budget."""
         protocol = self.definition.protocol
         return protocol.quick_seeds if budget == "quick" else protocol.seeds
 
-    def identity(self, budget: str, steps: int | None = None) -> str:
-        """The identity that an entry carries: manifest + protocol (with the budget, and steps where they were set by
-        hand) + scorer. Only entries of equal identity share a table."""
+    def rule(self, name: str | None) -> Rule:
+        """The selection rule called `name`, held to those that the protocol allows; its first by default."""
+        allowed = self.definition.protocol.selection
+        if name is not None and name not in allowed:
+            raise FarshiftError(f"selection {name!r}: the protocol of {self.name} allows {' or '.join(allowed)}")
+        known = rules()
+        chosen = name or allowed[0]
+        if chosen not in known:
+            raise BadDefinition(f"{self.path}: {UnknownName('selection rule', chosen, known)}")
+        return known[chosen]
+
+    def identity(self, budget: str, steps: int | None = None, selection: str | None = None) -> str:
+        """The identity that an entry carries: manifest + protocol (with the budget, steps where they were set by hand,
+        and the selection rule) + scorer. Only entries of equal identity share a table."""
         definition = self.definition
         return identity_of(
             {
@@ -154,18 +101,22 @@ class Benchmark:
                 "benchmark": definition.name,
                 "manifest": self.manifest.identity,
                 "task": definition.task.model_dump(),
-                "holdout": None if definition.holdout is None else str(definition.holdout.share),
+                "holdouts": [holdout.model_dump() for holdout in definition.holdouts],
                 "metrics": [pin.model_dump() for pin in definition.metrics],
                 "views": {name: view.model_dump() for name, view in definition.views.items()},
                 "protocol": definition.protocol.model_dump(),
+                "prompt": None if definition.prompt is None else definition.prompt.model_dump(),
+                "composed": None if definition.composed is None else definition.composed.model_dump(),
                 "budget": budget if steps is None else f"{budget}, {steps} steps",
+                "selection": self.rule(selection).name,
             }
         )
 
     @property
     def predicted_parts(self) -> tuple[str, ...]:
-        """The parts a model must predict, sorted."""
-        return tuple(sorted({view.part for view in self.definition.views.values()}))
+        """The parts that every candidate predicts, sorted: those of the views, and the validation parts there are."""
+        viewed = {view.part for view in self.definition.views.values()}
+        return tuple(sorted(viewed | {name for name in VALIDATION if self.has_part(name)}))
 
     @cached_property
     def split(self) -> Split:
@@ -174,41 +125,55 @@ class Benchmark:
 
     def check(self) -> None:
         """Hold the definition to its data: inputs of role input, the split's label, views that have rows."""
+        self.metrics  # noqa: B018  (held to their versions)
         schema, label = self.split.source.schema, self.manifest.definition.label
         for name in self.definition.task.inputs:
             if schema[name].role != "input":
                 raise BadDefinition(f"{self.path}: {name!r} is of role {schema[name].role}, and no input for a model")
         if self.definition.task.label != label:
             raise BadDefinition(f"{self.path}: label {self.definition.task.label!r} is not the split's, {label!r}")
-        for name in self.definition.views:
-            if not len(self.view(name)[0]):
+        for name in self.definition.protocol.selection:
+            if reason := self.rule(name).unavailable(self):
+                raise BadDefinition(f"{self.path}: selection {name!r}: {reason}")
+        for name, view in self.definition.views.items():
+            if not len(self.view(view)[0]):
                 raise BadDefinition(f"{self.path}: the view {name!r} has no rows")
 
-    def part(self, name: str) -> Part:
-        """A part as this benchmark uses it: with a hold-out, `train` lacks the rows that make up `id_test`."""
-        holdout = self.definition.holdout
-        if holdout is None or name not in (holdout.part, holdout.to):
-            return self.split.part(name)
-        whole = self.split.part(holdout.part)
-        withheld = self._withheld(whole, holdout.share)
-        return whole.select(withheld if name == holdout.to else ~withheld)
-
-    def _withheld(self, whole: Part, share: float) -> NDArray[np.bool_]:
-        weights = whole.carried.get("weight")
-        open_to_draw = np.arange(len(whole)) if weights is None else np.flatnonzero(weights == 1)
-        stream = f"{self.manifest.identity}/holdout"
-        drawn = shuffled(stream, whole.row_ids[open_to_draw])[: round(share * len(open_to_draw))]
-        withheld = np.zeros(len(whole), bool)
-        withheld[open_to_draw[drawn]] = True
-        return withheld
-
     def has_part(self, name: str) -> bool:
-        holdout = self.definition.holdout
-        return name in self.split.parts or (holdout is not None and name == holdout.to)
+        """Whether there are rows of this part, published or held out."""
+        published = name in self.manifest.definition.parts
+        return published or any(holdout.to == name for holdout in self.definition.holdouts)
 
-    def view(self, name: str) -> tuple[Part, NDArray[Any]]:
+    def part(self, name: str) -> Part:
+        """A part as this benchmark uses it: without what is held out of it, or made of what was held out for it."""
+        holdouts = self.definition.holdouts
+        made = next((holdout for holdout in holdouts if holdout.to == name), None)
+        if made is None:
+            whole = self.split.part(name)
+            return whole.select(self._owner(name, whole) == "")
+        whole = self.split.part(made.part)
+        return whole.select(self._owner(made.part, whole) == name)
+
+    def _owner(self, name: str, whole: Part) -> NDArray[Any]:
+        """For each row of a published part the part that it is held out for, "" where it stays."""
+        owner = np.full(len(whole), "", dtype="U8")
+        weights = whole.carried.get("weight", np.ones(len(whole), np.int64))
+        for holdout in self.definition.holdouts:
+            if holdout.part == name:
+                left = np.flatnonzero((weights == 1) & (owner == ""))
+                drawn = shuffled(self._stream(holdout), whole.row_ids[left])[: round(holdout.share * len(left))]
+                owner[left[drawn]] = holdout.to
+        return owner
+
+    def _stream(self, holdout: Holdout) -> str:
+        # The name of the first kind of hold-out there was: naming it as the others would draw other rows.
+        suffix = "" if holdout.to == "id_test" else f"/{holdout.to}"
+        return f"{self.manifest.identity}/holdout{suffix}"
+
+    def view(self, view: View | str) -> tuple[Part, NDArray[Any]]:
         """A view's rows and the labels they are scored against."""
-        view = self.definition.views[name]
+        if isinstance(view, str):
+            view = self.definition.views[view]
         part = self.part(view.part)
         if view.rows != "all":
             part = part.select(part.corrupted if view.rows == "corrupted" else ~part.corrupted)

@@ -1,78 +1,42 @@
 """The harness: the one way in which a model meets a benchmark.
 
-Per seed: a fresh model, trained (if it can be) on the inputs and given labels of `train`, then asked for every part
-that the benchmark scores, in batches of inputs alone. Labels of evaluated parts are never handed over.
+Per seed and setting: a fresh model, trained (if it can be) on the inputs and given labels of `train`, then each of its
+checkpoints asked for every part, in batches of inputs alone. The labels that it is scored by are not in this process:
+everything is read from the benchmark's handout.
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 import tempfile
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..loaders.part import Part
-from ..loaders.progress import advance
-from ..splits.draws import shuffled
 from ..splits.errors import FarshiftError, ModelError
-from ..splits.plugins import PACKAGE
-from .adapters import adapted
-from .benchmark import MAX_SEEDS, MAX_TEXT, Benchmark, find_benchmark, name_problem
+from .answering import named_errors
+from .asking import Asking
+from .benchmark import MAX_CANDIDATES, MAX_SEEDS, Benchmark, find_benchmark, name_problem
 from .device import check_device
 from .fingerprint import fingerprint
-from .model import Budget, Model, Task
+from .handout import Handout, hand_out
+from .making import Factory, factory, model_name
+from .model import Budget, Model
 from .run import Run, Stopwatch, version
 from .run_folder import RunFolder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .shards import Job
+from .time_limit import TimeLimit
+from .visible import VisibleRows
+from .world import ALONE, World, world
 
 BATCH = 512
+TIME_LIMIT = 600.0
+"""Seconds that a model may take over one batch."""
 
-Factory = Callable[[int], Model]
-
-
-@dataclass(frozen=True)
-class VisibleRows:
-    """What training sees of a part: copies of the inputs, the label as given, and the weight. Nothing else of the
-    part can be reached from it."""
-
-    columns: dict[str, NDArray[Any]]
-    stream: str = "rows"
-
-    @classmethod
-    def of(cls, part: Part, task: Task) -> VisibleRows:
-        columns = part.numpy([*task.inputs, task.label])
-        columns = {name: np.array(values) for name, values in columns.items()}
-        weight = part.carried.get("weight", np.ones(len(part), np.int64))
-        return cls(columns | {"weight": np.array(weight)}, f"{part.identity}/{part.name}")
-
-    def numpy(self) -> dict[str, NDArray[Any]]:
-        """Columns by name, first axis the row; text as object arrays of `str`."""
-        return dict(self.columns)
-
-    def __len__(self) -> int:
-        return len(self.columns["weight"])
-
-    def batches(
-        self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False
-    ) -> Iterator[dict[str, NDArray[Any]]]:
-        """The columns in batches of `batch_size` rows, each row once: in stored order, or shuffled by (seed, epoch)."""
-        rows = np.arange(len(self), dtype=np.uint64)
-        order = rows.astype(np.int64) if seed is None else shuffled(f"{self.stream}/{seed}/{epoch}", rows)
-        stop = len(self) - len(self) % batch_size if drop_last else len(self)
-        for start in range(0, stop, batch_size):
-            here = order[start : start + batch_size]
-            yield {name: values[here] for name, values in self.columns.items()}
+Settings = Mapping[str, Mapping[str, Any]]
 
 
 def evaluate(
@@ -86,23 +50,29 @@ def evaluate(
     device: str = "cpu",
     name: str | None = None,
     batch_size: int = BATCH,
+    selection: str | None = None,
+    settings: Settings | None = None,
+    time_limit: float = TIME_LIMIT,
     code: str | None = None,
+    on_hang: Callable[[], None] | None = None,
 ) -> Run:
     """Evaluate a model on a benchmark and write a run folder.
 
-    model: an object with `predict` (and optionally `fit`), a scikit-learn estimator, or a factory: a class or
-      function called once per seed with those of `seed`, `task` and `device` that it takes.
-      predict(batch): `batch` maps each input to an array (text: object array of str); the answer is one class (a whole
-      number) or one text per row, in order. fit(train, val, budget): `train.numpy()` and `train.batches(batch_size,
-      seed, epoch)` give the inputs, the label as given and `weight`; `val` is the same for `id_val`, or None; `budget`
-      has `name`, `steps` (None unless set by hand) and `device`. docs/evaluate.md has an example.
+    model: an object with `predict` (and optionally `fit`), a scikit-learn estimator, a torch module, a function from a
+      batch to predictions, or a factory: a class or function called once per seed with those of `seed`, `task`,
+      `device` and `prompt` that it takes. What `predict` and `fit` get and give: `benchmarks/model.py`, docs/evaluate.md.
     on: the benchmark's name. seeds: how many (0, 1, 2 ..) or which; the protocol's number by default.
     out: the run folder (a new temporary one by default). An unfinished run found there goes on.
     budget: "full", or "quick" for the protocol's declared short form. steps: given to `fit` as it is.
     name: the model's name on the run card. Predictions do not depend on `batch_size` unless the model's do.
+    selection: the rule that chooses among candidates, one that the protocol allows; its first by default.
+    settings: named values for the factory (or for an estimator's parameters); each is trained and kept as candidates.
+    time_limit: seconds for one batch, 0 for none. on_hang: called where native code does not come back (time_limit.py).
     code: a digest of the model's code; taken of its source by default. An unfinished run goes on only with the same.
 
-    Raises `ModelError` where the model answers wrongly, naming part, batch and row ids; finished seeds are kept.
+    Under `torchrun` every process calls this alike; each predicts its share, and the run is the same to the byte.
+
+    Raises `ModelError` where the model answers wrongly, naming part, batch and row ids; what was answered is kept.
     """
     benchmark = find_benchmark(on) if isinstance(on, str) else on
     if budget not in ("full", "quick"):
@@ -112,17 +82,39 @@ def evaluate(
     check_device(device)
     chosen = seed_numbers(seeds, benchmark, budget)
     spend = Budget(budget, steps, device)
-    make = factory(model, benchmark.task, device)
-    card = {
+    named = _checked_settings(settings)
+    together = world()
+    handout = hand_out(benchmark)
+    make = factory(model, benchmark.task, device, handout.prompt)
+    card: dict[str, Any] = {
         "name": name or model_name(model),
         "kind": "own",
-        "code": fingerprint(model) if code is None else code,
+        "code": code or getattr(model, "code", None) or fingerprint(model),
         "batch_size": batch_size,
     }
-    with begin(benchmark, out, card, spend, chosen) as folder:
+    if settings:
+        card["settings"] = {key: _plain(dict(values)) for key, values in named.items()}
+    with begin(benchmark, out, card, spend, chosen, selection, together) as folder:
+        teller = Asking(
+            benchmark.task,
+            batch_size,
+            TimeLimit(time_limit, on_hang),
+            benchmark.definition.protocol.touch.adaptation,
+            together,
+        )
         for seed in folder.missing():
-            run_seed(folder, benchmark, make, seed, spend, batch_size)
-        return folder.finish()
+            run_seed(folder, benchmark, make, seed, spend, teller, handout, named)
+        return folder.finish() if together.rank == 0 else folder.wait_for_finish()
+
+
+def _checked_settings(settings: Settings | None) -> Settings:
+    """The settings by name; one nameless one where there are none."""
+    if not settings:
+        return {"": {}}
+    for key in settings:
+        if problem := name_problem(key) or ("/" in key and "it must not hold a /"):
+            raise FarshiftError(f"setting {key!r}: {problem}")
+    return settings
 
 
 def seed_numbers(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget: str) -> list[int]:
@@ -136,23 +128,32 @@ def seed_numbers(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget
 
 
 def begin(
-    benchmark: Benchmark, out: Path | str | None, model: dict[str, Any], budget: Budget, seeds: list[int]
+    benchmark: Benchmark,
+    out: Path | str | None,
+    model: dict[str, Any],
+    budget: Budget,
+    seeds: list[int],
+    selection: str | None = None,
+    together: World = ALONE,
 ) -> AbstractContextManager[RunFolder]:
     """The run folder of a plan, new or taken up again; its lock is held while the context lasts."""
     problem = name_problem(model["name"])
     if problem:
         raise FarshiftError(problem)
-    benchmark.check()
+    if out is None and together.size > 1:
+        raise FarshiftError("under torchrun name a run folder (out=..) that all processes share")
     path = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="farshift-run-"))
     spend: dict[str, Any] = {"name": budget.name, "device": budget.device}
     if budget.steps is not None:
         spend["steps"] = budget.steps
+    rule = benchmark.rule(selection)
     plan = {
         "benchmark": {
             "name": benchmark.name,
             "split": benchmark.definition.split,
             "manifest_identity": benchmark.manifest.identity,
-            "entry_identity": benchmark.identity(budget.name, budget.steps),
+            "entry_identity": benchmark.identity(budget.name, budget.steps, rule.name),
+            "selection": rule.name,
             "protocol_seeds": benchmark.seeds(budget.name),
         },
         "model": model,
@@ -160,39 +161,178 @@ def begin(
         "seeds": seeds,
         "farshift": version(),
     }
-    return RunFolder.begin(path, plan)
+    return RunFolder.begin(path, plan, together)
+
+
+@dataclass(frozen=True)
+class _Seed:
+    """One seed of a run on its way."""
+
+    folder: RunFolder
+    benchmark: Benchmark
+    make: Factory
+    seed: int
+    budget: Budget
+    asking: Asking
+    handout: Handout
+
+    @property
+    def where(self) -> str:
+        return f"{self.benchmark.name}, seed {self.seed}"
+
+    def candidates(self, setting: str, values: Mapping[str, Any]) -> Job:
+        """Train a setting's model and ask all its checkpoints for every part."""
+        job = self._job(setting or "main")
+        if not job.is_done():
+            parts = [self.handout.part(part) for part in self.benchmark.predicted_parts]
+            val = self.handout.training("id_val") if self.handout.has_part("id_val") else None
+            self._go(job, values, lambda: self.handout.training("train"), val, parts, f"{setting}/" if setting else "")
+        return job
+
+    def fold(self, setting: str, values: Mapping[str, Any], fold: Any, number: int, part: str, candidate: str) -> Job:
+        """Train one model for a selection rule, and ask its last checkpoint alone."""
+        job = self._job(f"{setting or 'main'}.{part}.{number}", fold=True)
+        if not job.is_done():
+            self._go(job, values, lambda: fold.train, None, [replace(fold.asked, name=part)], candidate, only_last=True)
+        return job
+
+    def _job(self, name: str, fold: bool = False) -> Job:
+        safe = "".join(letter if letter.isalnum() or letter in "._-" else f"%{ord(letter):x}" for letter in name)
+        return self.folder.job(self.seed, safe, self.benchmark.task, fold)
+
+    def _go(
+        self,
+        job: Job,
+        values: Mapping[str, Any],
+        train: Callable[[], VisibleRows],
+        val: VisibleRows | None,
+        parts: list[Any],
+        prefix: str,
+        only_last: bool = False,
+    ) -> None:
+        with named_errors(f"{self.where}: the model's factory"):
+            model = self.make(self.seed, values)
+        _check_adaptation(model, self.benchmark)
+        spent: dict[str, Any] = {}
+        touched: list[str] = []
+        watch = Stopwatch()
+        if getattr(model, "fit", None) is not None:
+            job.mark_trained()
+            with named_errors(f"{self.where}: fit"):
+                remarks = model.fit(train(), val, self.budget, **self._opened(model, touched))  # type: ignore[attr-defined]
+            spent |= _plain(remarks)
+            spent["fit_seconds"] = watch.seconds()
+            self._check_ceiling(spent)
+        watch = Stopwatch()
+        for checkpoint, ready in self._checkpoints(model, only_last):
+            candidate = prefix if only_last else f"{prefix}{checkpoint}"
+            for inputs in parts:
+                which = "" if candidate == "last" else f" {candidate}"
+                label = f"{self.benchmark.name} {inputs.name} seed {self.seed}{which}"
+                self.asking.ask(ready, candidate, inputs, job, label)
+        spent |= _plain(_remarks(model))
+        spent["predict_seconds"] = watch.seconds()
+        if self.asking.world.rank == 0:
+            self.folder.finish_job(job, spent, touched)
+
+    def _opened(self, model: Any, touched: list[str]) -> dict[str, Any]:
+        """What `fit` asks for by name beyond training and validation rows: given where the protocol opens it."""
+        touch = self.benchmark.definition.protocol.touch
+        takes = inspect.signature(model.fit).parameters
+        opened: dict[str, Any] = {}
+        if "ood_val" in takes:
+            given = touch.ood_val_labels and self.handout.has_part("ood_val")
+            opened["ood_val"] = self.handout.training("ood_val") if given else None
+        if "unlabelled" in takes:
+            opened["unlabelled"] = self.handout.part("ood_test").batch(slice(None)) if touch.ood_test_inputs else None
+        touched += [name for name, value in opened.items() if value is not None]
+        return opened
+
+    def _checkpoints(self, model: Any, only_last: bool) -> Iterable[tuple[str, Model]]:
+        if not hasattr(model, "checkpoints"):
+            return [("last", model)]
+        with named_errors(f"{self.where}: checkpoints"):
+            found = iter(model.checkpoints())
+        return _drawn(found, self.where, only_last)
+
+    def _check_ceiling(self, spent: dict[str, Any]) -> None:
+        """A model that says it spent more than the protocol allows is stopped here."""
+        ceiling = self.benchmark.definition.protocol.ceiling
+        for name, most, used in (
+            ("steps", ceiling.steps, spent.get("steps", 0)),
+            ("epochs", ceiling.epochs, spent.get("epochs", 0)),
+            ("device_seconds", ceiling.device_seconds, spent.get("fit_seconds", 0)),
+        ):
+            if most is not None and isinstance(used, int | float) and used > most:
+                raise ModelError(f"{self.where}: fit spent {used:g} {name}, and the protocol allows {most:g}")
+
+
+def _drawn(found: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model]]:
+    names: set[str] = set()
+    last: tuple[str, Model] | None = None
+    while True:
+        with named_errors(f"{where}: checkpoints"):
+            item = next(found, None)
+            if item is None:
+                break
+            name, ready = item
+        if problem := name_problem(name) or ("the name was given before" if name in names else ""):
+            raise ModelError(f"{where}: checkpoint {name!r}: {problem}")
+        names.add(name)
+        if len(names) > MAX_CANDIDATES:
+            raise ModelError(f"{where}: more than {MAX_CANDIDATES} checkpoints")
+        last = (name, ready)
+        if not only_last:
+            yield last
+    if last is None:
+        raise ModelError(f"{where}: checkpoints gave none")
+    if only_last:
+        yield last
 
 
 def run_seed(
-    folder: RunFolder, benchmark: Benchmark, make: Factory, seed: int, budget: Budget, batch_size: int = BATCH
+    folder: RunFolder,
+    benchmark: Benchmark,
+    make: Factory,
+    seed: int,
+    budget: Budget,
+    asking: Asking | None = None,
+    handout: Handout | None = None,
+    settings: Settings | None = None,
 ) -> None:
-    """Train one seed's model, ask it for every evaluated part, and keep its predictions in the folder."""
-    task = benchmark.task
-    with _named_errors(f"{benchmark.name}, seed {seed}: the model's factory"):
-        model = make(seed)
-    spent: dict[str, Any] = {}
-    watch = Stopwatch()
-    fit = getattr(model, "fit", None)
-    if fit is not None:
-        train = VisibleRows.of(benchmark.part("train"), task)
-        val = VisibleRows.of(benchmark.part("id_val"), task) if benchmark.has_part("id_val") else None
-        with _named_errors(f"{benchmark.name}, seed {seed}: fit"):
-            remarks = fit(train, val, budget)
-        spent |= _plain(remarks)
-        spent["fit_seconds"] = watch.seconds()
-    watch = Stopwatch()
-    tables = [
-        predicted(model, benchmark.part(part), part, task, seed, batch_size) for part in benchmark.predicted_parts
-    ]
-    spent["predict_seconds"] = watch.seconds()
-    import pyarrow as pa
+    """Train one seed's models, ask them for every part, and keep their predictions in the folder."""
+    handout = handout or hand_out(benchmark)
+    asking = asking or Asking(benchmark.task, BATCH, TimeLimit(TIME_LIMIT))
+    go = _Seed(folder, benchmark, make, seed, budget, asking, handout)
+    jobs = []
+    rule = benchmark.rule(folder.plan["benchmark"]["selection"])
+    for setting, values in (settings or {"": {}}).items():
+        jobs.append(go.candidates(setting, values))
+        if rule.folds is not None:
+            final = jobs[-1].final()
+            folds = enumerate(rule.folds(benchmark, handout))
+            jobs += [go.fold(setting, values, fold, number, rule.part, final) for number, fold in folds]
+    if asking.world.rank == 0:
+        folder.finish_seed(seed, jobs)
 
-    folder.keep(seed, pa.concat_tables(tables), spent)
+
+def _check_adaptation(model: Any, benchmark: Benchmark) -> None:
+    if hasattr(model, "reset") and benchmark.definition.protocol.touch.adaptation is None:
+        raise ModelError(
+            f"a {type(model).__name__} has reset(), so it adapts at test time, and the protocol of {benchmark.name} "
+            "does not allow that: evaluate it without, or on a benchmark that does"
+        )
+
+
+def _remarks(model: Any) -> object:
+    found = getattr(model, "remarks", None)
+    with named_errors("the model's remarks"):
+        return found() if callable(found) else None
 
 
 def _plain(remarks: object) -> dict[str, Any]:
-    """What of a fit's remarks goes on the run card: finite numbers and short texts."""
-    if not isinstance(remarks, dict):
+    """What of a model's remarks goes on the run card: finite numbers and short texts."""
+    if not isinstance(remarks, Mapping):
         return {}
     found: dict[str, Any] = {}
     for key, value in remarks.items():
@@ -201,135 +341,3 @@ def _plain(remarks: object) -> dict[str, Any]:
         elif isinstance(value, str | float):
             found[str(key)[:100]] = str(value)[:200]
     return found
-
-
-@contextmanager
-def _named_errors(where: str) -> Iterator[None]:
-    """Whatever the user's code raises becomes a `ModelError` that says where; an exit is no way out."""
-    try:
-        yield
-    except FarshiftError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ModelError(f"{where} raised {type(error).__name__}: {_first_line(error)}{_place(error)}") from error
-
-
-def _place(error: BaseException) -> str:
-    """Where in the user's own code an error arose, such as ` (my_model.py:12)`."""
-    rooms = [str(room.parent) for room in PACKAGE.glob("*/__init__.py")]
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((*rooms, "<")) and "site-packages" not in f.filename]
-    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
-
-
-def predicted(model: Model, part: Part, name: str, task: Task, seed: int, batch_size: int) -> pa.Table:
-    """The model's predictions for a part: part, row_id, seed, candidate, prediction; in the part's stored order."""
-    import pyarrow as pa
-
-    found: list[NDArray[Any]] = []
-    ids = part.row_ids
-    done = 0
-    for number, batch in enumerate(part.batches(batch_size, columns=task.inputs)):
-        rows = ids[done : done + batch_size]
-        where = f"{name}, batch {number} (rows {rows[0]:016x} .. {rows[-1]:016x})"
-        given = {key: np.array(values) for key, values in batch.items()}  # copies: the model may write into them
-        with _named_errors(f"predict on {where}"):
-            answer = model.predict(given)
-        found.append(checked(answer, rows, where, task))
-        done += len(rows)
-        advance(f"{part.split} {name} seed {seed}", done, len(part))
-    prediction = pa.array(np.concatenate(found), pa.int64() if task.type == "classification" else pa.string())
-    count = len(ids)
-    columns = {
-        "part": pa.repeat(name, count),
-        "row_id": ids,
-        "seed": pa.repeat(pa.scalar(seed, pa.int32()), count),
-        "candidate": pa.repeat("last", count),
-        "prediction": prediction,
-    }
-    return pa.table(columns)
-
-
-def checked(answer: Any, rows: NDArray[np.uint64], where: str, task: Task) -> NDArray[Any]:
-    """The answer as an array of one class or text per row; `ModelError` says what is wrong with it, and where."""
-    try:
-        count = len(answer)
-    except TypeError:
-        raise ModelError(
-            f"predict gave {type(answer).__name__} instead of {len(rows)} predictions on {where}"
-        ) from None
-    if count != len(rows):
-        raise ModelError(f"predict gave {count} predictions for {len(rows)} rows on {where}")
-    return _classes(answer, rows, where, task) if task.type == "classification" else _texts(answer, rows, where)
-
-
-def _classes(answer: Any, rows: NDArray[np.uint64], where: str, task: Task) -> NDArray[np.int64]:
-    with _named_errors(f"reading the {type(answer).__name__} that predict gave on {where}"):
-        values = np.asarray(answer)
-    if values.ndim != 1:
-        raise ModelError(f"predict gave shape {values.shape}, expected ({len(rows)},): one class a row, on {where}")
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        bad = np.flatnonzero(~np.isfinite(values))
-        raise ModelError(f"predict gave NaN or infinity for row {rows[bad[0]]:016x} ({len(bad)} rows) on {where}")
-    if values.dtype.kind not in "iu":
-        raise ModelError(f"predict gave dtype {values.dtype}, expected whole numbers (classes), on {where}")
-    outside = np.flatnonzero((values < 0) | (values >= (task.classes or 0)))
-    if len(outside):
-        raise ModelError(
-            f"predict gave class {values[outside[0]]} for row {rows[outside[0]]:016x}, "
-            f"not one of 0..{(task.classes or 0) - 1}, on {where}"
-        )
-    return values.astype(np.int64)
-
-
-def _texts(answer: Any, rows: NDArray[np.uint64], where: str) -> NDArray[Any]:
-    values = np.empty(len(rows), object)
-    values[:] = list(answer)
-    wrong = [place for place, value in enumerate(values) if not isinstance(value, str)]
-    if wrong:
-        kind = type(values[wrong[0]]).__name__
-        raise ModelError(f"predict gave {kind} instead of text for row {rows[wrong[0]]:016x} on {where}")
-    try:
-        "".join(values).encode()
-    except UnicodeEncodeError:
-        raise ModelError(f"predict gave text that is not valid Unicode on {where}") from None
-    longest = max(map(len, values), default=0)
-    if longest > MAX_TEXT:
-        raise ModelError(f"predict gave a text of {longest} characters (at most {MAX_TEXT}) on {where}")
-    return values
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or "no message").splitlines()[0][:300]
-
-
-def factory(model: Any, task: Task, device: str = "cpu") -> Factory:
-    """A function from seed to a fresh model."""
-    if adapted(model, task, 0) is not None:
-        return lambda seed: adapted(model, task, seed)  # type: ignore[return-value]
-    if isinstance(model, type) or not hasattr(model, "predict"):
-        if not callable(model):
-            raise ModelError(f"a {type(model).__name__} is no model: it has no predict, and is no factory")
-        return lambda seed: _made(model, seed, task, device)
-    return lambda seed: copy.deepcopy(model) if hasattr(model, "fit") else model
-
-
-def _made(make: Callable[..., Any], seed: int, task: Task, device: str) -> Model:
-    offered = {"seed": seed, "task": task, "device": device}
-    try:
-        taken = inspect.signature(make).parameters
-    except (TypeError, ValueError):
-        taken = inspect.signature(lambda: None).parameters
-    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
-    made = make(**{key: value for key, value in offered.items() if open_ended or key in taken})
-    ready = adapted(made, task, seed) or made
-    if not isinstance(ready, Model):
-        raise ModelError(f"the factory gave a {type(made).__name__}, which has no predict")
-    return ready
-
-
-def model_name(model: Any) -> str:
-    """A name for the run card: the function's, class's or object's own; a pipeline's steps."""
-    if steps := getattr(model, "steps", None):
-        return "+".join(type(step).__name__ for _, step in steps)[:100]
-    return str(getattr(model, "__name__", None) or type(model).__name__)

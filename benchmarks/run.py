@@ -1,11 +1,11 @@
 """The run: what evaluating one model on one benchmark writes, read back and held to its digests.
 
     run.toml              what was run, in which environment, what it spent, and the digests
-    predictions.parquet   part, row_id, seed, candidate, prediction
+    predictions.parquet   part, row_id, seed, candidate, prediction, status, scores (predictions.py)
     log.jsonl             what happened when
 
-While a run is under way its finished seeds lie in `shards/`, each with its digest, and `plan.json` says what the run
-is. A killed run goes on where it stopped; a finished one is immutable: its digests show any change.
+While a run is under way what was answered lies in `shards/`, and `plan.json` says what the run is. A killed run goes on
+where it stopped; a finished one is immutable: its digests show any change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..splits.plugins import read_toml
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
+FORMAT = 2
 _TABLES = ("benchmark", "model", "budget", "environment", "spent", "digests")
 
 
@@ -58,6 +58,21 @@ class Carded:
     @property
     def seeds(self) -> tuple[int, ...]:
         return tuple(self.card["budget"]["seeds"])
+
+    @property
+    def selection(self) -> str:
+        """The selection rule that the run's entry is scored by."""
+        return str(self.card["benchmark"]["selection"])
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Every candidate (checkpoint x setting), in order."""
+        return tuple(self.card["model"]["candidates"])
+
+    @property
+    def finals(self) -> tuple[str, ...]:
+        """The last checkpoint of each setting, in order."""
+        return tuple(self.card["model"]["finals"])
 
     @property
     def digest(self) -> str:
@@ -139,7 +154,7 @@ def environment() -> dict[str, Any]:
         "pyarrow": pyarrow.__version__,
         "farshift": version(),
     }
-    for name in ("torch", "sklearn"):
+    for name in ("torch", "sklearn", "transformers", "openai"):
         if name in sys.modules:
             found[name] = str(getattr(sys.modules[name], "__version__", ""))
     return found

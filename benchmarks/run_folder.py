@@ -1,10 +1,16 @@
-"""A run under way: finished seeds are kept, a killed run goes on where it stopped."""
+"""A run under way: what is finished is kept, a killed run goes on where it stopped.
+
+plan.json                        what the run is
+shards/seed-0/<job>/*.parquet    what a model answered (shards.py)
+shards/seed-0/<job>.json         a finished job: one model trained (or not) and asked for everything
+shards/seed-0.json               a finished seed
+"""
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -12,17 +18,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
+from filelock import FileLock
 
-from ..loaders.cache import file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
+from ..loaders.cache import lock_elsewhere, lock_is_free, locked, plain_disk_errors, write_atomically
 from ..loaders.progress import say
 from ..splits.canonical import canonical_json
 from ..splits.errors import BadRun
+from .model import Task
+from .predictions import in_order
 from .run import FORMAT, Run, card_digest, environment, now, read_run
+from .shards import ADVICE, Job, is_whole, parquet, read_card, useless
+from .world import ALONE, World
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ADVICE = "name another --out"
+_LEADER = "leader"
+_STALE_SECONDS = 3600.0
+"""Without news from the other processes of a world for so long, one gives up waiting for them."""
 
 
 class RunFolder:
@@ -34,127 +47,243 @@ class RunFolder:
 
     @classmethod
     @contextmanager
-    def begin(cls, path: Path, plan: dict[str, Any]) -> Iterator[RunFolder]:
+    def begin(cls, path: Path, plan: dict[str, Any], world: World = ALONE) -> Iterator[RunFolder]:
         """Start a run, or go on with one of the same plan, and hold its lock while the context lasts. A finished run of
-        the same plan is there already; a folder with anything else is refused."""
+        the same plan is there already; a folder with anything else is refused. In a world of several processes the
+        first one begins, the others join it."""
         plan = json.loads(canonical_json(plan))
-        with plain_disk_errors(path, _ADVICE):
+        if world.rank > 0:
+            yield _joined(cls(path, plan), world)
+            return
+        with plain_disk_errors(path, ADVICE):
             path.mkdir(parents=True, exist_ok=True)
         with locked(lock_elsewhere(path), str(path)):
             folder = cls(path, plan)
+            (path / _LEADER).unlink(missing_ok=True)
             if (path / "run.toml").exists():
                 folder.run = _finished(path, plan)
                 say(f"{path} holds this very run, finished: nothing to do")
-                yield folder
-                return
-            here = path / "plan.json"
-            if here.exists():
-                try:
-                    begun = json.loads(here.read_text("utf-8"))
-                except ValueError as error:
-                    raise BadRun(f"{here} cannot be read: remove {path} or choose another --out") from error
-                if begun != plan:
-                    _replace(path, begun, plan)
             else:
-                for leftover in path.glob(".plan.json.*.tmp"):  # a process was killed as it began
-                    leftover.unlink()
-                foreign = sorted(item.name for item in path.iterdir())
-                if foreign:
-                    raise BadRun(f"{path} is not empty (it holds {foreign[0]}): choose another --out")
-                write_atomically(here, canonical_json(plan), _ADVICE)
-            folder.log("begun", seeds=plan["seeds"])
-            yield folder
+                folder._take_up()
+                for half_done in useless(path / "shards"):
+                    shutil.rmtree(half_done)
+                folder.log("begun", seeds=plan["seeds"])
+            if world.size > 1:
+                write_atomically(path / _LEADER, world.launch.encode(), ADVICE)
+            try:
+                yield folder
+            finally:
+                (path / _LEADER).unlink(missing_ok=True)
 
-    def done(self) -> list[int]:
-        """The seeds whose shard is whole."""
-        return [seed for seed in self.plan["seeds"] if self._shard_card(seed) is not None]
+    def _take_up(self) -> None:
+        """Make the folder this plan's."""
+        here = self.path / "plan.json"
+        if here.exists():
+            try:
+                begun = json.loads(here.read_text("utf-8"))
+            except ValueError as error:
+                raise BadRun(f"{here} cannot be read: remove {self.path} or choose another --out") from error
+            if begun != self.plan:
+                _replace(self.path, begun, self.plan)
+            return
+        for leftover in self.path.glob(".plan.json.*.tmp"):  # a process was killed as it began
+            leftover.unlink()
+        foreign = sorted(item.name for item in self.path.iterdir())
+        if foreign:
+            raise BadRun(f"{self.path} is not empty (it holds {foreign[0]}): choose another --out")
+        write_atomically(here, canonical_json(self.plan), ADVICE)
 
     def missing(self) -> list[int]:
-        if self.run is not None:
-            return []
-        done = self.done()
-        return [seed for seed in self.plan["seeds"] if seed not in done]
+        """The seeds that are not finished."""
+        return [] if self.run is not None else [seed for seed in self.plan["seeds"] if self._seed_card(seed) is None]
 
-    def keep(self, seed: int, predictions: pa.Table, spent: dict[str, Any]) -> None:
-        """Store a seed's predictions: first the rows, then the card that vouches for them."""
-        content = _parquet(predictions)
-        base = self.path / "shards" / f"seed-{seed}"
-        write_atomically(base.with_suffix(".parquet"), content, _ADVICE)
-        card = {"seed": seed, "sha256": sha256(content).hexdigest(), "spent": spent}
-        write_atomically(base.with_suffix(".json"), json.dumps(card).encode(), _ADVICE)
-        self.log("seed done", seed=seed, **spent)
+    def job(self, seed: int, name: str, task: Task, fold: bool = False) -> Job:
+        """The job called `name` of a seed; `fold` for one that only serves a selection rule."""
+        return Job(self.path / "shards" / f"seed-{seed}" / name, seed, task, fold)
 
-    def _shard_card(self, seed: int) -> dict[str, Any] | None:
-        base = self.path / "shards" / f"seed-{seed}"
-        try:
-            card: dict[str, Any] = json.loads(base.with_suffix(".json").read_text("utf-8"))
-            whole = card["sha256"] == file_sha256(base.with_suffix(".parquet"))
-        except (OSError, ValueError, KeyError):
+    def finish_job(self, job: Job, spent: dict[str, Any], touched: list[str]) -> None:
+        """Note that a job is done, once the other processes of this world have done their share of it."""
+        _wait(job.is_covered, self.path, "the other processes to answer")
+        job.finish(spent, touched)
+
+    def finish_seed(self, seed: int, jobs: list[Job]) -> None:
+        """Note that all jobs of a seed are done."""
+        cards = [read_card(job.path.with_name(f"{job.name}.json")) for job in jobs]
+        content = json.dumps({"seed": seed, "jobs": cards}).encode()
+        write_atomically(self.path / "shards" / f"seed-{seed}.json", content, ADVICE)
+        self.log("seed done", seed=seed, **_spent([card for card in cards if card is not None]))
+
+    def _seed_card(self, seed: int) -> dict[str, Any] | None:
+        """What a finished seed's card says, if every shard it vouches for is there and whole."""
+        card = read_card(self.path / "shards" / f"seed-{seed}.json")
+        if card is None:
             return None
-        return card if whole else None
+        here = self.path / "shards" / f"seed-{seed}"
+        return (
+            card if all(is_whole(here / job["job"] / name) for job in card["jobs"] for name in job["shards"]) else None
+        )
 
     def log(self, event: str, **facts: Any) -> None:
         """Append one line to log.jsonl."""
         line = json.dumps({"time": now(), "event": event, **facts}) + "\n"
-        with plain_disk_errors(self.path, _ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
+        with plain_disk_errors(self.path, ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(line)
+
+    def wait_for_finish(self) -> Run:
+        """What a process that joined does at the end: wait until the first one has finished the run."""
+        _wait(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
+        return read_run(self.path)
 
     def finish(self) -> Run:
         """Merge the shards, write run.toml last, and remove what is no longer needed."""
         if self.run is not None:
             return self.run
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        cards = {seed: self._shard_card(seed) for seed in self.plan["seeds"]}
+        cards = {seed: self._seed_card(seed) for seed in self.plan["seeds"]}
         absent = [seed for seed, card in cards.items() if card is None]
         if absent:
             raise BadRun(f"{self.path}: seeds {absent} are not done")
-        shards = [pq.read_table(self.path / "shards" / f"seed-{seed}.parquet") for seed in self.plan["seeds"]]
-        content = _parquet(pa.concat_tables(shards))
-        write_atomically(self.path / "predictions.parquet", content, _ADVICE)
+        jobs = {seed: card["jobs"] for seed, card in cards.items() if card is not None}
+        candidates, finals = _candidates(jobs, self.path)
+        content = parquet(self._merged(jobs, candidates))
+        write_atomically(self.path / "predictions.parquet", content, ADVICE)
         self.log("finished")
-        spent = {f"seed_{seed}": card["spent"] for seed, card in cards.items() if card is not None}
+        spent = {f"seed_{seed}": _spent(done) for seed, done in jobs.items()}
+        touched = sorted({name for done in jobs.values() for job in done for name in job["touched"]})
         card: dict[str, Any] = {
             "format": FORMAT,
             "benchmark": self.plan["benchmark"],
-            "model": self.plan["model"],
+            "model": self.plan["model"] | {"candidates": candidates, "finals": finals},
             "budget": self.plan["budget"] | {"seeds": self.plan["seeds"]},
             "environment": environment(),
-            "spent": {"finished": now(), "seconds": round(_seconds(spent), 3), "by_seed": spent},
+            "spent": {"finished": now(), "seconds": round(_seconds(spent), 3), "touched": touched, "by_seed": spent},
             "digests": {"predictions": sha256(content).hexdigest()},
         }
         card["digests"]["run"] = card_digest(card)
-        write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), _ADVICE)
+        write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), ADVICE)
         shutil.rmtree(self.path / "shards", ignore_errors=True)
         (self.path / "plan.json").unlink(missing_ok=True)
         return read_run(self.path)
+
+    def _merged(self, jobs: dict[int, list[dict[str, Any]]], candidates: list[str]) -> pa.Table:
+        """All shards as one table, ordered by seed, part, candidate and row id, whatever wrote them."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        found: dict[tuple[int, str, int], list[pa.Table]] = {}
+        for seed, done in jobs.items():
+            for job in done:
+                for name in job["shards"]:
+                    part, number, *_ = name.split(".")
+                    table = pq.read_table(self.path / "shards" / f"seed-{seed}" / job["job"] / name)
+                    place = (seed, part, candidates.index(job["candidates"][int(number)]))
+                    found.setdefault(place, []).append(table)
+        tables = [in_order(_joined_rows(found[place])) for place in sorted(found)]
+        if not all("scores" in table.column_names for table in tables):
+            tables = [table.drop_columns([n for n in table.column_names if n == "scores"]) for table in tables]
+        return pa.concat_tables(tables)
+
+
+def _joined_rows(shards: list[pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.concat_tables(shards, promote_options="default")
+
+
+def _joined(folder: RunFolder, world: World) -> RunFolder:
+    """The folder that the first process of this launch has begun, once it has."""
+    leader = folder.path / _LEADER
+
+    def begun() -> bool:
+        # The lock tells a living leader from what a killed one left behind.
+        try:
+            return leader.read_text("utf-8") == world.launch and not _lockable(folder.path)
+        except OSError:
+            return False
+
+    _wait(begun, folder.path, "the first process of this launch to begin the run")
+    if (folder.path / "run.toml").exists():
+        folder.run = read_run(folder.path)
+    return folder
+
+
+def _lockable(path: Path) -> bool:
+    lock = FileLock(f"{lock_elsewhere(path)}.lock")
+    free = lock_is_free(lock)
+    if free:
+        lock.release()
+    return free
+
+
+def _wait(ready: Any, path: Path, what: str) -> None:
+    """Wait for other processes; give up where nothing in the folder has changed for an hour."""
+    since, seen = time.monotonic(), -1
+    while not ready():
+        shards = len(list((path / "shards").rglob("*"))) if path.exists() else 0
+        if shards != seen:
+            since, seen = time.monotonic(), shards
+        if time.monotonic() - since > _STALE_SECONDS:
+            raise BadRun(f"{path}: waited an hour for {what} and nothing happened: see what the other processes say")
+        time.sleep(0.05)
+
+
+def _candidates(jobs: dict[int, list[dict[str, Any]]], path: Path) -> tuple[list[str], list[str]]:
+    """All candidates, and each setting's last one, both in order; the same for every seed, or refused."""
+    found = {
+        seed: (
+            [name for job in done for name in job["candidates"] if not job["fold"]],
+            [job["candidates"][-1] for job in done if not job["fold"]],
+        )
+        for seed, done in jobs.items()
+    }
+    first = next(iter(found.values()))
+    for seed, names in found.items():
+        if names != first:
+            raise BadRun(
+                f"{path}: seed {seed} has the candidates {', '.join(names[0])}, and not those of the other seeds "
+                f"({', '.join(first[0])}): a model must name the same checkpoints for every seed"
+            )
+    return first
+
+
+def _spent(cards: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a seed spent: seconds and steps added over its jobs, of any other remark the last."""
+    found: dict[str, Any] = {}
+    for card in cards:
+        for key, value in card["spent"].items():
+            adds = key in _ADDED and key in found
+            found[key] = round(found[key] + value, 3) if adds else value
+    return found
+
+
+_ADDED = ("fit_seconds", "predict_seconds", "steps", "epochs")
 
 
 def _finished(path: Path, plan: dict[str, Any]) -> Run:
     """The finished run in a folder, if it is the run of this plan."""
     run = read_run(path)
+    model = {key: value for key, value in run.card["model"].items() if key in plan["model"]}
+    done = {"benchmark": run.card["benchmark"], "model": model, "budget": run.card["budget"]}
     planned = {
         "benchmark": plan["benchmark"],
         "model": plan["model"],
         "budget": plan["budget"] | {"seeds": plan["seeds"]},
     }
-    differing = _differences({key: run.card[key] for key in planned}, planned)
+    differing = _differences(done, planned)
     if differing:
         raise BadRun(f"{path} holds a finished run (other {differing}), which is never changed: choose another --out")
     return run
 
 
 def _replace(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
-    """Put a new plan in the place of one under which no seed was finished; else refuse."""
-    done = len(RunFolder(path, begun).done())
+    """Put a new plan in the place of one under which nothing was kept; else refuse."""
+    done = len(list((path / "shards").glob("seed-*.json")))
     if done:
         raise BadRun(
             f"{path} holds an unfinished run of another plan ({done} seeds done; other {_differences(begun, plan)}): "
             "choose another --out or remove it"
         )
     shutil.rmtree(path / "shards", ignore_errors=True)
-    write_atomically(path / "plan.json", canonical_json(plan), _ADVICE)
+    write_atomically(path / "plan.json", canonical_json(plan), ADVICE)
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
@@ -171,11 +300,3 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 def _seconds(spent: dict[str, dict[str, Any]]) -> float:
     return sum(float(item.get("fit_seconds", 0)) + float(item.get("predict_seconds", 0)) for item in spent.values())
-
-
-def _parquet(table: pa.Table) -> bytes:
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue()

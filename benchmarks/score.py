@@ -6,39 +6,42 @@ The same predictions give the same bytes (`Score.json()`) everywhere: offline, o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..loaders.part import Part
 from ..splits.canonical import canonical_json
-from ..splits.errors import BadRun, FarshiftError
-from ..splits.plugins import module
+from ..splits.errors import BadRun
 from .benchmark import SCORER, Benchmark, find_benchmark
-from .run import Carded, Run, read_run
-from .statistics.interval import (
-    LEVEL,
-    Estimate,
-    Scores,
-    difference_of_gaps,
-    gap,
-    mean,
-    paired_difference,
+from .breakdown import (
+    answer_counts,
+    calibration,
+    composition,
+    extrapolation_of,
+    group_scores,
+    label_errors,
+    severity_curve,
+    valley_of,
 )
+from .derived.not_available import NotAvailable
+from .metrics import Metric
+from .run import Carded, Run, read_run
+from .scored import Measured, Scored
+from .selecting import selections
+from .statistics.interval import LEVEL, Estimate, gap, mean
+from .statistics.sample import finite
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_BUCKETS = 12
-
 
 @dataclass(frozen=True)
 class Score:
-    """What a run is worth: plain JSON in `record`."""
+    """What a run is worth: plain JSON in `record`. `spent` is what the model's side reports to have spent; it is no
+    part of the score, since it is never twice the same."""
 
     record: dict[str, Any]
+    spent: dict[str, Any]
 
     def json(self) -> bytes:
         """Canonical JSON: the bytes that a board stores and anybody can compute again."""
@@ -48,37 +51,68 @@ class Score:
         return self.record[key]
 
     def __str__(self) -> str:
-        head = f"{self.record['model']} on {self.record['benchmark']} ({self.record['metric']}, {self.record['kind']})"
-        lines = [f"{name:>10}  {in_words(self.record[name])}" for name in ("id", "ood", "gap")]
-        lines += [
-            f"{name:>10}  {in_words(view)}" for name, view in self.record["views"].items() if name not in ("id", "ood")
-        ]
-        if worst := self.record["worst_group"]:
+        record = self.record
+        chosen = (
+            "" if record["candidates"] == 1 else f", {record['candidates']} candidates, chosen by {record['selection']}"
+        )
+        lines = [f"{record['model']} on {record['benchmark']} ({record['metric']}, {record['kind']}{chosen})"]
+        lines += [f"{name:>10}  {in_words(record[name])}" for name in ("id", "ood", "gap")]
+        others = {name: view for name, view in record["views"].items() if name not in ("id", "ood")}
+        lines += [f"{name:>10}  {in_words(view)}" for name, view in others.items()]
+        if worst := record["worst_group"]:
             lines.append(f"{'worst':>10}  {in_words(worst)}  group {worst['group']} of {len(worst['groups'])}")
-        return "\n".join([head, *lines, f"{'':>10}  {self.record['interval']}"])
+        lines += [_metric_in_words(signature, values) for signature, values in record["metrics"].items()]
+        for view, counts in record["answers"].items():
+            if counts["answered"] < counts["rows"]:
+                lines.append(
+                    f"{view}: of {counts['rows']} answers {counts['abstained']} abstained and {counts['failed']} failed; "
+                    "each counts as wrong"
+                )
+        if record["candidates"] > 1:
+            lines += _rules_in_words(record)
+        spent = ", ".join(f"{name} {value}" for name, value in self.spent.items())
+        return "\n".join([*lines, f"{'':>10}  {record['interval']}", f"{'':>10}  spent: {spent}"])
+
+
+def _metric_in_words(signature: str, values: dict[str, Any]) -> str:
+    if "n/a" in values["id"]:
+        return f"{signature}: {in_words(values['id'])}"
+    return f"{signature}: " + ", ".join(f"{view} {in_words(values[view])}" for view in ("id", "ood", "gap"))
+
+
+def _rules_in_words(record: dict[str, Any]) -> list[str]:
+    lines = []
+    for name, found in record["selections"].items():
+        if "n/a" in found:
+            lines.append(f"  by {name}: n/a, {found['n/a']}")
+        else:
+            lines.append(f"  by {name}: OOD {in_words(found['ood'])}, regret {in_words(found['regret'])}")
+    return lines
 
 
 def in_words(estimate: dict[str, Any]) -> str:
     """A value and its interval, such as `0.953 [0.941, 0.965]`."""
+    if "n/a" in estimate:
+        return f"n/a ({estimate['n/a']})"
     return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
 
 
-def score(run: Run | Path | str) -> Score:
+def score(run: Run | Path | str, selection: str | None = None) -> Score:
     """The scores of a run: ID, OOD, gap, every view, worst group and severity curve, each with its 95 % interval.
 
-    Raises `BadRun` where the run was made for another version of the benchmark, or does not hold exactly one
-    prediction per row and seed.
+    `selection` scores it by another rule than its own, one that the protocol allows. Raises `BadRun` where the run was
+    made for another version of the benchmark, or does not hold exactly one prediction per row, seed and candidate.
     """
     if not isinstance(run, Run):
         run = read_run(run)
     benchmark = current(run)
-    return score_predictions(benchmark, run.predictions(), run)
+    return score_predictions(benchmark, run.predictions(), run, selection)
 
 
 def current(run: Run) -> Benchmark:
     """The benchmark of a run; `BadRun` where the run was made for another version of it."""
     benchmark = find_benchmark(run.benchmark)
-    here = benchmark.identity(run.budget, run.steps)
+    here = benchmark.identity(run.budget, run.steps, run.selection)
     if run.entry_identity != here:
         raise BadRun(
             f"{run.path} was made for another version of {run.benchmark} "
@@ -87,161 +121,112 @@ def current(run: Run) -> Benchmark:
     return benchmark
 
 
-def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded) -> Score:
-    """The scores of a table of predictions (part, row_id, seed, candidate, prediction) of the run that `card` is of."""
+def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded, selection: str | None = None) -> Score:
+    """The scores of a table of predictions (predictions.py) of the run that `card` is of."""
     benchmark.check()
-    seeds = card.seeds
-    scored = Scored(benchmark, predictions, seeds)
-    views = {name: scored.view(name) for name in benchmark.definition.views}
-    ood_part, ood = scored.rows("ood")
+    rule = benchmark.rule(selection or card.selection)
+    scored = Scored(benchmark, predictions, card)
+    rules = selections(scored)
+    if "n/a" in rules[rule.name]:
+        raise BadRun(f"this run cannot be scored by {rule.name}: {rules[rule.name]['n/a']}")
+    chosen = {int(seed): name for seed, name in rules[rule.name]["chosen"].items()}
+    primary, *others = benchmark.metrics
+    views = {name: scored.view(name, chosen) for name in benchmark.definition.views}
+    samples = {name: view.by(primary) for name, view in views.items()}
+    estimates = {name: _defined(mean(sample), primary, name) for name, sample in samples.items()}
+    groups = group_scores(scored, views["ood"], primary)
     record: dict[str, Any] = {
         "scorer": SCORER,
         "benchmark": benchmark.name,
         "kind": benchmark.kind,
-        "entry_identity": benchmark.identity(card.budget, card.steps),
+        "entry_identity": benchmark.identity(card.budget, card.steps, rule.name),
         "model": card.model,
         "budget": card.budget,
         "steps": card.steps,
-        "seeds": list(seeds),
+        "seeds": list(card.seeds),
         "protocol_seeds": benchmark.seeds(card.budget),
-        "metric": f"{benchmark.definition.metrics[0].name}@{benchmark.definition.metrics[0].version}",
-        "id": views["id"].record(),
-        "ood": views["ood"].record(),
-        "gap": gap(scored.rows("id")[1], ood).record(),
-        "views": {name: estimate.record() for name, estimate in views.items()},
-        "worst_group": _worst_group(ood_part, ood),
-        "severity": _severity_curve(scored),
-        "interval": _meaning(len(seeds)),
+        "selection": rule.name,
+        "candidates": len(card.candidates),
+        "metric": primary.signature,
+        "better": primary.better,
+        "bounds": list(primary.bounds) if finite(primary.bounds) else None,
+        "id": estimates["id"].record(),
+        "ood": estimates["ood"].record(),
+        "gap": gap(samples["id"], samples["ood"]).record(),
+        "views": {name: estimate.record() for name, estimate in estimates.items()},
+        "metrics": {metric.signature: _secondary(views, metric) for metric in others},
+        "answers": {name: answer_counts(view) for name, view in views.items()},
+        "selections": rules,
+        "worst_group": groups["worst"],
+        "group_quantiles": groups["quantiles"],
+        "severity": severity_curve(scored, views, primary),
+        "severity_unit": _severity_unit(benchmark),
+        "extrapolation": extrapolation_of(scored, views, primary),
+        "valley": valley_of(scored, views, primary),
+        "calibration": calibration(views),
+        "label_errors": label_errors(scored, chosen),
+        "composition": composition(scored, views, primary),
+        "touched": card.card["spent"].get("touched", []),
+        "interval": _meaning(len(card.seeds), primary),
     }
-    return Score(record)
+    return Score(record, _spent(card))
 
 
-def _meaning(seeds: int) -> str:
-    over = f"rows and {seeds} training seeds" if seeds > 1 else "rows only (one seed: training noise is not in it)"
-    return f"[low, high]: {LEVEL:.0%} t interval over {over}"
-
-
-class Scored:
-    """A run's predictions, turned into per-row scores, shape (seeds, rows), view by view."""
-
-    def __init__(self, benchmark: Benchmark, predictions: pa.Table, seeds: tuple[int, ...]) -> None:
-        self.benchmark, self.seeds = benchmark, seeds
-        pin = benchmark.definition.metrics[0]
-        self._metric = module("benchmarks/metrics", pin.name, "metric")
-        if pin.version != self._metric.VERSION:
-            raise FarshiftError(
-                f"{benchmark.name} is scored by {pin.name}@{pin.version}; here it is version {self._metric.VERSION}"
-            )
-        self._answers = {part: self._by_seed(predictions, part) for part in benchmark.predicted_parts}
-
-    def _by_seed(self, predictions: pa.Table, part: str) -> dict[int, tuple[NDArray[Any], NDArray[Any]]]:
-        """For each seed the row ids, ascending, and the predictions, held to be exactly the part's rows."""
-        import pyarrow.compute as pc
-
-        expected = self.benchmark.part(part).row_ids
-        found = {}
-        mine = predictions.filter(pc.equal(predictions["part"], part))
-        for seed in self.seeds:
-            rows = mine.filter(pc.equal(mine["seed"], seed))
-            ids = rows["row_id"].to_numpy()
-            order = np.argsort(ids, kind="stable")
-            if not np.array_equal(ids[order], expected):
-                raise BadRun(f"seed {seed}, {part}: {row_id_problem(ids, expected)}")
-            found[seed] = (expected, rows["prediction"].to_numpy()[order])
-        return found
-
-    def rows(self, view: str) -> tuple[Part, Scores]:
-        """The view's rows and their scores, shape (seeds, rows)."""
-        part, truth = self.benchmark.view(view)
-        answers = self._answers[self.benchmark.definition.views[view].part]
-        scores = []
-        for seed in self.seeds:
-            ids, prediction = answers[seed]
-            here = prediction[np.searchsorted(ids, part.row_ids)]
-            scores.append(self._metric.per_row(here, truth, self.benchmark.task))
-        return part, np.stack(scores)
-
-    def view(self, name: str) -> Estimate:
-        return mean(self.rows(name)[1])
-
-
-def row_id_problem(got: NDArray[np.uint64], expected: NDArray[np.uint64]) -> str:
-    """What is wrong with a set of row ids: missing, unknown or repeated ones, each counted and one named."""
-    problems = []
-    missing, unknown = np.setdiff1d(expected, got), np.setdiff1d(got, expected)
-    values, counts = np.unique(got, return_counts=True)
-    repeated = values[counts > 1]
-    for what, ids in (("missing", missing), ("unknown", unknown), ("repeated", repeated)):
-        if len(ids):
-            problems.append(f"{len(ids)} {what} row ids (first {ids[0]:016x})")
-    return ", ".join(problems) or "the row ids are as expected"
-
-
-def _worst_group(part: Part, scores: Scores) -> dict[str, Any] | None:
-    """The group of the OOD view with the lowest score, and all groups. None where there are fewer than two.
-
-    The lowest of several noisy means is biased downwards; every group is given, so that it can be judged."""
-    groups = part.carried.get("group")
-    names = sorted(set(groups.tolist())) if groups is not None else []
-    if groups is None or not 2 <= len(names) <= 1000:
-        return None
-    found = {str(name): mean(scores[:, groups == name]).record() for name in names}
-    worst = min(found, key=lambda name: (found[name]["value"], name))
-    return {"group": worst, **found[worst], "groups": found}
-
-
-def _severity_curve(scored: Scored) -> list[dict[str, Any]]:
-    """The score along severity: points of the ID view, then of the OOD view, each in buckets of similar size."""
-    curve = []
-    for view, most in (("id", MAX_BUCKETS // 3), ("ood", MAX_BUCKETS - MAX_BUCKETS // 3)):
-        part, scores = scored.rows(view)
-        if "severity" not in part.carried:
-            return []
-        severity = part.carried["severity"]
-        for low, high in _buckets(severity, most):
-            inside = (severity >= low) & (severity <= high)
-            curve.append({"view": view, "from": low, "to": high, **mean(scores[:, inside]).record()})
-    return curve
-
-
-def _buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
-    """At most `most` ranges of severity that hold similar numbers of rows; single values where they are few."""
-    values, counts = np.unique(severity, return_counts=True)
-    if len(values) <= most:
-        return [(value, value) for value in values.tolist()]
-    share = np.minimum((np.cumsum(counts) - counts) * most // counts.sum(), most - 1)
-    return [(values[share == k].min().item(), values[share == k].max().item()) for k in np.unique(share)]
-
-
-def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
-    """Left minus right on the same rows: differences in ID, OOD and gap, each with its paired 95 % interval.
-
-    `distinguishable` says whether the interval excludes zero; it is None where a run has a single seed, since the
-    interval then lacks the noise of training. Refuses runs of different entry identity."""
-    runs = [run if isinstance(run, Run) else read_run(run) for run in (left, right)]
-    a, b = runs
-    if a.entry_identity != b.entry_identity:
-        raise FarshiftError(
-            f"these runs cannot be compared: {a.model} is on {a.benchmark} (budget {a.budget}, identity "
-            f"{a.entry_identity[:12]}..), {b.model} on {b.benchmark} (budget {b.budget}, {b.entry_identity[:12]}..)"
+def _defined(estimate: Estimate, metric: Metric, view: str) -> Estimate:
+    if isnan(estimate.value):
+        raise BadRun(
+            f"{metric.signature} is not defined on the view {view}: a row has no answer, or the rows do not vary"
         )
-    benchmark = current(a)
-    x, y = (Scored(benchmark, run.predictions(), run.seeds) for run in runs)
-    views = [(x.rows(view)[1], y.rows(view)[1]) for view in ("id", "ood")]
-    found = {name: paired_difference(*pair).record() for name, pair in zip(("id", "ood"), views, strict=True)}
-    found["gap"] = difference_of_gaps((views[0][0], views[1][0]), (views[0][1], views[1][1])).record()
-    single = min(len(a.seeds), len(b.seeds)) == 1
-    over = (
-        "rows only: a single seed tells nothing of training noise" if single else "rows and the training seeds of both"
-    )
-    for item in found.values():
-        item["distinguishable"] = None if single else not item["low"] <= 0 <= item["high"]
-        del item["per_seed"], item["seeds"]
-    return {
-        "benchmark": a.benchmark,
-        "left": a.model,
-        "right": b.model,
-        "seeds": {"left": len(a.seeds), "right": len(b.seeds)},
-        "difference": found,
-        "interval": f"left minus right; {LEVEL:.0%} t interval over paired {over}",
-    }
+    return estimate
+
+
+def _secondary(views: dict[str, Measured], metric: Metric) -> dict[str, Any]:
+    """ID, OOD and gap by another metric; n/a with the reason where it cannot be had."""
+    if metric.needs == "scores" and not all(views[name].has_scores for name in ("id", "ood")):
+        reason = NotAvailable("the model gave no class probabilities").record()
+        return dict.fromkeys(("id", "ood", "gap"), reason)
+    samples = [views[name].by(metric) for name in ("id", "ood")]
+    found = [mean(samples[0]), mean(samples[1]), gap(*samples)]
+    return {name: _or_undefined(one) for name, one in zip(("id", "ood", "gap"), found, strict=True)}
+
+
+def _or_undefined(estimate: Estimate) -> dict[str, Any]:
+    if isnan(estimate.value) or isnan(estimate.low):
+        return NotAvailable("not defined on these rows and answers").record()
+    return estimate.record()
+
+
+def _severity_unit(benchmark: Benchmark) -> str:
+    severity = benchmark.manifest.definition.severity
+    return "" if severity is None else f"{severity.name}, {severity.unit}" if severity.unit else severity.name
+
+
+def _spent(card: Carded) -> dict[str, Any]:
+    """What the run card says was spent, summed over seeds: seconds of `fit` and `predict`, and every number that the
+    model's own remarks count up (steps, tokens, requests)."""
+    by_seed = card.card["spent"].get("by_seed", {}).values()
+    found: dict[str, Any] = {"device": card.card["budget"].get("device", "")}
+    for name in sorted({name for seed in by_seed for name in seed} & _COUNTED):
+        values = [seed[name] for seed in by_seed if isinstance(seed.get(name), int | float)]
+        found[name] = round(sum(values), 3)
+    return found
+
+
+_COUNTED = {
+    "fit_seconds",
+    "predict_seconds",
+    "steps",
+    "epochs",
+    "prompt_tokens",
+    "completion_tokens",
+    "requests",
+    "cached",
+    "failed",
+    "extraction_failures",
+}
+
+
+def _meaning(seeds: int, metric: Metric) -> str:
+    over = f"rows and {seeds} training seeds" if seeds > 1 else "rows only (one seed: training noise is not in it)"
+    how = "" if metric.per_row is not None else ", rows by a delete-a-group jackknife"
+    return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}"

@@ -240,8 +240,8 @@ def _is_current(item: dict[str, Any]) -> bool:
     """Whether this version of Farshift scores the identity that an entry of the ledger has."""
     try:
         benchmark = find_benchmark(item["benchmark"])
-        return bool(benchmark.identity(item["budget"], item["steps"]) == item["entry_identity"])
-    except FarshiftError:
+        return bool(benchmark.identity(item["budget"], item["steps"], item["selection"]) == item["entry_identity"])
+    except (FarshiftError, KeyError):  # an entry of an older version lacks what identities are made of today
         return False
 
 
@@ -263,6 +263,7 @@ def _listed(submission: str, number: int, entry: Entry, score: bytes) -> dict[st
         "model": entry.model,
         "budget": entry.budget,
         "steps": entry.steps,
+        "selection": entry.selection,
         "entry_identity": entry.entry_identity,
         "run_digest": entry.digest,
         "score": sha256(score).hexdigest(),

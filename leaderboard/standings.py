@@ -20,6 +20,7 @@ class Table:
     kind: str
     budget: str
     steps: int | None
+    selection: str
     metric: str
     identity: str
     current: bool
@@ -41,8 +42,9 @@ def tables(standings: list[Standing]) -> list[Table]:
         current, title, notes, audit = False, first["benchmark"], "", ""
         if benchmark is not None:
             title, notes = benchmark.definition.title, benchmark.definition.notes
-            current, audit = _current(benchmark, identity, first["budget"], first["steps"])
-        rows.sort(key=lambda row: (-row.score["ood"]["value"], row.score["model"], row.entry))
+            current, audit = _current(benchmark, identity, first)
+        sign = -1 if first["better"] == "higher" else 1
+        rows.sort(key=lambda row: (sign * row.score["ood"]["value"], row.score["model"], row.entry))
         found.append(
             Table(
                 first["benchmark"],
@@ -50,6 +52,7 @@ def tables(standings: list[Standing]) -> list[Table]:
                 first["kind"],
                 first["budget"],
                 first["steps"],
+                first["selection"],
                 first["metric"],
                 identity,
                 current,
@@ -64,8 +67,10 @@ def tables(standings: list[Standing]) -> list[Table]:
     )
 
 
-def _current(benchmark: Any, identity: str, budget: str, steps: int | None) -> tuple[bool, str]:
+def _current(benchmark: Any, identity: str, score: dict[str, Any]) -> tuple[bool, str]:
     try:
-        return benchmark.identity(budget, steps) == identity, benchmark.manifest.audit_summary()
+        return benchmark.identity(
+            score["budget"], score["steps"], score["selection"]
+        ) == identity, benchmark.manifest.audit_summary()
     except FarshiftError:
         return False, ""

@@ -16,20 +16,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..benchmarks.benchmark import MAX_SEEDS, MAX_TEXT, Benchmark, find_benchmark, name_problem
+from ..benchmarks.benchmark import MAX_CANDIDATES, MAX_SEEDS, Benchmark, find_benchmark, name_problem
 from ..benchmarks.run import Carded, card_problem
-from ..benchmarks.score import row_id_problem
 from ..splits.errors import BadSubmission, FarshiftError, Unavailable
 from .submission import CARD, FORMAT
+from .validate_predictions import checked_predictions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_BYTES = 1 << 30
 MAX_RUNS = 500
-_COLUMNS = {"part": "string", "row_id": "uint64", "seed": "int32", "candidate": "string"}
 _NAMES = re.compile(r"^(submission\.toml|runs/\d{1,3}/(run\.toml|predictions\.parquet))$")
 
 
@@ -128,11 +125,12 @@ def _entry(number: int, listed: Any, files: dict[str, bytes], problems: list[str
     try:
         benchmark = find_benchmark(card["benchmark"]["name"])
         if card["benchmark"]["entry_identity"] != benchmark.identity(
-            card["budget"]["name"], card["budget"].get("steps")
+            card["budget"]["name"], card["budget"].get("steps"), card["benchmark"]["selection"]
         ):
             problems.append(f"{where}: made for another version of {benchmark.name}; run it again")
             return None
-        predictions = _predictions(content, benchmark, tuple(card["budget"]["seeds"]), where, problems)
+        carded = Carded(card)
+        predictions = checked_predictions(content, benchmark, carded, f"{where}/predictions.parquet", problems)
     except Unavailable:
         raise  # not the submission's fault
     except FarshiftError as error:
@@ -156,63 +154,18 @@ def _card_values(card: dict[str, Any]) -> str:
         return "a seed is listed twice"
     if problem := name_problem(model.get("name")):
         return problem
-    if not isinstance(benchmark.get("name"), str) or not isinstance(benchmark.get("entry_identity"), str):
-        return "lacks the benchmark's name or entry identity"
+    if not all(isinstance(benchmark.get(name), str) for name in ("name", "entry_identity", "selection")):
+        return "lacks the benchmark's name, entry identity or selection rule"
+    return _candidate_problem(model.get("candidates"), model.get("finals"))
+
+
+def _candidate_problem(candidates: Any, finals: Any) -> str:
+    if not isinstance(candidates, list) or not 0 < len(candidates) <= MAX_CANDIDATES:
+        return f"candidates must list 1 to {MAX_CANDIDATES} names"
+    if any(not isinstance(name, str) or not 0 < len(name) <= 201 or not name.isprintable() for name in candidates):
+        return "a candidate's name must be 1 to 201 printable characters"
+    if len(set(candidates)) < len(candidates):
+        return "a candidate is listed twice"
+    if not isinstance(finals, list) or not finals or any(name not in candidates for name in finals):
+        return "finals must list the last checkpoint of each setting, each one of the candidates"
     return ""
-
-
-def _predictions(
-    content: bytes, benchmark: Benchmark, seeds: tuple[int, ...], where: str, problems: list[str]
-) -> pa.Table | None:
-    """The predictions, where they are exactly one per row and seed; else the problems, one for each part and seed."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    where = f"{where}/predictions.parquet"
-    expected = {part: benchmark.part(part).row_ids for part in benchmark.predicted_parts}
-    most = 2 * len(seeds) * sum(map(len, expected.values())) + 1000
-    kind = "int64" if benchmark.task.type == "classification" else "string"
-    wanted = _COLUMNS | {"prediction": kind}
-    try:
-        file = pq.ParquetFile(io.BytesIO(content))
-        got = [(field.name, str(field.type)) for field in file.schema_arrow]
-        if sorted(got) != sorted(wanted.items()):
-            problems.append(f"{where}: columns {dict(got)}, expected {wanted} (each once)")
-            return None
-        if file.metadata.num_rows > most:
-            problems.append(f"{where}: {file.metadata.num_rows} rows, far more than the benchmark has")
-            return None
-        table = file.read()
-        table.validate(full=True)  # text that is no UTF-8 among others
-    except (pa.ArrowException, OSError, ValueError) as error:
-        problems.append(f"{where}: not readable Parquet: {str(error).splitlines()[0][:200]}")
-        return None
-    before = len(problems)
-    if any(table[name].null_count for name in wanted):
-        problems.append(f"{where}: has missing values")
-        return None
-    for column, allowed in (("part", expected), ("seed", seeds), ("candidate", ("last",))):
-        strange = sorted(set(table[column].unique().to_pylist()) - set(allowed), key=str)
-        if strange:
-            problems.append(f"{where}: unknown {column} {str(strange[0])[:60]!r}")
-    for part, ids in expected.items():
-        mine = table.filter(pc.equal(table["part"], part))
-        for seed in seeds:
-            found = mine.filter(pc.equal(mine["seed"], seed))["row_id"].to_numpy()
-            if len(found) != len(ids) or not np.array_equal(np.sort(found), ids):
-                problems.append(f"{where}: part {part}, seed {seed}: {row_id_problem(found, ids)}")
-    _values(table["prediction"], benchmark, where, problems)
-    return table if len(problems) == before else None
-
-
-def _values(column: pa.ChunkedArray, benchmark: Benchmark, where: str, problems: list[str]) -> None:
-    import pyarrow.compute as pc
-
-    if benchmark.task.type == "classification" and len(column):
-        values, classes = column.to_numpy(), benchmark.task.classes or 0
-        outside = np.flatnonzero((values < 0) | (values >= classes))
-        if len(outside):
-            problems.append(f"{where}: class {values[outside[0]]} is not one of 0..{classes - 1}")
-    elif len(column) and (longest := pc.max(pc.utf8_length(column)).as_py()) > MAX_TEXT:
-        problems.append(f"{where}: a text of {longest} characters; at most {MAX_TEXT} are taken")

@@ -1,4 +1,5 @@
-"""A scikit-learn estimator or pipeline as a model: inputs flattened to one numeric matrix, in the task's order."""
+"""A scikit-learn estimator or pipeline as a model: inputs flattened to one numeric matrix, in the task's order, or one
+text column as it is where the estimator begins with a vectoriser."""
 
 from __future__ import annotations
 
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 
 from ...splits.draws import key
 from ...splits.errors import ModelError
+from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
+
+_SORTS = {"classification": "classifier", "regression": "regressor"}
 
 
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:
@@ -28,28 +32,79 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
 
 
 class FromEstimator:
-    """Fits and asks an estimator. Tensors are flattened, numbers are columns; text inputs are refused."""
+    """Fits and asks an estimator: a classifier on classification tasks, a regressor on regression tasks.
+
+    Tensors are flattened, numbers are columns. A single text input goes as a list of `str` to an estimator whose first
+    step reads raw text; any other text is refused. Class probabilities, where the estimator has them, are the scores.
+    """
 
     def __init__(self, estimator: Any, task: Task) -> None:
-        if task.type != "classification":
-            raise ModelError(f"a scikit-learn estimator predicts classes, and this task is a {task.type} task")
+        sort = _SORTS.get(task.type)
+        given = _sort(estimator)
+        if sort is None or given not in (sort, None):
+            raise ModelError(
+                f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, and this is a {task.type} task"
+            )
         self.estimator, self.task = estimator, task
+        self.reads_text = _reads_text(estimator)
+        if self.reads_text and len(task.inputs) != 1:
+            raise ModelError(f"a vectoriser reads one text input, and this task has {', '.join(task.inputs)}")
 
-    def _matrix(self, columns: Columns) -> NDArray[np.float64]:
+    def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> None:
+        """Fit on `train`. Weights go in as `sample_weight` where the estimator takes them, else as copies of rows;
+        `ModelError` where they are not whole numbers either. `val` is not looked at."""
+        columns = train.numpy()
+        features, label, weight = self._features(columns), columns[self.task.label], columns["weight"]
+        if (weight == 1).all():
+            self.estimator.fit(features, label)
+        elif "sample_weight" in inspect.signature(self.estimator.fit).parameters:
+            self.estimator.fit(features, label, sample_weight=weight)
+        elif (weight == weight.astype(np.int64)).all():
+            copies = np.repeat(np.arange(len(label)), weight.astype(np.int64))
+            repeated = [features[row] for row in copies] if isinstance(features, list) else features[copies]
+            self.estimator.fit(repeated, label[copies])
+        else:
+            raise ModelError(
+                f"{type(self.estimator).__name__} takes no sample_weight, and the weights are no whole numbers"
+            )
+
+    def predict(self, batch: Columns) -> Answers:
+        """What the estimator predicts, which a decision threshold of its own may set apart from its likeliest class."""
+        features = self._features(batch)
+        prediction = np.asarray(self.estimator.predict(features))
+        if self.task.type == "regression" or not hasattr(self.estimator, "predict_proba"):
+            return Answers.all_given(prediction)
+        scores = np.zeros((len(prediction), self.task.classes or 0), np.float32)
+        scores[:, self.estimator.classes_] = self.estimator.predict_proba(features)
+        return Answers.all_given(prediction, scores)
+
+    def _features(self, columns: Columns) -> NDArray[np.float64] | list[str]:
         parts = []
         for name in self.task.inputs:
             values = columns[name]
+            if self.reads_text and values.dtype == object:
+                return list(values)
             if values.dtype == object:
-                raise ModelError(f"input {name!r} is text: put a vectoriser of your own in front of the estimator")
+                raise ModelError(f"input {name!r} is text: make a vectoriser the first step of a pipeline")
             parts.append(np.asarray(values, np.float64).reshape(len(values), -1))
         return np.concatenate(parts, axis=1)
 
-    def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> None:
-        columns = train.numpy()
-        weight = columns["weight"]
-        takes_weight = "sample_weight" in inspect.signature(self.estimator.fit).parameters
-        extra = {"sample_weight": weight} if takes_weight and (weight != 1).any() else {}
-        self.estimator.fit(self._matrix(columns), columns[self.task.label], **extra)
 
-    def predict(self, batch: Columns) -> NDArray[Any]:
-        return np.asarray(self.estimator.predict(self._matrix(batch)))
+def _sort(estimator: Any) -> str | None:
+    """`classifier`, `regressor` .., or None where an estimator does not say."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    sort: str | None = tags().estimator_type if tags else getattr(estimator, "_estimator_type", None)
+    return sort
+
+
+def _reads_text(estimator: Any) -> bool:
+    """Whether an estimator begins with a text vectoriser: itself, as a pipeline's first step, as every part of a union,
+    or within a parameter search."""
+    if steps := getattr(estimator, "steps", None):
+        return _reads_text(steps[0][1])
+    if parts := getattr(estimator, "transformer_list", None):
+        return all(_reads_text(part) for _, part in parts)
+    if hasattr(estimator, "build_analyzer"):
+        return True
+    inner = getattr(estimator, "estimator", None)
+    return inner is not None and _reads_text(inner)

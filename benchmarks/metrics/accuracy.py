@@ -7,12 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..answers import Answers
 from ..model import Task
 
 VERSION = 1
+TASKS = ("classification",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
 
 
-def per_row(prediction: NDArray[Any], truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
     """1 where the class is right, else 0."""
-    right: NDArray[np.float64] = (np.asarray(prediction) == np.asarray(truth)).astype(np.float64)
+    right: NDArray[np.float64] = (answers.prediction == np.asarray(truth)).astype(np.float64)
     return right

@@ -7,12 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..answers import Answers
 from ..model import Task
 
 VERSION = 1
+TASKS = ("sequence",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
 
 
-def per_row(prediction: NDArray[Any], truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
     """1 where every token is right and none is missing or left over, else 0.
 
     For whitespace tokens the amount of white space between and around tokens does not count; for character tokens
@@ -21,9 +26,10 @@ def per_row(prediction: NDArray[Any], truth: NDArray[Any], task: Task) -> NDArra
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    given, expected = pa.array(prediction, pa.string()), pa.array(truth, pa.string())
+    given, expected = pa.array(answers.prediction, pa.string()), pa.array(truth, pa.string())
     if task.tokens == "whitespace":
         given, expected = (
             pc.utf8_trim_whitespace(pc.replace_substring_regex(text, r"\s+", " ")) for text in (given, expected)
         )
-    return pc.equal(given, expected).to_numpy(zero_copy_only=False).astype(np.float64)  # type: ignore[no-any-return]
+    same = pc.fill_null(pc.equal(given, expected), False)  # a text that was never given is no match
+    return same.to_numpy(zero_copy_only=False).astype(np.float64)  # type: ignore[no-any-return]

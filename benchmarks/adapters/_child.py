@@ -1,0 +1,126 @@
+"""A child process that is spoken to in lines: written to and read from without ever waiting on both at once, and never
+left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, Queue
+from threading import Thread
+from typing import IO
+
+GRACE = 1.0
+"""Seconds that a process is given to end by itself once nobody writes to it any more, and again once it is told to."""
+
+_TOLD = 3
+"""Lines of its last words that are repeated in an error."""
+
+
+class Silence(Exception):
+    """The process wrote no line in time."""
+
+
+class Child:
+    """A running command. Its group of processes ends with `close`, with this object, and with this program.
+
+    Raises `OSError` where the command cannot be started.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Else a Python program holds its answers back until it has a block of them.
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            # A group of its own: what it starts itself is ended with it, and Ctrl-C reaches this program alone.
+            start_new_session=True,
+        )
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._lines: Queue[bytes | None] = Queue()
+        self._last_words: deque[str] = deque(maxlen=_TOLD)
+        self._to_write: Queue[bytes | None] = Queue()
+        # The threads hold pipes and queues, never this object: it could not be let go of while they run.
+        _in_background(_write_lines, self._process.stdin, self._to_write)
+        _in_background(_read_lines, self._process.stdout, self._lines)
+        self._listening = _in_background(_read_last_words, self._process.stderr, self._last_words)
+        self._finalizer = weakref.finalize(self, _end, self._process, self._to_write)
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Hand lines over to be written as fast as the process reads them."""
+        self._to_write.put(b"".join(line + b"\n" for line in lines))
+
+    def read(self, timeout: float) -> bytes | None:
+        """The next line that the process wrote; None at the end of its output; `Silence` after `timeout` seconds."""
+        try:
+            return self._lines.get(timeout=timeout)
+        except Empty:
+            raise Silence from None
+
+    def obituary(self) -> str:
+        """How a process that writes no more ended, and its last words on stderr, in one line."""
+        try:
+            code = self._process.wait(GRACE)
+            self._listening.join(GRACE)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+        words = " | ".join(self._last_words)
+        return f"{how}: {words[-300:]}" if words else f"{how} and said nothing on stderr"
+
+    def close(self) -> None:
+        """End the process and all that it started."""
+        self._finalizer()
+
+
+def _in_background(work: Callable[..., None], *arguments: object) -> Thread:
+    thread = Thread(target=work, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def _write_lines(pipe: IO[bytes], to_write: Queue[bytes | None]) -> None:
+    with suppress(OSError), pipe:  # a process that has ended is known by the end of its output
+        while (content := to_write.get()) is not None:
+            pipe.write(content)
+            pipe.flush()
+
+
+def _read_lines(pipe: IO[bytes], lines: Queue[bytes | None]) -> None:
+    with pipe:
+        for line in pipe:
+            lines.put(line)
+    lines.put(None)
+
+
+def _read_last_words(pipe: IO[bytes], words: deque[str]) -> None:
+    with pipe:
+        for line in pipe:
+            if text := " ".join(line.decode("utf-8", "replace").split()):
+                words.append(text)
+
+
+def _end(process: subprocess.Popen[bytes], to_write: Queue[bytes | None]) -> None:
+    """Let the process end by itself, tell it to, make it; each after a while. What it started gets no while."""
+    to_write.put(None)
+    for hard in (False, True):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+        _signal(process, hard)
+    process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], hard: bool) -> None:
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
+    elif hard:
+        process.kill()
+    else:
+        process.terminate()

@@ -1,0 +1,253 @@
+"""One request to an OpenAI-compatible endpoint: sent at the allowed pace, tried again while that may help, and read
+with no trust in what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...splits.errors import ModelError
+from ._responses import Response
+
+if TYPE_CHECKING:
+    import openai
+
+Wait = Callable[[float], Awaitable[None]]
+
+FIRST_WAIT, MOST_WAIT = 0.5, 30.0
+"""Seconds before the first further try, doubled before each one after it, and the most of it."""
+
+LONGEST_HOLD = 300.0
+"""Seconds that an endpoint may ask a prompt to wait, in all. Such waits are no failed tries."""
+
+CONTEXT = "prompt over the context window"
+
+_STOPS = {
+    401: "the key is refused: set the variable that api_key_env names (OPENAI_API_KEY by default)",
+    402: "it asks for payment first",
+    403: "the key may not use this model",
+    404: "there is no such model or address: check the model's name and the URL (most end in /v1)",
+    405: "the address is no such endpoint: check the URL (most end in /v1)",
+}
+
+_UP = "check that it is up and the URL is right, then run again"
+_SLOWER = "send it less at a time (options requests_per_minute and concurrency), or run again later"
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A prompt that got no response: why, and whether it is the endpoint's doing rather than the prompt's."""
+
+    reason: str
+    by_endpoint: bool
+
+
+class _Trouble(Exception):
+    """A try that failed in a way that another try may not.
+
+    hold: seconds that the endpoint asks to be left alone. advice: what to do if it lasts, where it then concerns every
+    prompt and not this one alone.
+    """
+
+    def __init__(self, reason: str, hold: float = 0.0, advice: str = "") -> None:
+        super().__init__(reason)
+        self.reason, self.hold, self.advice = reason, hold, advice
+
+
+class Pace:
+    """When the next request may be sent: a given number a minute, and none while the endpoint asks to be left alone."""
+
+    def __init__(self, per_minute: float | None, wait: Wait) -> None:
+        self._interval = 60 / per_minute if per_minute else 0.0
+        self._next = 0.0
+        self._wait = wait
+
+    async def turn(self) -> None:
+        """Return when it is the caller's turn; turns are given in the order in which they were asked for."""
+        now = time.monotonic()
+        mine = max(now, self._next)
+        self._next = mine + self._interval
+        if mine > now:
+            await self._wait(mine - now)
+
+    def hold(self, seconds: float) -> None:
+        """Give no turn before `seconds` have passed."""
+        self._next = max(self._next, time.monotonic() + seconds)
+
+
+@dataclass
+class EndpointClient:
+    """Asks one model at one endpoint.
+
+    create: sends one request and gives back the raw response (`with_raw_response.create` of the `openai` library).
+    request: the request's fields, all but the prompt; the model's name and the token limit `max_tokens` among them.
+    secret: never to appear in any text that this gives or raises.
+    """
+
+    create: Callable[..., Awaitable[Any]]
+    api: Literal["chat", "completions"]
+    request: Mapping[str, Any]
+    system: str
+    where: str
+    secret: str
+    timeout: float
+    retries: int
+    pace: Pace
+    wait: Wait
+    sent: int = 0
+    _limit_name: str = "max_tokens"
+
+    async def ask(self, text: str) -> Response | Lost:
+        """The response to one prompt, or why there is none.
+
+        Raises `ModelError` where no prompt would get one: a refused key, no such model, a quota spent, no connection at
+        all, more requests than the endpoint will take.
+        """
+        failed, held = 0, 0.0
+        while True:
+            await self.pace.turn()
+            try:
+                return await self._try(text)
+            except _Trouble as error:
+                trouble = error
+            if trouble.hold:
+                held += trouble.hold
+                if held > LONGEST_HOLD:
+                    raise ModelError(f"{self.where}: {trouble.reason}, and asks to wait {held:.0f} s: {_SLOWER}")
+                self.pace.hold(trouble.hold)
+                continue
+            failed += 1
+            if failed > self.retries:
+                break
+            await self.wait(min(FIRST_WAIT * 2 ** (failed - 1), MOST_WAIT))
+        if trouble.advice:
+            raise ModelError(f"{self.where}: {trouble.reason}: {trouble.advice}")
+        return Lost(trouble.reason, by_endpoint=True)
+
+    async def _try(self, text: str) -> Response | Lost:
+        import openai
+
+        limit = self._limit_name
+        try:
+            self.sent += 1
+            async with asyncio.timeout(self.timeout):
+                raw = await self.create(**self._body(text, limit))
+        except TimeoutError:
+            raise self._late() from None
+        except openai.APIStatusError as error:
+            if limit == "max_tokens" and self.api == "chat" and "max_completion_tokens" in self._words(error):
+                # Newer models of the protocol's author know the limit under this name alone.
+                self._limit_name = "max_completion_tokens"
+                return await self._try(text)
+            return self._refused(error)
+        except openai.APIConnectionError as error:
+            if type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout"):
+                raise _Trouble(self._clean(f"no connection ({error.__cause__})"), advice=_UP) from None
+            if isinstance(error, openai.APITimeoutError):
+                raise self._late() from None
+            raise _Trouble("the connection broke") from None
+        return self._read(raw.http_response.content)
+
+    def _body(self, text: str, limit: str) -> dict[str, Any]:
+        body = dict(self.request)
+        body[limit] = body.pop("max_tokens")
+        if self.api == "completions":
+            return body | {"prompt": text}
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return body | {"messages": [*system, {"role": "user", "content": text}]}
+
+    def _late(self) -> _Trouble:
+        return _Trouble(f"no response within {self.timeout:g} s")
+
+    def _refused(self, error: openai.APIStatusError) -> Lost:
+        """What a status other than success means for this prompt, or for all."""
+        status, words = error.status_code, self._words(error)
+        if status in _STOPS:
+            raise ModelError(f"{self.where} answers {status}: {_STOPS[status]}") from None
+        if error.code == "insufficient_quota":
+            raise ModelError(f"{self.where} answers {status}: the quota is spent: raise it, then run again") from None
+        said = f"status {status}{': ' if words else ''}{words}"
+        if status in (408, 409, 425, 429) or status >= 500:
+            hold = retry_after(error.response.headers) or 0.0
+            raise _Trouble(said, hold, advice=_SLOWER if status == 429 else "") from None
+        if _over_context(error, words):
+            return Lost(CONTEXT, by_endpoint=False)
+        if error.code in ("content_filter", "content_policy_violation"):
+            return Lost("refused by the content filter", by_endpoint=False)
+        return Lost(f"refused with {said}", by_endpoint=True)
+
+    def _words(self, error: openai.APIStatusError) -> str:
+        """What the endpoint itself says of an error, in one short line; a body that is no such message says nothing."""
+        body = error.body
+        said = (body.get("message") or body.get("detail")) if isinstance(body, dict) else None
+        return self._clean(said) if isinstance(said, str) else ""
+
+    def _clean(self, text: str) -> str:
+        # Some endpoints repeat the key in their messages. One this short is a placeholder, and may be a common word.
+        hidden = text.replace(self.secret, "***") if len(self.secret) >= 8 else text
+        return " ".join(hidden.split())[:200]
+
+    def _read(self, content: bytes) -> Response | Lost:
+        """The response in a body that may be anything."""
+        try:
+            body = json.loads(content)
+        except (ValueError, RecursionError):
+            raise _Trouble("the response is no JSON") from None
+        error = body.get("error") if isinstance(body, dict) else None
+        if error:
+            said = error.get("message") if isinstance(error, dict) else error
+            raise _Trouble(f"the response is an error: {self._clean(str(said))}")
+        try:
+            choice = body["choices"][0]
+            text = choice["message"]["content"] if self.api == "chat" else choice["text"]
+            finish_reason = choice.get("finish_reason") or ""
+        except (AttributeError, IndexError, KeyError, TypeError):
+            raise _Trouble("the response holds no choice of the protocol's shape") from None
+        if finish_reason == "content_filter":
+            return Lost("refused by the content filter", by_endpoint=False)
+        if text is None:  # a model that spent its tokens before it said anything
+            text = ""
+        if not isinstance(text, str) or not isinstance(finish_reason, str) or not _encodable(text + finish_reason):
+            raise _Trouble("the response holds something that is no text")
+        usage = body.get("usage")
+        return Response(text, finish_reason, _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a `Retry-After` header (RFC 9110, section 10.2.3: seconds, or a date) asks to wait; None without a
+    readable one."""
+    value = headers.get("retry-after", "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _over_context(error: openai.APIStatusError, words: str) -> bool:
+    """The protocol's code for it, and what widely used servers say instead."""
+    if error.code == "context_length_exceeded" or error.type == "exceed_context_size_error":
+        return True
+    return any(term in words.lower() for term in ("context length", "context window", "context size"))
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _tokens(usage: object, name: str) -> int:
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else 0

@@ -1,0 +1,80 @@
+"""A text classifier of transformers: class probabilities for one text, or for a pair of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...splits.errors import ModelError
+from ..answers import Answers
+from ..model import Columns, Task
+from ._hf_quiet import quiet
+from ._hf_tokens import pad_token, window
+
+
+class TextClassifier:
+    """Asks a network with a classification head. A text over the model's context window is truncated, as in training.
+
+    Two inputs are a pair, in the task's order; three or more, or one that is no text, are refused with `ModelError`.
+    """
+
+    def __init__(
+        self, network: Any, tokenizer: Any, task: Task, name: str, batch_size: int, max_length: int | None
+    ) -> None:
+        if len(task.inputs) > 2:
+            raise ModelError(
+                f"model hf:{name} reads a text or a pair of texts, and this task has {len(task.inputs)} inputs"
+            )
+        self.network, self.tokenizer, self.task, self.batch_size = network, tokenizer, task, batch_size
+        self.outputs = outputs_of(network.config.id2label, task, name)
+        self.window = window(network.config, tokenizer, max_length)
+        network.config.pad_token_id = pad_token(tokenizer)
+
+    def predict(self, batch: Columns) -> Answers:
+        """Answers with scores. Texts of like length are read together."""
+        import torch
+
+        texts = [self._texts(name, batch[name]) for name in self.task.inputs]
+        scores = np.empty((len(texts[0]), len(self.outputs)), np.float32)
+        order = np.argsort([sum(map(len, row)) for row in zip(*texts, strict=True)], kind="stable")
+        for start in range(0, len(order), self.batch_size):
+            rows = order[start : start + self.batch_size]
+            with quiet(), torch.no_grad():
+                encoded = self.tokenizer(
+                    *([column[row] for row in rows] for column in texts),
+                    padding=True,
+                    truncation=self.window is not None,
+                    max_length=self.window,
+                    return_tensors="pt",
+                )
+                logits = self.network(**encoded.to(self.network.device)).logits[:, self.outputs]
+            scores[rows] = logits.double().softmax(dim=1).float().cpu().numpy()
+        return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
+
+    def _texts(self, name: str, values: Any) -> list[str]:
+        if values.dtype != object or not all(isinstance(value, str) for value in values):
+            raise ModelError(f"input {name!r} is no text, and a text classifier reads nothing else")
+        return list(values)
+
+
+def outputs_of(labels: Mapping[int, str], task: Task, model: str) -> list[int]:
+    """For each class of the task, which of the model's outputs stands for it.
+
+    By name, case aside, where task and model both name their classes (the model may know more classes than the task:
+    their outputs are left out of the softmax); else by position. `ModelError` where neither fits.
+    """
+    known = [str(labels[place]).strip().casefold() for place in sorted(labels)]
+    unnamed = all(label in (str(place), f"label_{place}") for place, label in enumerate(known))
+    wanted = [name.strip().casefold() for name in task.names]
+    if wanted and not unnamed:
+        if len(set(known)) < len(known) or not set(wanted) <= set(known):
+            raise ModelError(
+                f"model hf:{model} has the labels {', '.join(known)}, and the task the classes {', '.join(wanted)}: "
+                "give its config an id2label with the task's names"
+            )
+        return [known.index(name) for name in wanted]
+    if len(known) != task.classes:
+        raise ModelError(f"model hf:{model} knows {len(known)} classes, and the task has {task.classes}")
+    return list(range(len(known)))

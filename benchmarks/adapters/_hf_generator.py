@@ -1,0 +1,93 @@
+"""A generating model of transformers: greedy continuations of a benchmark's prompts, and the answers read off them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..answers import Failed
+from ..model import Columns
+from ._hf_quiet import quiet
+from ._hf_tokens import pad_token, window
+
+if TYPE_CHECKING:
+    from ..prompt import Prompt
+
+OVER_WINDOW = "prompt over the context window"
+UNREAD = "no answer could be read"
+
+_TOKENS = ("bos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
+
+
+class TextGenerator:
+    """Asks a decoder, or an encoder and decoder, for the likeliest token after another.
+
+    A row whose prompt leaves no room for `max_tokens` more within the context window is `Failed`, and so is one whose
+    continuation holds no answer. What the weights' own generation settings say of sampling, beams and penalties is not
+    heeded: every model is decoded alike.
+    """
+
+    def __init__(self, network: Any, tokenizer: Any, prompt: Prompt, batch_size: int, max_length: int | None) -> None:
+        from transformers import GenerationConfig
+
+        self.network, self.tokenizer, self.prompt, self.batch_size = network, tokenizer, prompt, batch_size
+        self.window = window(network.config, tokenizer, max_length)
+        self.whole = network.config.is_encoder_decoder
+        """Whether the output is the continuation alone, not the prompt and then the continuation."""
+        tokenizer.padding_side = "right" if self.whole else "left"
+        own = network.generation_config
+        network.generation_config = GenerationConfig(
+            do_sample=False,
+            num_beams=1,
+            pad_token_id=pad_token(tokenizer),
+            **{name: getattr(own, name, None) for name in _TOKENS},
+        )
+
+    def predict(self, batch: Columns) -> list[Any]:
+        """One prediction a row, or `Failed`. Prompts of like length are continued together."""
+        texts = self.prompt.texts(batch)
+        with quiet():
+            lengths = [len(ids) for ids in self.tokenizer(texts)["input_ids"]]
+        room = None if self.window is None else self.window - (0 if self.whole else self.prompt.pin.max_tokens)
+        fitting = sorted(
+            (row for row in range(len(texts)) if room is None or lengths[row] <= room), key=lengths.__getitem__
+        )
+        answers: list[Any] = [Failed(OVER_WINDOW)] * len(texts)
+        for start in range(0, len(fitting), self.batch_size):
+            rows = fitting[start : start + self.batch_size]
+            for row, text in zip(rows, self._continued([texts[row] for row in rows]), strict=True):
+                found = self.prompt.read(text)
+                answers[row] = Failed(UNREAD) if found is None else found
+        return answers
+
+    def _continued(self, prompts: list[str]) -> list[str]:
+        import torch
+
+        with quiet(), torch.no_grad():
+            encoded = self.tokenizer(prompts, padding=True, return_tensors="pt", return_token_type_ids=False)
+            start = 0 if self.whole else encoded["input_ids"].shape[1]
+            output = self.network.generate(
+                **encoded.to(self.network.device),
+                max_new_tokens=self.prompt.pin.max_tokens,
+                stopping_criteria=self._stopping(start),
+            )
+        return self._texts(output[:, start:])
+
+    def _texts(self, tokens: Any) -> list[str]:
+        found: list[str] = self.tokenizer.batch_decode(
+            tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return found
+
+    def _stopping(self, start: int) -> Any:
+        """Ends a row as soon as its continuation holds a stop string, in whatever tokens it is spelled."""
+        import torch
+        from transformers import StoppingCriteria, StoppingCriteriaList
+
+        stops, texts_of = self.prompt.pin.stop, self._texts
+
+        class AtStop(StoppingCriteria):
+            def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+                ended = [any(stop in text for stop in stops) for text in texts_of(input_ids[:, start:])]
+                return torch.tensor(ended, device=input_ids.device)
+
+        return StoppingCriteriaList([AtStop()] if stops else [])

@@ -1,0 +1,33 @@
+"""The options of an adapter, as a command line gives them: texts by name, held to a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...splits.errors import FarshiftError, UnknownName
+
+
+class Options(BaseModel):
+    """Base of an adapter's options: its fields are the options there are, with their defaults and limits."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Kind = TypeVar("Kind", bound=Options)
+
+
+def read_options(kind: type[Kind], scheme: str, given: Mapping[str, str]) -> Kind:
+    """The options `given` for an adapter of `scheme`. `FarshiftError` names one that is wrong, never with its value: it
+    may be a secret in the wrong place."""
+    for name in given:
+        if name not in kind.model_fields:
+            raise UnknownName(f"option of {scheme}:", name, kind.model_fields)
+    try:
+        return kind.model_validate(dict(given))
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "options"
+        raise FarshiftError(f"option {place} of {scheme}: {first['msg']}") from None

@@ -1,0 +1,255 @@
+"""A model in any language: a command that is asked, and answers, one JSON object a line: `cmd:COMMAND`.
+
+On its stdin it finds first `{"task": {..}, "seed": n, "device": ".."}`, then a line for each row,
+`{"id": "17", "inputs": {..}}`: texts as they are, tensors as nested lists; with `"prompt"` where the benchmark has one.
+For each row it writes a line on its stdout, in any order, one of
+
+    {"id": "17", "prediction": 3}       optionally with "scores": [..], the probability of each class
+    {"id": "17", "abstained": true}     a row left open on purpose
+    {"id": "17", "failed": "why"}       a row whose answer could not be had
+
+It ends when its stdin does. Its stderr is its own; the last lines are repeated if it fails.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from ...loaders.cache import file_sha256
+from ...splits.canonical import identity_of
+from ...splits.errors import FarshiftError, ModelError
+from ..answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
+from ..extraction import Prediction
+from ..model import Columns, Task
+from ..prompt import Prompt
+from ._child import Child, Silence
+from ._options import Options, read_options
+
+SCHEME = "cmd"
+
+
+class CommandOptions(Options):
+    """What `--option` can set. timeout: seconds without a line after which a command that owes answers is given up."""
+
+    timeout: float = Field(600, gt=0)
+
+
+@dataclass(frozen=True)
+class CommandFactory:
+    """Starts a command, anew for each model. `code` is a digest of its words and of the files among them."""
+
+    words: tuple[str, ...]
+    options: CommandOptions
+
+    @property
+    def name(self) -> str:
+        """The file that the command runs, where one of its words is a file; never its options, which may be secret."""
+        return Path(next((word for word in self.words[1:] if _is_file(word)), self.words[0])).name
+
+    @property
+    def code(self) -> str:
+        files = {word: file_sha256(Path(word)) for word in self.words if _is_file(word)}
+        return identity_of({"words": self.words, "files": files})
+
+    def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> Command:
+        """A fresh model; its process starts when it is first asked."""
+        return Command(self, {"task": asdict(task), "seed": seed, "device": device}, task, prompt)
+
+
+def from_spec(rest: str, options: Mapping[str, str]) -> CommandFactory:
+    """The factory of `cmd:python my_model.py --flag`: words as a shell splits them, run without a shell."""
+    try:
+        words = tuple(shlex.split(rest))
+    except ValueError as error:
+        raise FarshiftError(f"model cmd:{rest}: {error}") from None
+    if not words:
+        raise FarshiftError("model cmd: needs a command, such as cmd:python my_model.py")
+    return CommandFactory(words, read_options(CommandOptions, SCHEME, options))
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except OSError:  # such as a word too long for a name
+        return False
+
+
+class Command:
+    """One process of a command. It ends with `close`, with a `with` block, and with this object."""
+
+    def __init__(self, factory: CommandFactory, opening: Mapping[str, Any], task: Task, prompt: Prompt | None) -> None:
+        self._factory, self._opening, self._task, self._prompt = factory, opening, task, prompt
+        self._child: Child | None = None
+        self._asked = 0
+
+    def predict(self, batch: Columns) -> list[Prediction | Failed | None] | Answers:
+        """What the command answers to each row, in the rows' order; `Answers` where it gives scores.
+
+        Raises `ModelError` where it ends, keeps silent, or writes what is no answer to what it was asked; its process
+        is ended then.
+        """
+        try:
+            child = self._child = self._child or self._started()
+            ids = self._ask(child, batch)
+            found: dict[str, _Answer | None] = dict.fromkeys(ids)
+            for done in range(len(ids)):
+                line = self._line(child, f"{done} of {len(ids)} answers of a batch")
+                name, answer = self._read(line, found)
+                found[name] = answer
+            return self._together([answer for answer in found.values() if answer is not None])
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the process. It starts anew if it is asked again."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+    def __enter__(self) -> Command:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _started(self) -> Child:
+        try:
+            child = Child(self._factory.words)
+        except OSError as error:
+            program = self._factory.words[0]
+            raise ModelError(f"cmd: {program} cannot be started: {error.strerror}: check its name and PATH") from None
+        child.write([_json(self._opening)])
+        return child
+
+    def _ask(self, child: Child, batch: Columns) -> list[str]:
+        """Send the rows of a batch; their ids, running numbers over all batches."""
+        count = len(batch[self._task.inputs[0]])
+        ids = [str(self._asked + row) for row in range(count)]
+        rows: list[dict[str, Any]] = [
+            {"id": name, "inputs": {field: _plain(values[row], field) for field, values in batch.items()}}
+            for row, name in enumerate(ids)
+        ]
+        if self._prompt is not None:
+            for message, text in zip(rows, self._prompt.texts(batch), strict=True):
+                message["prompt"] = text
+        child.write([_json(message) for message in rows])
+        self._asked += count
+        return ids
+
+    def _line(self, child: Child, done: str) -> bytes:
+        limit = self._factory.options.timeout
+        try:
+            line = child.read(limit)
+        except Silence:
+            raise self._error(
+                f"wrote nothing for {limit:g} s after {done}: let it write each answer when it has it, "
+                "or allow more time (option timeout)"
+            ) from None
+        if line is None:
+            raise self._error(f"{child.obituary()} (after {done})")
+        return line
+
+    def _read(self, line: bytes, found: Mapping[str, _Answer | None]) -> tuple[str, _Answer]:
+        """Whose answer a line holds, and what it is."""
+        said = line.decode("utf-8", "replace").strip()[:80]
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            raise self._error(f"wrote a line that is no JSON object: {said!r} (messages belong on stderr)")
+        name = message.get("id")
+        if not isinstance(name, str) or name not in found:
+            raise self._error(f"answered id {name!r}, which is none of this batch's: give back each id as it came")
+        if found[name] is not None:
+            raise self._error(f"answered id {name!r} twice")
+        try:
+            return name, _read_answer(message, self._task)
+        except ValueError as error:
+            raise self._error(f"wrote {said!r}: {error}") from None
+
+    def _together(self, answers: list[_Answer]) -> list[Prediction | Failed | None] | Answers:
+        values = [answer.value for answer in answers]
+        if all(answer.scores is None for answer in answers):
+            return values
+        scores = np.full((len(answers), self._task.classes or 0), 1 / (self._task.classes or 1), np.float32)
+        status = np.zeros(len(answers), np.int8)
+        for row, answer in enumerate(answers):
+            if answer.scores is not None:
+                scores[row] = answer.scores
+            elif answer.value is None or isinstance(answer.value, Failed):
+                status[row] = ABSTAINED if answer.value is None else FAILED
+            else:
+                raise self._error("gave scores for some of its predictions and none for others: give all or none")
+        prediction = np.array([value if status[row] == ANSWERED else 0 for row, value in enumerate(values)])
+        return Answers(prediction, status, scores)
+
+    def _error(self, what: str) -> ModelError:
+        return ModelError(f"cmd:{self._factory.name} {what}")
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What was said of a row: a prediction, None where it was left open, or `Failed`; and class probabilities."""
+
+    value: Prediction | Failed | None
+    scores: list[float] | None = None
+
+
+def _read_answer(message: Mapping[str, Any], task: Task) -> _Answer:
+    """The answer in a message; `ValueError` says what is wrong with it."""
+    given = [key for key in ("prediction", "abstained", "failed") if key in message]
+    if len(given) != 1:
+        raise ValueError('give one of "prediction", "abstained" and "failed"')
+    value = message[given[0]]
+    if given == ["abstained"]:
+        if value is not True:
+            raise ValueError('"abstained" is true or is not there')
+        return _Answer(None)
+    if given == ["failed"]:
+        if not isinstance(value, str):
+            raise ValueError('"failed" is a text that says why')
+        return _Answer(Failed(value))
+    if not _is_prediction(value, task):
+        kind = {"classification": "the index of a class", "regression": "a finite number", "sequence": "a text"}
+        raise ValueError(f"a prediction of this task is {kind[task.type]}")
+    return _Answer(value, _read_scores(message["scores"], task) if "scores" in message else None)
+
+
+def _is_prediction(value: object, task: Task) -> bool:
+    if isinstance(value, bool):
+        return False
+    if task.type == "regression":
+        return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return isinstance(value, int if task.type == "classification" else str)
+
+
+def _read_scores(scores: Any, task: Task) -> list[float]:
+    numbers = isinstance(scores, list) and all(
+        isinstance(score, int | float) and not isinstance(score, bool) for score in scores
+    )
+    if task.type != "classification" or not numbers or len(scores) != task.classes:
+        raise ValueError(f'"scores" are {task.classes} probabilities' if task.classes else 'this task has no "scores"')
+    return [float(score) for score in scores]
+
+
+def _plain(value: Any, field: str) -> Any:
+    """An input as JSON has it."""
+    if isinstance(value, bytes):
+        raise ModelError(f"cmd: the input {field!r} holds bytes, which JSON cannot carry")
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _json(message: Mapping[str, Any]) -> bytes:
+    # ASCII alone, whatever encoding the command reads with.
+    return json.dumps(message, allow_nan=False).encode()

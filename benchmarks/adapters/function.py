@@ -1,0 +1,83 @@
+"""A plain function `f(batch) -> predictions` as a model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ...splits.canonical import identity_of
+from ...splits.errors import ModelError
+from ..answers import Answers
+from ..fingerprint import fingerprint
+from ..model import Columns, Model, Task
+
+Predict = Callable[[Columns], NDArray[Any] | Sequence[Any] | Answers]
+
+OFFERED = ("seed", "task", "device", "prompt")
+"""What a factory may ask for by name: a function that requires one of these makes models, and is none itself."""
+
+
+class Predictor:
+    """A model whose `predict` is a function. `name` and `code` (a digest of its source and of what a `partial` binds)
+    are the function's."""
+
+    def __init__(self, function: Predict) -> None:
+        self._function = function
+        source = _unwrapped(function)
+        self.name = str(getattr(source, "__name__", None) or type(source).__name__)
+        self.code = _code(function)
+
+    def predict(self, batch: Columns) -> NDArray[Any] | Sequence[Any] | Answers:
+        return self._function(batch)
+
+
+def predictor(function: Predict) -> Predictor:
+    """A callable as a model: it is given the batch and answers with one prediction per row, in order.
+
+    Needed only where a callable does not say by its parameters what it is (a callable object, `*args`): a function of
+    the batch is a model as it is. Raises `ModelError` for what cannot be called.
+    """
+    if not callable(function):
+        raise ModelError(f"predictor: a {type(function).__name__} cannot be called: give a function of the batch")
+    return Predictor(function)
+
+
+def adapt(thing: Any, task: Task, seed: int) -> Model | None:
+    """A function, method or lambda (also as a `functools.partial`) that requires one argument, the batch.
+
+    One that requires `seed`, `task`, `device` or `prompt`, or nothing at all, is a factory, not a model.
+    """
+    if hasattr(thing, "predict") or not inspect.isroutine(_unwrapped(thing)):
+        return None
+    try:
+        parameters = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return None
+    required = [
+        parameter
+        for parameter in parameters
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if len(required) != 1 or required[0].kind is inspect.Parameter.KEYWORD_ONLY or required[0].name in OFFERED:
+        return None
+    return Predictor(thing)
+
+
+def _code(function: Any) -> str:
+    if not isinstance(function, partial):
+        return fingerprint(function)
+    # A bound object whose text shows its address gives another digest each time: such a run starts anew.
+    bound = repr((function.args, sorted(function.keywords.items())))
+    source = _code(function.func)
+    return source and identity_of([source, bound])
+
+
+def _unwrapped(thing: Any) -> Any:
+    while isinstance(thing, partial):
+        thing = thing.func
+    return thing

@@ -1,0 +1,164 @@
+"""A transformers model as a model: `hf:org/name[@revision]` from the Hub, or `hf:./folder` from the disk.
+
+Weights are read from safetensors files alone: nothing is unpickled, and no code that came with a model is ever run.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from ...loaders.cache import file_sha256, offline
+from ...loaders.mirrors import own_disk
+from ...splits.canonical import identity_of
+from ...splits.errors import FarshiftError, MissingExtra, ModelError, Unavailable
+from ..answering import named_errors
+from ..model import Model, Task
+from ._hf_classifier import TextClassifier
+from ._hf_generator import TextGenerator
+from ._hf_quiet import hub_bars, quiet
+from ._options import Options, read_options
+
+if TYPE_CHECKING:
+    from ..prompt import Prompt
+
+SCHEME = "hf"
+
+FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
+"""What is fetched and digested of a model: configurations, weights, vocabularies. Never pickles, never code."""
+
+
+class HuggingFaceOptions(Options):
+    """What `--option` can set. dtype: of the weights; `auto` is as they are stored. batch_size: texts at once; answers
+    depend on it by rounding alone. max_length: the most tokens of a text or prompt, if fewer than the model's own."""
+
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+    batch_size: int = Field(32, ge=1)
+    max_length: int | None = Field(None, ge=1)
+
+
+def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
+    """The factory of `hf:REST`; a model of the Hub is downloaded here, once, and pinned to its commit.
+
+    options: see `HuggingFaceOptions`. Raises `MissingExtra` without transformers, `Unavailable` where the Hub does not
+    give the model, `FarshiftError` for a folder that is not there, a wrong option, or weights that are no safetensors.
+    """
+    read = read_options(HuggingFaceOptions, SCHEME, options)
+    if any(importlib.util.find_spec(name) is None for name in ("torch", "transformers")):
+        raise MissingExtra(f"the model hf:{rest}", "hf")
+    if rest.startswith((".", "/", "~")):
+        folder = Path(rest).expanduser().resolve()
+        if not (folder / "config.json").is_file():
+            raise FarshiftError(
+                f"model hf:{rest}: {folder} holds no config.json: give a folder that save_pretrained wrote"
+            )
+        name, pinned = folder.name, _folder_digest(folder)
+    else:
+        name, _, revision = rest.partition("@")
+        folder = _snapshot(name, revision or None)
+        pinned = folder.name
+    if not any(folder.glob("*.safetensors")):
+        raise FarshiftError(
+            f"model hf:{rest} has no .safetensors weights, and pickled ones are never read: "
+            "save it again with save_pretrained"
+        )
+    return HuggingFaceFactory(folder, name, pinned, read)
+
+
+def _folder_digest(folder: Path) -> str:
+    files = sorted({path for pattern in FILES for path in folder.glob(pattern) if path.is_file()})
+    return identity_of([[path.name, path.stat().st_size, file_sha256(path)] for path in files])
+
+
+def _snapshot(repository: str, revision: str | None) -> Path:
+    """The folder of a model at a revision, in the Hub client's cache; the folder is named after the commit."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        with hub_bars(sys.stderr.isatty()):
+            found = snapshot_download(
+                repository,
+                revision=revision,
+                allow_patterns=list(FILES),
+                ignore_patterns=["*/*"],  # other formats and parts of a repository lie in folders of their own
+                local_files_only=offline(),
+            )
+    except Exception as error:  # the client's errors have no common base
+        if own_disk(error):
+            raise FarshiftError(
+                f"model hf:{repository}: its files cannot be stored: {error}; set HF_HOME elsewhere"
+            ) from error
+        reason = (str(error).strip() or "no message").splitlines()[0]
+        named = f"{repository}@{revision}" if revision else repository
+        advice = "check name and revision; a private or gated model needs a login (hf auth login)"
+        if Path(repository).is_dir():
+            advice = f"the folder of this name is written hf:./{repository}"
+        raise Unavailable(f"model hf:{named}: {type(error).__name__}: {reason} {advice}") from error
+    return Path(found)
+
+
+class HuggingFaceFactory:
+    """Makes models of one pinned set of weights. They share the network, which predicting does not change.
+
+    `code` is a digest of the Hub commit (or the folder's files) and of the options that answers depend on.
+    """
+
+    def __init__(self, folder: Path, name: str, pinned: str, options: HuggingFaceOptions) -> None:
+        self.folder, self.name, self.options = folder, name, options
+        self.code = identity_of({"weights": pinned, "dtype": options.dtype, "max_length": options.max_length})
+        self._loaded: tuple[tuple[str, str], Any, Any] | None = None
+
+    def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None = None) -> Model:
+        """A text classifier for classification tasks where the weights are one; else a generator, which needs a prompt.
+
+        Answers are deterministic, whatever the seed: probabilities, or greedy decoding.
+        """
+        from transformers import AutoConfig
+
+        with named_errors(f"reading {self.folder / 'config.json'}"), quiet():
+            config = AutoConfig.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+        architecture = " ".join(config.architectures or ["unknown"])
+        options = self.options
+        if task.type == "classification" and "ForSequenceClassification" in architecture:
+            network, tokenizer = self._load("AutoModelForSequenceClassification", device)
+            return TextClassifier(network, tokenizer, task, self.name, options.batch_size, options.max_length)
+        if prompt is None:
+            raise ModelError(
+                f"model hf:{self.name} is a {architecture}: on a {task.type} task it has to be prompted, "
+                "and the benchmark has no prompt"
+            )
+        sort = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
+        network, tokenizer = self._load(sort, device)
+        return TextGenerator(network, tokenizer, prompt, options.batch_size, options.max_length)
+
+    def _load(self, sort: str, device: str) -> tuple[Any, Any]:
+        """Network and tokenizer, read once for all seeds."""
+        if self._loaded is None or self._loaded[0] != (sort, device):
+            import transformers
+
+            with named_errors(f"loading hf:{self.name}"), quiet():
+                network, report = getattr(transformers, sort).from_pretrained(
+                    self.folder,
+                    dtype=self.options.dtype,
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    use_safetensors=True,
+                    output_loading_info=True,
+                )
+                tokenizer = transformers.AutoTokenizer.from_pretrained(
+                    self.folder, local_files_only=True, trust_remote_code=False
+                )
+                network = network.to(device).eval()
+            lacking = sorted(report["missing_keys"])
+            if lacking:
+                raise ModelError(
+                    f"model hf:{self.name} lacks weights for {type(network).__name__} ({', '.join(lacking[:3])}"
+                    f"{' ..' if len(lacking) > 3 else ''}): it was not trained for this"
+                )
+            self._loaded = (sort, device), network, tokenizer
+        return self._loaded[1:]

@@ -1,0 +1,299 @@
+"""A language model behind an OpenAI-compatible endpoint, asked by a benchmark's prompt: `openai:MODEL[@URL]`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Coroutine, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field
+
+from ...loaders.cache import offline
+from ...loaders.progress import advance
+from ...splits.canonical import identity_of
+from ...splits.errors import FarshiftError, MissingExtra, ModelError, Unavailable
+from ..answers import Failed
+from ..extraction import Prediction
+from ..model import Columns, Task
+from ..prompt import Prompt
+from ._endpoint_client import EndpointClient, Lost, Pace, Wait
+from ._options import Options, read_options
+from ._responses import Response, keep_response, kept_response, response_key
+
+if TYPE_CHECKING:
+    import openai
+
+SCHEME = "openai"
+
+GIVES_UP_AFTER = 4
+"""Prompts of a batch that the endpoint fails to answer before it has answered any: then the fault is not theirs."""
+
+T = TypeVar("T")
+
+
+def _none(text: object) -> object:
+    return None if text == "none" else text
+
+
+class EndpointOptions(Options):
+    """What `--option` can set. `temperature=none` leaves the temperature to the endpoint, for models that take none."""
+
+    api: Literal["chat", "completions"] = "chat"
+    temperature: Annotated[float | None, BeforeValidator(_none)] = Field(0.0, ge=0)
+    top_p: float | None = Field(None, gt=0, le=1)
+    max_tokens: int | None = Field(None, ge=1)
+    concurrency: int = Field(8, ge=1)
+    requests_per_minute: float | None = Field(None, gt=0)
+    timeout: float = Field(60, gt=0)
+    retries: int = Field(5, ge=0)
+    api_key_env: str = Field("OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    system: str = ""
+    cache: Literal["on", "off"] = "on"
+
+
+@dataclass(frozen=True)
+class EndpointFactory:
+    """Makes a model of an endpoint. `code` is a digest of all that decides its answers; no secret is in it.
+
+    own_url: whether the user named the URL. Such an endpoint may need no key.
+    """
+
+    name: str
+    url: str
+    own_url: bool
+    options: EndpointOptions
+
+    @property
+    def where(self) -> str:
+        return f"openai:{self.name} at {self.url}"
+
+    @property
+    def code(self) -> str:
+        return identity_of(self.deciding)
+
+    @cached_property
+    def deciding(self) -> dict[str, Any]:
+        """What decides the answers, besides the prompt and the seed."""
+        named = ("api", "temperature", "top_p", "max_tokens", "system")
+        return {"url": self.url, "model": self.name} | self.options.model_dump(include=set(named))
+
+    def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> Endpoint:
+        """A fresh model. The endpoint has its own device. Raises `ModelError` where the benchmark has no prompt."""
+        if prompt is None:
+            raise ModelError(
+                f"openai:{self.name} is asked by a benchmark's prompt, and this one has none: "
+                "give its definition a table [prompt], or choose another benchmark"
+            )
+        return Endpoint(self, seed, prompt)
+
+    def secret(self) -> str:
+        """The key, read anew each time it is needed and kept nowhere; "none" for an endpoint that needs none."""
+        variable = self.options.api_key_env
+        key = os.environ.get(variable, "").strip()
+        if not key and (not self.own_url or "api_key_env" in self.options.model_fields_set):
+            raise FarshiftError(
+                f"openai:{self.name}: the variable with the key is not set: "
+                "set OPENAI_API_KEY, or name another with the option api_key_env"
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise FarshiftError(f"openai:{self.name}: the key in {variable} holds characters that no key has")
+        return key or "none"
+
+
+def from_spec(rest: str, options: Mapping[str, str]) -> EndpointFactory:
+    """The factory of `openai:MODEL` (at OPENAI_BASE_URL, or the library's default) or `openai:MODEL@http://host/v1`.
+
+    Raises `FarshiftError` for an option or a URL that is none, `MissingExtra` without the `openai` library.
+    """
+    read = read_options(EndpointOptions, SCHEME, options)
+    if read.api == "completions" and read.system:
+        raise FarshiftError("option system of openai: the api completions has no system message: put it in the prompt")
+    try:
+        import openai
+    except ImportError as error:
+        raise MissingExtra("an OpenAI-compatible endpoint", "llm") from error
+    found = re.fullmatch(r"(.+?)(?:@(https?://.*))?", rest)
+    if not found:
+        raise FarshiftError(f"model openai:{rest}: write it as openai:MODEL or openai:MODEL@http://host:port/v1")
+    given = found[2] or os.environ.get("OPENAI_BASE_URL", "")
+    url = given or str(openai.AsyncOpenAI(api_key="none").base_url)
+    return EndpointFactory(found[1], _checked_url(url, found[1]), bool(given), read)
+
+
+def _checked_url(url: str, name: str) -> str:
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        whole = False
+    # A URL stands in errors and digests: nothing in it may be a secret.
+    if not whole or "@" in parts.netloc or parts.query or parts.fragment:
+        raise FarshiftError(
+            f"openai:{name}: its URL must be like http://host:port/v1, with no user, password or query: "
+            "a key goes into the variable OPENAI_API_KEY"
+        )
+    return url.rstrip("/")
+
+
+class Endpoint:
+    """One model at one endpoint, asked with one seed. Its responses are kept in the cache: an interrupted run goes on
+    where it was, and nothing is paid for twice."""
+
+    def __init__(self, factory: EndpointFactory, seed: int, prompt: Prompt, wait: Wait = asyncio.sleep) -> None:
+        self._factory, self._prompt = factory, prompt
+        options = factory.options
+        request = {
+            "model": factory.name,
+            "max_tokens": options.max_tokens or prompt.pin.max_tokens,
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+            "seed": seed,
+            "stop": prompt.pin.stop or None,
+        }
+        self._request = {name: value for name, value in request.items() if value is not None}
+        self._wait = wait
+        self._pace = Pace(options.requests_per_minute, wait)
+        self._counts = dict.fromkeys(
+            ("prompt_tokens", "completion_tokens", "requests", "cached", "extraction_failures", "failed"), 0
+        )
+
+    def predict(self, batch: Columns) -> list[Prediction | Failed]:
+        """A prediction per row, in order; `Failed` where the endpoint gave none, or none could be read.
+
+        Equal prompts are asked once. Raises `ModelError` where the endpoint answers nobody: what it did answer is kept.
+        """
+        texts = self._prompt.texts(batch)
+        keys = [self._key(text) for text in texts]
+        prompts = dict(zip(keys, texts, strict=True))
+        found: dict[str, Response | Lost] = {}
+        if self._factory.options.cache == "on":
+            kept = {key: kept_response(key) for key in prompts}
+            found = {key: response for key, response in kept.items() if response is not None}
+        self._counts["cached"] += len(found)
+        if left := len(prompts) - len(found):
+            self._held_to_network(left)
+            completed(self._ask(prompts, found))
+        for response in found.values():
+            if isinstance(response, Response):
+                self._counts["prompt_tokens"] += response.prompt_tokens
+                self._counts["completion_tokens"] += response.completion_tokens
+        return [self._prediction(found[key]) for key in keys]
+
+    def remarks(self) -> dict[str, int]:
+        """What the answers cost, for the run card: tokens (those of cached responses too, as they were billed once),
+        requests sent, prompts found in the cache, rows whose response held no answer, and rows without a response."""
+        return dict(self._counts)
+
+    def _key(self, text: str) -> str:
+        decides = self._factory.deciding | self._request | {"prompt": self._prompt.signature, "text": text}
+        return response_key(decides)
+
+    def _held_to_network(self, left: int) -> None:
+        host = urlsplit(self._factory.url).hostname or ""
+        if offline() and not (host in ("localhost", "::1") or host.startswith("127.")):
+            raise Unavailable(
+                f"{self._factory.where}: {left} prompts of a batch have no response in the cache, and FARSHIFT_OFFLINE "
+                "forbids to ask for one: unset it"
+            )
+
+    async def _ask(self, prompts: Mapping[str, str], found: dict[str, Response | Lost]) -> None:
+        """Ask the endpoint for the prompts that `found` has no response to, and add them to it."""
+        options = self._factory.options
+        asked = [key for key in prompts if key not in found]
+        pending = iter(asked)
+
+        async def work() -> None:
+            for key in pending:
+                found[key] = outcome = await asker.ask(prompts[key])
+                if isinstance(outcome, Response) and options.cache == "on":
+                    await asyncio.to_thread(keep_response, key, outcome)
+                self._give_up_if_nobody_is_answered(found, len(prompts))
+                advance(f"{self._factory.name}: prompts", len(found), len(prompts))
+
+        secret = self._factory.secret()
+        async with self._client(secret) as client:
+            asker = self._asker(client, secret)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(options.concurrency, len(asked))):
+                        group.create_task(work())
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+            finally:
+                self._counts["requests"] += asker.sent
+
+    def _client(self, secret: str) -> openai.AsyncOpenAI:
+        import openai
+
+        limit = self._factory.options.timeout
+        return openai.AsyncOpenAI(
+            api_key=secret,
+            base_url=self._factory.url,
+            timeout=openai.Timeout(limit, connect=min(10.0, limit / 2)),
+            max_retries=0,  # tries are counted, paced and judged in one place, by EndpointClient
+        )
+
+    def _asker(self, client: openai.AsyncOpenAI, secret: str) -> EndpointClient:
+        options = self._factory.options
+        asked = client.chat.completions if options.api == "chat" else client.completions
+        return EndpointClient(
+            create=asked.with_raw_response.create,
+            api=options.api,
+            request=self._request,
+            system=options.system,
+            where=self._factory.where,
+            secret=secret,
+            timeout=options.timeout,
+            retries=options.retries,
+            pace=self._pace,
+            wait=self._wait,
+        )
+
+    def _give_up_if_nobody_is_answered(self, found: Mapping[str, Response | Lost], prompts: int) -> None:
+        reasons = [outcome.reason for outcome in found.values() if isinstance(outcome, Lost) and outcome.by_endpoint]
+        if len(reasons) == len(found) and len(reasons) >= min(GIVES_UP_AFTER, prompts):
+            raise ModelError(
+                f"{self._factory.where} gave no prompt of a batch a response ({reasons[-1]}): "
+                "see to the endpoint, then run again to go on"
+            )
+
+    def _prediction(self, outcome: Response | Lost) -> Prediction | Failed:
+        if isinstance(outcome, Lost):
+            self._counts["failed"] += 1
+            return Failed(outcome.reason)
+        answer = self._prompt.read(outcome.text)
+        if answer is not None:
+            return answer
+        self._counts["extraction_failures"] += 1
+        cut = outcome.finish_reason == "length"
+        return Failed("cut off at the token limit before an answer" if cut else "no answer could be read")
+
+
+def completed(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, in an event loop of its own thread: the caller's may have one running already (a
+    notebook), and an interrupt reaches the caller at once. An interrupted coroutine is cancelled."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    def run() -> None:
+        with closing(loop):
+            loop.run_until_complete(asyncio.wait({task}))
+            loop.run_until_complete(loop.shutdown_default_executor())
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        with suppress(RuntimeError):  # it came to its end meanwhile
+            loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    return task.result()

@@ -1,0 +1,203 @@
+"""A plain `torch.nn.Module` as a model: one tensor per input, in the task's order; logits or numbers out."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...loaders.cache import file_sha256
+from ...splits.canonical import identity_of
+from ...splits.draws import key
+from ...splits.errors import FarshiftError, MissingExtra, ModelError
+from ..answers import Answers
+from ..model import Budget, Columns, Model, Task, TrainingRows
+from ._options import Options, read_options
+
+if TYPE_CHECKING:
+    import torch
+
+SCHEME = "torch"
+
+
+def adapt(thing: Any, task: Task, seed: int) -> Model | None:
+    """A `torch.nn.Module` without a `predict` of its own. Never imports torch: who has a module has imported it.
+
+    It is copied, with its weights, and predicts on the device that it lies on. Where it has a `fit(train, val, budget)`
+    it is trained first, on the budget's device, from the weights it has; the seed governs what training draws from
+    torch's generators. For other initial weights with each seed give a factory instead.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(thing, torch.nn.Module) or hasattr(thing, "predict"):
+        return None
+    try:
+        module = copy.deepcopy(thing)
+    except RuntimeError as error:
+        raise ModelError(
+            f"the torch module {type(thing).__name__} cannot be copied ({str(error).splitlines()[0][:200]}): "
+            "give a factory that makes it"
+        ) from error
+    return TrainableModule(module, task, seed) if hasattr(module, "fit") else FromModule(module, task)
+
+
+class FromModule:
+    """Asks a module. Input columns become tensors, passed by position: floats as float32, whole numbers and booleans as
+    int64, pixels (uint8 of more than one dimension) as float32 with their raw values 0 .. 255: scaling is the module's.
+
+    Classification: the module gives logits (n, classes), whose softmax are the scores. Regression: numbers (n,) or
+    (n, 1).
+    """
+
+    def __init__(self, module: torch.nn.Module, task: Task) -> None:
+        if task.type == "sequence":
+            raise ModelError(
+                f"the torch module {type(module).__name__} gives tensors, and this is a sequence task: "
+                "wrap it in an object whose predict gives texts"
+            )
+        self.module, self.task = module, task
+
+    def predict(self, batch: Columns) -> Answers:
+        """Answers to a batch of n rows; `ModelError` where the module's output is not what the task asks for."""
+        import torch
+
+        first = next(itertools.chain(self.module.parameters(), self.module.buffers()), None)
+        device = torch.device("cpu") if first is None else first.device
+        tensors = [_tensor(name, batch[name]).to(device) for name in self.task.inputs]
+        with _evaluating(self.module), torch.no_grad():
+            output = self.module(*tensors)
+        rows = len(batch[self.task.inputs[0]])
+        wanted = [(rows, self.task.classes)] if self.task.type == "classification" else [(rows,), (rows, 1)]
+        given = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
+        if given not in wanted or not output.is_floating_point():
+            dtype = f" of {output.dtype}" if isinstance(output, torch.Tensor) else ""
+            raise ModelError(
+                f"the torch module {type(self.module).__name__} gave {given}{dtype}, expected "
+                f"{' or '.join(map(str, wanted))} {'logits' if self.task.type == 'classification' else 'numbers'}"
+            )
+        if self.task.type == "regression":
+            return Answers.all_given(output.reshape(rows).double().cpu().numpy())
+        scores = output.double().softmax(dim=1).cpu().numpy()
+        return Answers.all_given(scores.argmax(axis=1), scores.astype(np.float32))
+
+
+class TrainableModule(FromModule):
+    """A module that trains itself."""
+
+    def __init__(self, module: torch.nn.Module, task: Task, seed: int) -> None:
+        super().__init__(module, task)
+        self.seed = seed
+
+    def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> object:
+        """Train the module by its own `fit`, on the budget's device; torch's generators outside stay as they are."""
+        import torch
+
+        self.module.to(budget.device)
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            torch.manual_seed(key(f"torch_module/{self.seed}"))
+            return self.module.fit(train, val, budget)  # type: ignore[operator]
+
+
+def _tensor(name: str, values: Any) -> torch.Tensor:
+    import torch
+
+    if values.dtype == object:
+        raise ModelError(
+            f"input {name!r} is text, and a torch module reads numbers: wrap it in an object whose predict encodes text"
+        )
+    is_pixels = values.dtype == np.uint8 and values.ndim > 1
+    kind = np.float32 if is_pixels or values.dtype.kind == "f" else np.int64
+    return torch.from_numpy(np.array(values, kind))
+
+
+@contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """The module in evaluation mode; afterwards each of its parts in the mode it was in (some may be frozen)."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def from_spec(rest: str, options: Mapping[str, str]) -> TorchFactory:
+    """The factory of `torch:weights.pt@file.py:factory`: `factory` gives the module (it may take `seed`, `task` and
+    `device` by name), the file its weights: a state dict as `torch.save` or safetensors write it. Nothing else is ever
+    unpickled. No options. Raises `FarshiftError` where either file is not there."""
+    from ..own_model import find_model
+
+    weights, _, place = rest.rpartition("@")
+    if not weights:
+        raise FarshiftError(f"model torch:{rest}: write it as torch:weights.pt@file.py:factory")
+    read_options(Options, SCHEME, options)
+    path = Path(weights).expanduser()
+    if not path.is_file():
+        raise FarshiftError(f"weights file {path} does not exist")
+    make, code = find_model(place)
+    return TorchFactory(path, make, code)
+
+
+class TorchFactory:
+    """Makes a module and loads its weights. `code` is a digest of both files."""
+
+    def __init__(self, weights: Path, make: Any, code: str) -> None:
+        self.weights, self.make = weights, make
+        self.name = weights.stem
+        self.code = identity_of({"weights": file_sha256(weights), "module": code})
+
+    def __call__(self, seed: int, task: Task, device: str, prompt: object = None) -> Model:
+        try:
+            import torch  # noqa: F401
+        except ImportError as error:
+            raise MissingExtra("a torch module", "train") from error
+        from ..making import factory
+
+        made = factory(self.make, task, device)(seed, {})
+        if not isinstance(made, FromModule):
+            raise ModelError(
+                f"the factory for {self.weights} gave a {type(made).__name__}: weights are loaded into a plain "
+                "torch.nn.Module, one without a predict of its own"
+            )
+        module = made.module
+        try:
+            module.load_state_dict(_state_dict(self.weights))
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise ModelError(f"weights file {self.weights} does not fit {type(module).__name__}: {reason}") from error
+        # With its weights it is trained: a `fit` of its own is left alone.
+        return FromModule(module.to(device), task)
+
+
+def _state_dict(path: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a weights file by name, on the CPU; `ModelError` where it holds anything else."""
+    advice = "save module.state_dict() in it, and nothing else"
+    try:
+        state = _read(path)
+    except FarshiftError:
+        raise
+    except Exception as error:  # what a foreign or cut-off file raises is anybody's guess
+        raise ModelError(
+            f"weights file {path} cannot be read as plain tensors ({type(error).__name__}): {advice}"
+        ) from error
+    if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
+        raise ModelError(f"weights file {path} holds a {type(state).__name__}, not a state dict: {advice}")
+    return state
+
+
+def _read(path: Path) -> Any:
+    import torch
+
+    if path.suffix != ".safetensors":
+        return torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        from safetensors.torch import load_file
+    except ImportError as error:
+        raise MissingExtra("a .safetensors file", "hf") from error
+    return load_file(path)

@@ -1,0 +1,208 @@
+"""Reading what `predict` gave: every kind of answer a model may give, held to the task, as `Answers`."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..splits.errors import FarshiftError, ModelError
+from ..splits.plugins import PACKAGE
+from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
+from .benchmark import MAX_TEXT
+from .model import Task
+
+_SUM_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an answer belongs: part, batch and row ids. Put into words only where something is wrong."""
+
+    part: str
+    batch: int
+    rows: NDArray[np.uint64]
+
+    def __str__(self) -> str:
+        return f"{self.part}, batch {self.batch} (rows {self.rows[0]:016x} .. {self.rows[-1]:016x})"
+
+
+@contextmanager
+def named_errors(where: object) -> Iterator[None]:
+    """Whatever the user's code raises becomes a `ModelError` that says where; an exit is no way out."""
+    try:
+        yield
+    except FarshiftError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ModelError(f"{where} raised {type(error).__name__}: {_first_line(error)}{_source(error)}") from error
+
+
+def _source(error: BaseException) -> str:
+    """Where in the user's own code an error arose, such as ` (my_model.py:12)`."""
+    rooms = [str(room.parent) for room in PACKAGE.glob("*/__init__.py")]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((*rooms, "<")) and "site-packages" not in f.filename]
+    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or "no message").splitlines()[0][:300]
+
+
+def read_answer(answer: Any, place: Place, task: Task) -> Answers:
+    """What `predict` gave for a batch, as `Answers` of its rows; `ModelError` says what is wrong with it, and where.
+
+    Taken are: `Answers`; (n,) whole numbers, finite numbers or texts, as the task asks; a list of those with None (left
+    open) or `Failed` (lost) in it; for classification an (n, classes) array of probabilities.
+    """
+    _held_to_count(answer, place)
+    if isinstance(answer, Answers):
+        return _given(answer, place, task)
+    if task.type != "sequence" and not _may_leave_out(answer):
+        return _array(_as_array(answer, place), place, task)
+    items = list(answer)
+    status = _status(items)
+    if not status.any():
+        return _array(items if task.type == "sequence" else _as_array(answer, place), place, task)
+    here = np.flatnonzero(status == ANSWERED)
+    prediction = _blank(len(items), task)
+    if len(here):
+        given: Any = [items[row] for row in here]
+        there = Place(place.part, place.batch, place.rows[here])
+        prediction[here] = _prediction(given if task.type == "sequence" else _as_array(given, place), there, task)
+    return Answers(prediction, status)
+
+
+def _may_leave_out(answer: Any) -> bool:
+    """Whether an answer may hold None or `Failed`."""
+    return isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.dtype == object)
+
+
+def _held_to_count(answer: Any, place: Place) -> None:
+    expected = len(place.rows)
+    try:
+        count = len(answer)
+    except TypeError:
+        kind = type(answer).__name__
+        raise ModelError(f"predict gave {kind} instead of {expected} predictions on {place}") from None
+    if count != expected:
+        raise ModelError(f"predict gave {count} predictions for {expected} rows on {place}")
+
+
+def _status(items: list[Any]) -> NDArray[np.int8]:
+    kinds = [ABSTAINED if item is None else FAILED if isinstance(item, Failed) else ANSWERED for item in items]
+    return np.array(kinds, np.int8)
+
+
+def _as_array(answer: Any, place: Place) -> NDArray[Any]:
+    with named_errors(f"reading the {type(answer).__name__} that predict gave on {place}"):
+        return np.asarray(answer)
+
+
+def _blank(count: int, task: Task) -> NDArray[Any]:
+    if task.type == "sequence":
+        return np.full(count, "", object)
+    return np.zeros(count, np.int64 if task.type == "classification" else np.float64)
+
+
+def _array(values: Any, place: Place, task: Task) -> Answers:
+    """Answers in which every row is given."""
+    if task.type == "classification" and values.ndim == 2 and values.dtype.kind == "f":
+        scores = _scores(values, place, task)
+        return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
+    return Answers.all_given(_prediction(values, place, task))
+
+
+def _given(answers: Answers, place: Place, task: Task) -> Answers:
+    """`Answers` that a model made itself, held to the same as any other."""
+    status = np.asarray(answers.status)
+    if status.shape != (len(answers),) or not np.isin(status, (ANSWERED, ABSTAINED, FAILED)).all():
+        raise ModelError(
+            f"predict gave Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} a row on {place}"
+        )
+    here = np.flatnonzero(status == ANSWERED)
+    there = Place(place.part, place.batch, place.rows[here])
+    prediction, scores = _blank(len(answers), task), None
+    if len(here):
+        prediction[here] = _prediction(np.asarray(answers.prediction)[here], there, task)
+    if answers.scores is not None:
+        scores = np.full((len(answers), task.classes or 0), 1 / (task.classes or 1), np.float32)
+        if len(here):
+            scores[here] = _scores(np.asarray(answers.scores)[here], there, task)
+    return Answers(prediction, status.astype(np.int8), scores)
+
+
+def _prediction(values: Any, place: Place, task: Task) -> NDArray[Any]:
+    if task.type == "classification":
+        return _classes(np.asarray(values), place, task)
+    return _numbers(np.asarray(values), place) if task.type == "regression" else _texts(values, place)
+
+
+def _finite(values: NDArray[Any], place: Place) -> None:
+    if values.ndim != 1:
+        kind = "one answer a row"
+        raise ModelError(f"predict gave shape {values.shape}, expected ({len(place.rows)},): {kind}, on {place}")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        bad = np.flatnonzero(~np.isfinite(values))
+        raise ModelError(f"predict gave NaN or infinity for row {place.rows[bad[0]]:016x} ({len(bad)} rows) on {place}")
+
+
+def _classes(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.int64]:
+    _finite(values, place)
+    if values.dtype.kind not in "iu":
+        raise ModelError(f"predict gave dtype {values.dtype}, expected whole numbers (classes), on {place}")
+    classes = task.classes or 0
+    if len(values) and (values.min() < 0 or values.max() >= classes):
+        row = np.flatnonzero((values < 0) | (values >= classes))[0]
+        raise ModelError(
+            f"predict gave class {values[row]} for row {place.rows[row]:016x}, not one of 0..{classes - 1}, on {place}"
+        )
+    return values.astype(np.int64)
+
+
+def _numbers(values: NDArray[Any], place: Place) -> NDArray[np.float64]:
+    _finite(values, place)
+    if values.dtype.kind not in "iuf":
+        raise ModelError(f"predict gave dtype {values.dtype}, expected numbers, on {place}")
+    return values.astype(np.float64)
+
+
+def _texts(answer: Any, place: Place) -> NDArray[Any]:
+    values = np.empty(len(place.rows), object)
+    values[:] = list(answer)
+    wrong = [row for row, value in enumerate(values) if not isinstance(value, str)]
+    if wrong:
+        kind = type(values[wrong[0]]).__name__
+        raise ModelError(f"predict gave {kind} instead of text for row {place.rows[wrong[0]]:016x} on {place}")
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"predict gave text that is not valid Unicode on {place}") from None
+    longest = max(map(len, values), default=0)
+    if longest > MAX_TEXT:
+        raise ModelError(f"predict gave a text of {longest} characters (at most {MAX_TEXT}) on {place}")
+    return values
+
+
+def _scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float32]:
+    """Class probabilities, shape (n, classes), each row summing to one."""
+    if task.type != "classification" or values.shape != (len(place.rows), task.classes) or values.dtype.kind != "f":
+        expected = f"({len(place.rows)}, {task.classes}) probabilities" if task.classes else "no probabilities"
+        raise ModelError(
+            f"predict gave scores of shape {values.shape} and dtype {values.dtype}, expected {expected}, on {place}"
+        )
+    sums = values.sum(axis=1, dtype=np.float64)
+    bad = np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))
+    if len(bad):
+        raise ModelError(
+            f"predict gave scores that are no probabilities for row {place.rows[bad[0]]:016x} ({len(bad)} rows; they sum "
+            f"to {sums[bad[0]]:.4g}): apply a softmax, or give classes, on {place}"
+        )
+    return values.astype(np.float32)

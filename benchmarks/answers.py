@@ -1,0 +1,72 @@
+"""What a model answered: predictions, class probabilities where it has them, and which rows it did not answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .model import Task
+
+ANSWERED, ABSTAINED, FAILED = 0, 1, 2
+"""A row's status: answered; left open by the model on purpose; lost (no answer could be had or read)."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What a model's `predict` puts in the place of an answer that could not be had: why, in a few words."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers to n rows, in the rows' order.
+
+    prediction: (n,) classes as int64, numbers as float64, or texts as an object array of `str`. Where `status` is not
+      `ANSWERED` it holds a placeholder that means nothing.
+    status: (n,) int8.
+    scores: (n, classes) float32, each row a probability distribution over the classes; None where the model has none.
+    """
+
+    prediction: NDArray[Any]
+    status: NDArray[np.int8]
+    scores: NDArray[np.float32] | None = None
+
+    @classmethod
+    def all_given(cls, prediction: NDArray[Any], scores: NDArray[np.float32] | None = None) -> Answers:
+        """Answers of a model that left no row out."""
+        return cls(prediction, np.zeros(len(prediction), np.int8), scores)
+
+    def __len__(self) -> int:
+        return len(self.prediction)
+
+    def __getitem__(self, rows: NDArray[Any] | slice) -> Answers:
+        """The answers to some of the rows: positions, a mask or a slice."""
+        scores = None if self.scores is None else self.scores[rows]
+        return Answers(self.prediction[rows], self.status[rows], scores)
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Which rows were answered, shape (n,)."""
+        given: NDArray[np.bool_] = self.status == ANSWERED
+        return given
+
+    def settled(self, truth: NDArray[Any], task: Task) -> Answers:
+        """The same with every row answered, for metrics: a row left open or lost counts as wrong, never as absent.
+
+        Its class becomes -1, its text None, its number NaN, and all its probability lies on one class that is not the
+        true one.
+        """
+        lost = ~self.answered
+        if not lost.any():
+            return self
+        prediction = self.prediction.copy()
+        prediction[lost] = {"classification": -1, "regression": np.nan, "sequence": None}[task.type]
+        scores = None if self.scores is None else self.scores.copy()
+        if scores is not None:
+            wrong = (np.asarray(truth)[lost].astype(np.int64) + 1) % scores.shape[1]
+            scores[lost] = np.eye(scores.shape[1], dtype=np.float32)[wrong]
+        return Answers(prediction, np.zeros(len(self), np.int8), scores)

@@ -1,0 +1,28 @@
+"""Augmentations: families of changes that leave a row's label what it is; one file each.
+
+A module has `augment(values, stream, row_ids) -> values`: the rows' values of one input, shape (n, height, width[,
+channels]), changed, of the same shape and type. What is drawn is a pure function of `stream` and the row ids.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.errors import BadDefinition
+from ...splits.plugins import module
+from ..model import Columns, Task
+
+
+def augmented(family: str, columns: Columns, task: Task, row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
+    """The task's inputs under one family of augmentations."""
+    augmentation = module("benchmarks/augmentations", family, "augmentation")
+    found = {}
+    for name in task.inputs:
+        values = np.asarray(columns[name])
+        if values.dtype == object or values.ndim < 3:
+            raise BadDefinition(f"the augmentation {family} is for images, and the input {name!r} is none")
+        found[name] = augmentation.augment(values, f"augmentation/{family}/{name}", row_ids)
+    return found

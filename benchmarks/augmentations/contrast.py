@@ -1,0 +1,19 @@
+"""contrast: a row's pixels are drawn towards its mean, to between a fifth and half of their distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import uniform
+from ._pixels import like, per_row
+
+LEAST, MOST = 0.2, 0.5
+
+
+def augment(values: NDArray[Any], stream: str, row_ids: NDArray[np.uint64]) -> NDArray[Any]:
+    kept = per_row(LEAST + (MOST - LEAST) * uniform(stream, row_ids), values)
+    centre = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True)
+    return like(values, centre + kept * (values - centre))

@@ -1,0 +1,25 @@
+"""occlusion: a drawn quarter of a row (half its height, half its width) is covered by its lowest pixel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import below
+from ._pixels import per_row
+
+
+def augment(values: NDArray[Any], stream: str, row_ids: NDArray[np.uint64]) -> NDArray[Any]:
+    height, width = values.shape[1:3]
+    covered = np.ones(1, bool)
+    for axis, size in (("down", height), ("right", width)):
+        half = size // 2
+        start = below(f"{stream}/{axis}", row_ids, size - half + 1)[:, None]
+        place = np.arange(size)
+        inside = (place >= start) & (place < start + half)
+        covered = covered & (inside[:, :, None] if axis == "down" else inside[:, None, :])
+    covered = covered.reshape(len(values), height, width, *(1,) * (values.ndim - 3))
+    lowest = per_row(values.reshape(len(values), -1).min(axis=1), values)
+    return np.where(covered, lowest, values)

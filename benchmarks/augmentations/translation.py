@@ -1,0 +1,34 @@
+"""translation: a row moves by an eighth of its height and width (at least a pixel) in a drawn direction; what it leaves
+is filled with its lowest pixel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import below
+
+_DIRECTIONS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
+
+
+def augment(values: NDArray[Any], stream: str, row_ids: NDArray[np.uint64]) -> NDArray[Any]:
+    height, width = values.shape[1:3]
+    down, right = max(1, height // 8), max(1, width // 8)
+    lowest = values.min(axis=tuple(range(1, values.ndim)), keepdims=True)
+    moved = np.broadcast_to(lowest, values.shape).copy()
+    drawn = below(stream, row_ids, len(_DIRECTIONS))
+    for number, (y, x) in enumerate(_DIRECTIONS):
+        rows = np.flatnonzero(drawn == number)
+        target = moved[rows]
+        target[:, _window(y * down, height), _window(x * right, width)] = values[rows][
+            :, _window(-y * down, height), _window(-x * right, width)
+        ]
+        moved[rows] = target
+    return moved
+
+
+def _window(step: int, size: int) -> slice:
+    """Where what moved by `step` comes to lie; by `-step`, where it came from."""
+    return slice(max(0, step), size + min(0, step))

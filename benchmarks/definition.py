@@ -1,0 +1,183 @@
+"""What a benchmark file says: split, task, metrics, views, protocol, prompt. Checked before anything is run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TaskPin(_Strict):
+    type: Literal["classification", "sequence", "regression"]
+    inputs: list[str] = Field(min_length=1)
+    label: str
+    classes: int | None = None
+    tokens: Literal["whitespace", "character"] = "whitespace"
+    aligned: bool = False
+    names: list[str] = []
+
+
+class Holdout(_Strict):
+    """Rows taken out of a published part for another use, so that the split itself stays as published.
+
+    `share` of the part's rows of weight 1 (a published repetition is never withheld), by a draw on row ids. Hold-outs
+    of one part are drawn one after the other, in the order of the file.
+    """
+
+    part: Literal["train", "id_test", "ood_test"]
+    to: Literal["id_val", "id_test", "ood_val"]
+    share: float = Field(gt=0, lt=1)
+
+
+class Versioned(_Strict):
+    """A plug-in by name, at a version: another version is another benchmark."""
+
+    name: str
+    version: int
+
+
+class View(_Strict):
+    """Rows that a score is taken over: those of a part, all or only the (un)corrupted ones, against the true label
+    or the one given in training."""
+
+    part: str
+    rows: Literal["all", "corrupted", "clean"] = "all"
+    against: Literal["true", "given"] = "true"
+
+
+class Adaptation(_Strict):
+    """Test-time adaptation as this benchmark allows it. The harness, not the model, fixes the batches, their order, and
+    when `reset()` is called: before each part, before each group of a part, before each batch, or once."""
+
+    batch_size: int = Field(ge=1)
+    order: Literal["stored", "shuffled", "grouped"] = "stored"
+    reset: Literal["part", "group", "batch", "never"] = "part"
+
+    @model_validator(mode="after")
+    def _groups_together(self) -> Adaptation:
+        if (self.reset == "group") != (self.order == "grouped"):
+            raise ValueError("reset = 'group' goes with order = 'grouped', and only with it")
+        return self
+
+
+class Touch(_Strict):
+    """What may be touched beyond the training and validation rows. A run says what it did touch."""
+
+    ood_val_labels: bool = False
+    ood_test_inputs: bool = False
+    adaptation: Adaptation | None = None
+
+
+class Ceiling(_Strict):
+    """The most that training may spend; a run whose model reports more is not scored."""
+
+    steps: int | None = Field(default=None, ge=1)
+    epochs: int | None = Field(default=None, ge=1)
+    device_seconds: float | None = Field(default=None, gt=0)
+
+
+class Crafted(_Strict):
+    """Crafted shifts (Tran et al., WACV 2025): augmentation families in `folds` folds; a setting is judged on the
+    validation rows under the families that its training did not see."""
+
+    families: list[str] = Field(min_length=2)
+    folds: int = Field(default=2, ge=2)
+
+    @model_validator(mode="after")
+    def _enough(self) -> Crafted:
+        if self.folds > len(self.families) or len(set(self.families)) < len(self.families):
+            raise ValueError("crafted needs at least as many families as folds, each named once")
+        return self
+
+
+class Protocol(_Strict):
+    """How a model may be trained and chosen. `selection` lists the rules that an entry may be chosen by, the default
+    one first. `quick` needs fewer seeds; its entries never share a table with full ones, since budget and selection
+    rule are part of an entry's identity."""
+
+    selection: list[str] = Field(default=["last"], min_length=1)
+    seeds: int = Field(default=5, ge=1)
+    quick_seeds: int = Field(default=3, ge=1)
+    ceiling: Ceiling = Ceiling()
+    touch: Touch = Touch()
+    crafted: Crafted | None = None
+
+    @model_validator(mode="after")
+    def _honest(self) -> Protocol:
+        if "oracle" in self.selection:
+            raise ValueError("selection: oracle reads the test labels; it is always shown and never allowed")
+        if ("crafted_shift" in self.selection) != (self.crafted is not None):
+            raise ValueError("selection crafted_shift goes with a table [protocol.crafted], and only with it")
+        return self
+
+
+class PromptPin(_Strict):
+    """How a language model is asked: k examples drawn from the training part by `seed`, each as `example`, joined by
+    `separator` after `instruction`, then `query`. In the templates `{field}` stands for a field's value."""
+
+    version: int = 1
+    k: int = Field(default=0, ge=0, le=64)
+    seed: int = 0
+    instruction: str = ""
+    example: str
+    query: str
+    separator: str = "\n\n"
+    stop: list[str] = []
+    max_tokens: int = Field(default=256, ge=1)
+    extraction: Versioned
+
+
+class Reference(_Strict):
+    """A published number, where it stands, and what is known of it: `P` printed in the paper, `R` reproduced by
+    others, `S` from a secondary source."""
+
+    model: str
+    score: str
+    source: str
+    mark: Literal["P", "R", "S"] = "P"
+
+
+class Composed(_Strict):
+    """Rows that are made of others: each row of `view` names its parts by the values of the meta fields `parts`, which
+    are values of the meta field `key` of rows of the view `of`."""
+
+    view: str
+    parts: list[str] = Field(min_length=2)
+    of: str
+    key: str
+
+
+class Definition(_Strict):
+    name: str
+    split: str
+    title: str
+    suites: list[str] = []
+    notes: str = ""
+    task: TaskPin
+    holdouts: list[Holdout] = []
+    metrics: list[Versioned] = Field(min_length=1)
+    views: dict[str, View]
+    protocol: Protocol = Protocol()
+    prompt: PromptPin | None = None
+    composed: Composed | None = None
+    references: list[Reference] = []
+
+    @model_validator(mode="after")
+    def _whole(self) -> Definition:
+        if not {"id", "ood"} <= self.views.keys():
+            raise ValueError("views must have `id` and `ood`")
+        if self.task.type == "classification" and not self.task.classes:
+            raise ValueError("a classification task needs `classes`")
+        if self.task.names and len(self.task.names) != self.task.classes:
+            raise ValueError("task: as many names as classes, or none")
+        if len({pin.name for pin in self.metrics}) < len(self.metrics):
+            raise ValueError("metrics: each once")
+        if self.composed and not {self.composed.view, self.composed.of} <= self.views.keys():
+            raise ValueError("composed: `view` and `of` must be views")
+        if "@" not in self.split:
+            raise ValueError("split must pin a version, such as scan/length@1")
+        return self

@@ -1,0 +1,172 @@
+"""How far does a skill carry? Two numbers from the curve of scores over severity.
+
+`area`: the mean height of the curve over the span of severities: the trapezoid rule on the mean score at each severity,
+divided by (last - first severity). It is 1 where everything is right.
+
+`half`: the severity at which the score first falls to half of its in-distribution level, the mean score of the
+in-distribution rows. It is read off the non-increasing fit to the curve, so that one noisy severity does not decide;
+between neighbouring severities the fit is a straight line.
+
+Scores lie in [0, 1], and higher is better. The row noise of `area` comes from leaving out one group of rows at a time,
+that of `half`, which jumps where the fit pools severities, from balanced half-samples; seeds are left out one at a
+time. In simulations the 95 % intervals cover 92 to 97 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isnan, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..statistics.interval import Estimate, interval
+from ..statistics.jackknife import delete_group, ends
+from ..statistics.sample import Scores
+from ..statistics.spread import Spread
+from .curve import Curve, Tally, isotonic, tally
+from .half_samples import balanced_halves, half_sample_spread
+from .not_available import NotAvailable
+
+FINE, COARSE = 200, 20
+"""The most points of the curves that `area` and `half` are of. With few rows a point, a non-increasing fit settles too
+slowly for an interval."""
+
+ROUNDING = 1e-9
+"""A fit that only rounding keeps above half has fallen to half."""
+
+
+@dataclass(frozen=True)
+class Extrapolation:
+    """`area` and `half` of a curve from severity `first` to `last`; `level` is the in-distribution score, None where no
+    row is in-distribution."""
+
+    area: Estimate | NotAvailable
+    half: Estimate | NotAvailable
+    level: float | None
+    first: float
+    last: float
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON; six decimals."""
+        return {
+            "area": self.area.record(),
+            "half": self.half.record(),
+            "level": None if self.level is None else round(self.level, 6),
+            "from": round(self.first, 6),
+            "to": round(self.last, 6),
+        }
+
+
+def extrapolation(
+    severity: NDArray[Any], scores: Scores, inside: NDArray[np.bool_], groups: NDArray[np.int64]
+) -> Extrapolation:
+    """`area` and `half` of n rows, each with its 95 % t interval over rows and training seeds.
+
+    severity: (n,), finite; scores: (seeds, n), each in [0, 1]; inside: (n,), which rows are in-distribution;
+    groups: (n,), the group of rows that each row is left out with (`statistics.sample.row_groups`).
+    """
+    fine, coarse = (tally(severity, scores, inside, groups, most) for most in (FINE, COARSE))
+    level = fine.whole().level
+    first, last = float(severity.min()), float(severity.max())
+    return Extrapolation(_area(fine), _half(coarse), None if isnan(level) else level, first, last)
+
+
+def mean_height(curve: Curve) -> float:
+    """The mean height of a curve of two points or more, by the trapezoid rule; NaN of a single point."""
+    span = float(curve.severity[-1] - curve.severity[0])
+    return float(np.trapezoid(curve.score, curve.severity)) / span if span else nan
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Where a curve falls to half, and the variance that is left where no row left out moves it."""
+
+    severity: float
+    ends: Spread
+
+
+def fall_to_half(curve: Curve) -> Fall | NotAvailable:
+    """Where the non-increasing fit to `curve` first reaches half of its in-distribution level."""
+    if isnan(curve.level):
+        return NotAvailable("no row is in-distribution")
+    if curve.level == 0:
+        return NotAvailable("the in-distribution score is 0, which has no half")
+    half = curve.level / 2
+    fit, rows = isotonic(curve.score, curve.rows)
+    fallen = np.flatnonzero(fit <= half * (1 + ROUNDING))
+    if not len(fallen):
+        return NotAvailable(f"never falls to half: last severity {curve.severity[-1]:g} at {fit[-1]:.3f}")
+    after = int(fallen[0])
+    if after == 0:
+        return NotAvailable(f"not above half anywhere: first severity {curve.severity[0]:g} at {fit[0]:.3f}")
+    around = slice(after - 1, after + 1)
+    above, below = float(fit[after - 1]), min(float(fit[after]), half)
+    step, drop = float(np.diff(curve.severity[around])[0]), above - below
+    # Derivatives of the severity by the two fitted scores and by the in-distribution level.
+    slopes = step / drop * np.array([(half - below) / drop, (above - half) / drop, -0.5])
+    noise = ends(np.array([above, below, curve.level]), np.array([*rows[around], curve.level_rows]), slopes)
+    return Fall(float(curve.severity[after - 1]) + step * (above - half) / drop, noise)
+
+
+def _area(sums: Tally) -> Estimate | NotAvailable:
+    curve = sums.whole()
+    if len(curve.severity) < 2:
+        return NotAvailable(f"every row has severity {curve.severity[0]:g}")
+    # A mean over as many rows as it would take if all of them counted alike (Kish, Survey Sampling, 1965).
+    step = np.diff(curve.severity, prepend=curve.severity[0], append=curve.severity[-1])
+    share = (step[:-1] + step[1:]) / 2 / (curve.severity[-1] - curve.severity[0])
+    effective = 1 / float(np.sum(share**2 / curve.rows))
+    return _estimate(sums, mean_height, _left_out, ends(mean_height(curve), effective), (0.0, 1.0))
+
+
+def _half(sums: Tally) -> Estimate | NotAvailable:
+    fall = fall_to_half(sums.whole())
+    if isinstance(fall, NotAvailable):
+        return fall
+    return _estimate(sums, _severity_at_half, _halved, fall.ends, (-inf, inf))
+
+
+Statistic = Callable[[Curve], float]
+
+
+def _estimate(
+    sums: Tally,
+    statistic: Statistic,
+    row_spread: Callable[[Tally, Statistic], Spread],
+    floor: Spread,
+    bounds: tuple[float, float],
+) -> Estimate | NotAvailable:
+    """The interval of a statistic of the curve; not available where some part of the rows or seeds has none."""
+    if len(sums.group_sizes) < 2:
+        return NotAvailable("all rows are in one group: no interval")
+    value, each = statistic(sums.whole()), np.eye(sums.seeds, dtype=np.bool_)
+    rows, seeds = [row_spread(sums, statistic), floor], None
+    if sums.seeds > 1:
+        without = np.array([statistic(sums.of_seeds(~one)) for one in each])
+        seeds = delete_group(value, without, np.ones(sums.seeds, np.int64))
+    low, high, row_se, seed_se = interval(value, rows, [seeds], bounds)
+    if isnan(low):
+        return NotAvailable(f"{value:g} on all rows and seeds, but not defined on some of them: no interval")
+    per_seed = [statistic(sums.of_seeds(one)) for one in each]
+    known = () if any(map(isnan, per_seed)) else tuple(per_seed)
+    return Estimate(value, low, high, row_se, seed_se, int(sums.rows.sum()), sums.seeds, known)
+
+
+def _left_out(sums: Tally, statistic: Statistic) -> Spread:
+    keep = ~np.eye(len(sums.group_sizes), dtype=np.bool_)
+    without = np.array([statistic(sums.of_groups(groups)) for groups in keep])
+    return delete_group(statistic(sums.whole()), without, sums.group_sizes)
+
+
+def _halved(sums: Tally, statistic: Statistic) -> Spread:
+    halves = balanced_halves(len(sums.group_sizes))
+    on_halves = np.array([statistic(sums.of_groups(groups)) for groups in halves])
+    return half_sample_spread(statistic(sums.whole()), on_halves, halves, sums.group_sizes)
+
+
+def _severity_at_half(curve: Curve) -> float:
+    fall = fall_to_half(curve)
+    return fall.severity if isinstance(fall, Fall) else nan

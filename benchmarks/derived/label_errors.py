@@ -1,0 +1,122 @@
+"""Does a model find the labels that were corrupted? Detection of label errors.
+
+The less probable a model holds a training row's given label, the more suspicious is the label: suspicion is 1 - p(given
+label), the self-confidence of Northcutt, Jiang and Chuang (Confident Learning, JAIR 2021), here of the trained model
+itself rather than of one that has not seen the row. Against the labels truly corrupted, suspicion is judged by
+
+- AUROC: whether a corrupted label is more suspicious than an intact one;
+- average precision: the same with most weight on the top of the list, where labels would be looked at again;
+- F1 at the true noise rate: as many labels are flagged as were corrupted, so that precision, recall and F1 are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import fsum, isnan, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..metrics import State, metric
+from ..metrics._probabilities import probabilities
+from ..model import Task
+from ..statistics.interval import Estimate, interval
+from ..statistics.jackknife import ends
+from ..statistics.sample import Replicates, replicates
+from ..statistics.spread import seed_spread
+from .not_available import NotAvailable
+
+CORRUPTED = Task("classification", inputs=(), label="corrupted", classes=2)
+
+
+@dataclass(frozen=True)
+class LabelErrors:
+    """How well suspicion finds corrupted labels."""
+
+    auroc: Estimate | NotAvailable
+    average_precision: Estimate | NotAvailable
+    f1: Estimate | NotAvailable
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON; six decimals."""
+        return {
+            "auroc": self.auroc.record(),
+            "average_precision": self.average_precision.record(),
+            "f1": self.f1.record(),
+        }
+
+
+def label_error_detection(
+    doubt: NDArray[np.floating[Any]], corrupted: NDArray[np.bool_], groups: NDArray[np.int64]
+) -> LabelErrors:
+    """Each number with its 95 % t interval over rows, by the delete-a-group jackknife, and over training seeds.
+
+    doubt: (seeds, n), finite, higher the more suspicious a training row's given label is; only its order counts. Give
+    -p(given label) rather than 1 - p, which in 32 bits ties every p below 3e-8. corrupted: (n,), which given labels are
+    not the true ones. groups: (n,), the group that each row is left out with (`statistics.sample.row_groups`).
+    """
+    found = int(corrupted.sum())
+    if found in (0, len(corrupted)):
+        none = NotAvailable(f"{'every' if found else 'no'} label is corrupted: there is nothing to tell apart")
+        return LabelErrors(none, none, none)
+    answers = [_ranked(row) for row in doubt]
+    _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    members = [np.flatnonzero(group == one) for one in range(len(sizes))]
+
+    def estimate(update: Update, merge: Merge, compute: Compute) -> Estimate | NotAvailable:
+        states = [[update(one[rows], corrupted[rows], CORRUPTED) for rows in members] for one in answers]
+        return _estimate(replicates(states, merge, compute, sizes, (0.0, 1.0)), min(found, len(corrupted) - found))
+
+    auroc, precision = metric("auroc"), metric("average_precision")
+    return LabelErrors(
+        estimate(auroc.update, auroc.merge, auroc.compute),
+        estimate(precision.update, precision.merge, precision.compute),
+        estimate(_flaggable, _both, f1_at_noise_rate),
+    )
+
+
+Update = Callable[[Answers, NDArray[np.bool_], Task], State]
+Merge = Callable[[State, State], State]
+Compute = Callable[[State], float]
+
+
+def _ranked(doubt: NDArray[np.floating[Any]]) -> Answers:
+    """Answers to "is this label corrupted?" whose probabilities have the order of `doubt` (n,), ties and all."""
+    levels, rank = np.unique(doubt, return_inverse=True)
+    share = ((rank + 1) / (len(levels) + 1)).astype(np.float32)
+    return Answers.all_given(np.zeros(len(doubt), np.int64), np.stack([1 - share, share], axis=1))
+
+
+def _flaggable(answers: Answers, corrupted: NDArray[np.bool_], task: Task) -> State:
+    return {"doubt": probabilities(answers)[:, 1], "corrupted": corrupted}
+
+
+def _both(left: State, right: State) -> State:
+    return {name: np.concatenate([left[name], right[name]]) for name in left}
+
+
+def f1_at_noise_rate(state: State) -> float:
+    """F1 of flagging the labels of most `doubt` (n,), as many as are `corrupted` (n,); NaN where none is.
+
+    Where equal doubts straddle the cut, the mean over all choices among them."""
+    doubt, corrupted = state["doubt"], state["corrupted"]
+    flags = int(corrupted.sum())
+    if not flags:
+        return nan
+    cut = np.partition(doubt, -flags)[-flags]
+    above, at = doubt > cut, doubt == cut
+    chance = (flags - int(above.sum())) / int(at.sum())
+    return float(corrupted[above].sum() + chance * corrupted[at].sum()) / flags
+
+
+def _estimate(sample: Replicates, fewer: int) -> Estimate | NotAvailable:
+    """`fewer`: how many rows there are of the rarer sort, corrupted or intact: as surely is a perfect number known."""
+    value = fsum(sample.per_seed) / len(sample.per_seed)
+    rows = [sample.spread(), ends(value, fewer)]
+    low, high, row_se, seed_se = interval(value, rows, [seed_spread(sample.per_seed)], sample.bounds)
+    if isnan(low):
+        return NotAvailable(f"{value:.3f} on all rows, but not defined without some of them: no interval")
+    return Estimate(value, low, high, row_se, seed_se, sample.rows, len(sample.per_seed), tuple(sample.per_seed))

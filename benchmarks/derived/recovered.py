@@ -1,0 +1,109 @@
+"""How much of a gap does a model close? (x - floor) / (ceiling - floor): one algebra for many names.
+
+- supervision gap recovered (Hase et al., ACL 2024): x trained on easy data, floor without training, ceiling trained on
+  hard data, all on hard rows;
+- performance gap recovered (Burns et al. 2023): weak-to-strong student, weak supervisor, strong ceiling;
+- under corrupted labels: a method, plain training on the corrupted labels, plain training on the true ones;
+- against a noise ceiling: the ceiling is the best score that noisy labels allow.
+
+It is 0 at the floor and 1 at the ceiling, and is never cut off there. The 95 % interval is Fieller's (Journal of the
+Royal Statistical Society B, 1954): the ratios r that a t test of (x - floor) - r (ceiling - floor) = 0 does not reject.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..statistics.interval import LEVEL
+from ..statistics.sample import Sample
+from ..statistics.spread import seed_spread
+from ..statistics.student_t import two_sided
+from .not_available import NotAvailable
+
+FEWEST_SE = 2.0
+"""Below this many of its standard errors, a gap is too small for a share of it to mean anything."""
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The share of the gap that is closed, its 95 % Fieller interval, and the three scores."""
+
+    value: float
+    low: float
+    high: float
+    x: float
+    floor: float
+    ceiling: float
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON; six decimals."""
+        names = ("value", "low", "high", "x", "floor", "ceiling")
+        return {name: round(getattr(self, name), 6) for name in names}
+
+
+def gap_recovered(values: NDArray[np.float64], covariance: NDArray[np.float64], df: float) -> Recovered | NotAvailable:
+    """The share of the gap, from three scores and their covariance.
+
+    values: (3,): x, floor, ceiling; higher is better. covariance: (3, 3), of these values: squared standard errors on the
+    diagonal, and zeros elsewhere where they are independent. df: degrees of freedom of the standard errors, such as
+    rows - 1 or seeds - 1.
+    """
+    return _fieller(values, _CONTRASTS @ covariance @ _CONTRASTS.T, df)
+
+
+def gap_recovered_on_rows(x: Sample, floor: Sample, ceiling: Sample) -> Recovered | NotAvailable:
+    """The share of the gap, from three models measured on the same rows; higher is better.
+
+    Rows are paired, so that what makes a row hard for all three cancels; the models' seeds are independent."""
+    models = (x, floor, ceiling)
+    values = np.array([fsum(one.per_seed) / len(one.per_seed) for one in models])
+    gain, gap, rest = (
+        left.pooled().minus(right.pooled()).spread() for left, right in ((x, floor), (ceiling, floor), (ceiling, x))
+    )
+    shared = (gain.variance + gap.variance - rest.variance) / 2
+    sources = [(np.array([[gain.variance, shared], [shared, gap.variance]]), gain.df)]
+    for one, weights in zip(models, _CONTRASTS.T, strict=True):
+        if spread := seed_spread(one.per_seed):
+            sources.append((spread.variance * np.outer(weights, weights), spread.df))
+    return _fieller(values, np.sum([matrix for matrix, _ in sources], axis=0), _df(values, sources))
+
+
+_CONTRASTS = np.array([[1.0, -1.0, 0.0], [0.0, -1.0, 1.0]])
+"""x - floor and ceiling - floor, of x, floor and ceiling."""
+
+Matrix = NDArray[np.float64]
+
+
+def _df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]) -> float:
+    """Satterthwaite's degrees of freedom of what Fieller's t test is of, at the ratio found; `sources` are covariance
+    matrices (2, 2), each with its own."""
+    gain, gap = _CONTRASTS @ values
+    weights = np.array([gap, -gain])
+    parts = [(float(weights @ matrix @ weights), df) for matrix, df in sources]
+    noisy = [(variance, df) for variance, df in parts if variance > 0]
+    if not noisy:
+        return min(df for _, df in parts)
+    return fsum(variance for variance, _ in noisy) ** 2 / fsum(variance**2 / df for variance, df in noisy)
+
+
+def _fieller(values: NDArray[np.float64], covariance: Matrix, df: float) -> Recovered | NotAvailable:
+    """`covariance`: (2, 2), of x - floor and ceiling - floor."""
+    x, floor, ceiling = values.tolist()
+    gain, gap = x - floor, ceiling - floor
+    t, se = two_sided(LEVEL, df), sqrt(covariance[1, 1])
+    # Below t standard errors the ratios that are not rejected have no end.
+    if not gap > max(FEWEST_SE, t) * se:
+        return NotAvailable(
+            f"the ceiling {ceiling:.3f} is too near the floor {floor:.3f}: "
+            f"a gap of {gap:.3f} with a standard error of {se:.3f}"
+        )
+    a = gap**2 - t**2 * covariance[1, 1]
+    b = gap * gain - t**2 * covariance[0, 1]
+    c = gain**2 - t**2 * covariance[0, 0]
+    reach = sqrt(max(0.0, b**2 - a * c))
+    return Recovered(gain / gap, float(b - reach) / a, float(b + reach) / a, x, floor, ceiling)

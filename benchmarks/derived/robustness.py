@@ -1,0 +1,153 @@
+"""Is a model more robust than its in-distribution accuracy explains? Effective robustness.
+
+Over many models OOD accuracy follows ID accuracy along a line on logit axes (Taori et al., NeurIPS 2020; Miller et al.,
+ICML 2021). The line is fitted by least squares over baselines,
+
+    logit(ood) = intercept + slope logit(id)
+
+and a model's effective robustness is what its OOD accuracy has beyond the line: ood - expit(intercept + slope
+logit(id)). Since the logits of 0 and 1 are infinite, every accuracy a over n rows enters a logit as
+(n a + 1/2) / (n + 1), the empirical logit of half a right and half a wrong answer more (Haldane 1956, Anscombe 1956).
+
+The interval has four sources: the OOD rows; the ID rows, by the delta method; the training seeds, by each seed's own
+distance from the line, so that what moves both accuracies cancels; and the line itself at that ID accuracy, by the
+variance of a mean predicted by a regression, with baselines - 2 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, hypot, log, sqrt
+from typing import Any
+
+import numpy as np
+
+from ...splits.errors import FarshiftError
+from ..statistics.interval import Estimate, interval
+from ..statistics.spread import Spread, seed_spread
+
+FEWEST = 3
+"""A line through two points has no residual to tell how far it can be trusted."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A baseline's accuracies, in [0, 1], and how many rows each is a mean of."""
+
+    id: float
+    ood: float
+    id_rows: int
+    ood_rows: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """The line of `baselines` points on logit axes, and what its uncertainty at a point depends on.
+
+    `scatter`: standard deviation of the baselines about the line, in logits; `centre`, `spread`: mean of their
+    logit(id) and the sum of its squared deviations; `least`, `most`: the range of their ID accuracies.
+    """
+
+    intercept: float
+    slope: float
+    scatter: float
+    centre: float
+    spread: float
+    baselines: int
+    least: float
+    most: float
+
+    def ood(self, id_logit: float) -> float:
+        """The OOD accuracy on the line."""
+        return _expit(self.intercept + self.slope * id_logit)
+
+    def variance(self, id_logit: float) -> float:
+        """The variance of the line's height there, in squared logits."""
+        return self.scatter**2 * (1 / self.baselines + (id_logit - self.centre) ** 2 / self.spread)
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """`value` = ood - `expected`, its 95 % t interval, and the standard errors that went into it.
+
+    `extrapolated`: the model's ID accuracy lies outside those of the baselines, where the line is a guess."""
+
+    value: float
+    low: float
+    high: float
+    row_se: float
+    seed_se: float | None
+    line_se: float
+    expected: float
+    extrapolated: bool
+    line: Line
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON; six decimals."""
+        return {
+            "value": round(self.value, 6),
+            "low": round(self.low, 6),
+            "high": round(self.high, 6),
+            "row_se": round(self.row_se, 6),
+            "seed_se": None if self.seed_se is None else round(self.seed_se, 6),
+            "line_se": round(self.line_se, 6),
+            "expected": round(self.expected, 6),
+            "extrapolated": self.extrapolated,
+            "line": {
+                "intercept": round(self.line.intercept, 6),
+                "slope": round(self.line.slope, 6),
+                "scatter": round(self.line.scatter, 6),
+                "baselines": self.line.baselines,
+            },
+        }
+
+
+def fit_line(baselines: Sequence[Point]) -> Line:
+    """The line through the baselines; `FarshiftError` where fewer than three differ in ID accuracy."""
+    different = len({point.id for point in baselines})
+    if different < FEWEST:
+        raise FarshiftError(
+            f"effective robustness: {different} of {len(baselines)} baselines differ in ID accuracy, and a line needs "
+            f"{FEWEST}: add baselines"
+        )
+    x = np.array([_logit(point.id, point.id_rows) for point in baselines])
+    y = np.array([_logit(point.ood, point.ood_rows) for point in baselines])
+    centre, count = float(x.mean()), len(baselines)
+    spread = float(np.sum((x - centre) ** 2))
+    slope = float(np.sum((x - centre) * (y - y.mean()))) / spread
+    intercept = float(y.mean()) - slope * centre
+    scatter = sqrt(float(np.sum((y - intercept - slope * x) ** 2)) / (count - 2))
+    ids = [point.id for point in baselines]
+    return Line(intercept, slope, scatter, centre, spread, count, min(ids), max(ids))
+
+
+def effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Robustness:
+    """How far a model's OOD accuracy lies above the line, in accuracy; below it where negative.
+
+    `id`, `ood`: the model's accuracies, by the same seeds in the same order, on rows that are not the same."""
+    at = _logit(id.value, id.rows)
+    expected = line.ood(at)
+    # Derivatives of the expected OOD accuracy: by the height of the line in logits, then by the ID accuracy.
+    rise = expected * (1 - expected)
+    shrunk = _expit(at)
+    by_id = rise * line.slope * id.rows / (id.rows + 1) / (shrunk * (1 - shrunk))
+    noise = [
+        Spread(ood.row_se**2, ood.rows),
+        Spread((by_id * id.row_se) ** 2, id.rows),
+        Spread(rise**2 * line.variance(at), line.baselines - 2),
+    ]
+    per_seed = [b - line.ood(_logit(a, id.rows)) for a, b in zip(id.per_seed, ood.per_seed, strict=True)]
+    value = ood.value - expected
+    low, high, _, seed_se = interval(value, noise, [seed_spread(per_seed)], (-1.0, 1.0))
+    row_se, line_se = hypot(ood.row_se, by_id * id.row_se), sqrt(noise[2].variance)
+    outside = not line.least <= id.value <= line.most
+    return Robustness(value, low, high, row_se, seed_se, line_se, expected, outside, line)
+
+
+def _logit(accuracy: float, rows: int) -> float:
+    return log((rows * accuracy + 0.5) / (rows * (1 - accuracy) + 0.5))
+
+
+def _expit(logit: float) -> float:
+    return 1 / (1 + exp(-logit))

@@ -1,0 +1,72 @@
+"""Extractions: how a prediction is read out of a language model's free text; one file each, versioned.
+
+An extraction module has
+
+    VERSION: int                    raised by any change that reads some text differently
+    TASKS: tuple[str, ...]          the task types whose answers it can read
+    extract(text, task) -> prediction | None
+
+A prediction is a class (its index) for classification, a finite number for regression, a text for sequences; None says
+that there is no answer in the text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+from ...splits.errors import BadDefinition
+from ...splits.plugins import module
+from ..benchmark import MAX_TEXT
+from ..model import Task
+
+Prediction = str | int | float
+Extract = Callable[[str, Task], Prediction | None]
+
+_INDEX = re.compile(r"[-+]?[0-9]{1,18}")
+"""A whole number in ASCII digits, short enough for every Python to read."""
+
+
+def extraction(name: str, version: int, task: Task) -> Extract:
+    """The extraction called `name`; refuses a version that is not the one here, and a task that it cannot read."""
+    found = module("benchmarks/extraction", name, "extraction")
+    if version != found.VERSION:
+        raise BadDefinition(f"the extraction {name}@{version} is asked for; here it is version {found.VERSION}")
+    if task.type not in found.TASKS:
+        raise BadDefinition(f"the extraction {name} cannot read answers to {task.type} tasks")
+    extract: Extract = found.extract
+    return extract
+
+
+def prediction(text: str, task: Task) -> Prediction | None:
+    """What `text`, an answer and nothing else, says; None where it is no answer to such a task.
+
+    A class is given by its name (in any case), or by its index where no name is itself a number. White space around
+    the answer, and the asterisks and full stop that chat models put there, do not count for classes and numbers.
+    """
+    text = text.strip()
+    if task.type == "sequence":
+        return text if 0 < len(text) <= MAX_TEXT else None
+    bare = text.lstrip("* ").rstrip("*. ")
+    return _class(text, bare, task) if task.type == "classification" else _number(bare)
+
+
+def _class(text: str, bare: str, task: Task) -> int | None:
+    for said in (text, bare):
+        if said in task.names:
+            return task.names.index(said)
+        alike = [index for index, name in enumerate(task.names) if name.casefold() == said.casefold()]
+        if len(alike) == 1:
+            return alike[0]
+    if any(map(_INDEX.fullmatch, task.names)) or not _INDEX.fullmatch(bare):
+        return None
+    return int(bare) if 0 <= int(bare) < (task.classes or 0) else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

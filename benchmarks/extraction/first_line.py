@@ -1,0 +1,15 @@
+"""The first line with anything on it is the answer."""
+
+from __future__ import annotations
+
+from ..model import Task
+from . import Prediction, prediction
+
+VERSION = 1
+TASKS = ("classification", "sequence", "regression")
+
+
+def extract(text: str, task: Task) -> Prediction | None:
+    """The first line that is not blank; what follows it (an explanation, a further example) does not count."""
+    lines = text.strip().splitlines()
+    return prediction(lines[0], task) if lines else None

@@ -1,0 +1,85 @@
+"""What benchmarks there are, and what one of them asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .benchmark import benchmarks, find_benchmark
+from .definition import Ceiling, Touch
+
+
+def listing() -> list[dict[str, Any]]:
+    """Every benchmark, as plain JSON, sorted by name. No data are opened."""
+    found = []
+    for name, benchmark in benchmarks().items():
+        definition = benchmark.definition
+        found.append(
+            {
+                "name": name,
+                "kind": benchmark.kind,
+                "title": definition.title,
+                "split": definition.split,
+                "suites": definition.suites,
+                "task": definition.task.type,
+                "metrics": [metric.signature for metric in benchmark.metrics],
+                "selection": definition.protocol.selection,
+                "seeds": definition.protocol.seeds,
+                "prompt": definition.prompt is not None,
+                "parts": list(benchmark.predicted_parts),
+            }
+        )
+    return found
+
+
+def described(name: str) -> dict[str, Any]:
+    """A benchmark in full: its definition, its identities by selection rule, its rows, and the same in lines of words.
+
+    Opens the split (pulled where it is not here yet) to count rows."""
+    benchmark = find_benchmark(name)
+    benchmark.check()
+    definition, protocol = benchmark.definition, benchmark.definition.protocol
+    parts = sorted({"train", *benchmark.predicted_parts})
+    rows = {part: len(benchmark.part(part)) for part in parts if benchmark.has_part(part)}
+    views = {view: len(benchmark.view(view)[0]) for view in definition.views}
+    lines = [
+        ("name", f"{name} ({benchmark.kind})"),
+        ("split", f"{definition.split}, identity {benchmark.manifest.identity[:16]}"),
+        ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
+        ("metrics", ", ".join(metric.signature for metric in benchmark.metrics)),
+        ("parts", ", ".join(f"{part} {count:,}" for part, count in rows.items())),
+        ("views", ", ".join(f"{view} {count:,}" for view, count in views.items())),
+        ("selection", ", ".join(protocol.selection)),
+        ("seeds", f"{protocol.seeds} (quick: {protocol.quick_seeds})"),
+        ("budget", _ceiling(protocol.ceiling)),
+        ("may be touched", _touch(protocol.touch)),
+        ("prompt", "none" if definition.prompt is None else f"version {definition.prompt.version}, {definition.prompt.k} examples"),
+        *((f"published ({one.mark})", f"{one.model}: {one.score}, {one.source}") for one in definition.references),
+        *([("notes", definition.notes)] if definition.notes else []),
+    ]
+    return {
+        "title": definition.title,
+        "definition": definition.model_dump(mode="json"),
+        "identities": {rule: benchmark.identity("full", None, rule) for rule in protocol.selection},
+        "rows": rows,
+        "views": views,
+        "lines": [list(pair) for pair in lines],
+    }
+
+
+def _ceiling(ceiling: Ceiling) -> str:
+    named = ((ceiling.steps, "steps"), (ceiling.epochs, "epochs"), (ceiling.device_seconds, "device seconds"))
+    return ", ".join(f"at most {value:g} {name}" for value, name in named if value is not None) or "no ceiling"
+
+
+def _touch(touch: Touch) -> str:
+    found = ["training and validation rows"]
+    if touch.ood_val_labels:
+        found.append("labels of ood_val")
+    if touch.ood_test_inputs:
+        found.append("inputs of ood_test")
+    if (adaptation := touch.adaptation) is not None:
+        found.append(
+            f"test-time adaptation (batches of {adaptation.batch_size}, {adaptation.order} order, "
+            f"reset: {adaptation.reset})"
+        )
+    return ", ".join(found)

@@ -1,0 +1,81 @@
+"""Rows ranked by the probability of a class: the state and the curve that AUROC and average precision share.
+
+Each class is ranked against all others (one against the rest); of two classes only class 1 is, which says it all.
+A lost row loses every comparison: where it is of the class it is never retrieved, where it is not it stands ahead of
+every row that was answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import fsum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+from ._probabilities import probabilities
+
+if TYPE_CHECKING:
+    from . import State
+
+_NEVER, _FIRST = 0, 2**31 - 1
+
+
+def ranked(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+    """`ranked`, uint32, shape (rankings, rows): for each ranked class the rows' levels in ascending order, each level
+    doubled, and one more where the row is of the class.
+
+    The level rises with the probability, equal for equal ones. It takes the place of the float so that level and
+    class sort as one number: nothing but sorting is needed to build a state, or to merge two.
+    """
+    scores = probabilities(answers)
+    classes = np.array([1]) if scores.shape[1] == 2 else np.arange(scores.shape[1])
+    own = truth == classes[:, None]
+    # The bits of floats that are not negative are in the order of the floats; adding zero makes 0.0 of -0.0.
+    level = (np.ascontiguousarray(scores.T[classes], np.float32) + np.float32(0)).view(np.uint32) + 1
+    lost = answers.prediction == -1
+    level[:, lost] = np.where(own[:, lost], _NEVER, _FIRST)
+    level *= 2
+    level += own
+    level.sort(axis=1)
+    return {"ranked": level}
+
+
+def merged(left: State, right: State) -> State:
+    """The rankings of both."""
+    return {"ranked": np.sort(np.concatenate([left["ranked"], right["ranked"]], axis=1), axis=1)}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is retrieved for a class as the threshold falls from one distinct probability to the next.
+
+    true, false: int64, shape (thresholds,): the rows at or above each threshold that are of the class, and that are
+      not.
+    positives, negatives: how many there are in all.
+    """
+
+    true: NDArray[np.int64]
+    false: NDArray[np.int64]
+    positives: int
+    negatives: int
+
+
+def macro(state: State, area: Callable[[Curve], float | None]) -> float:
+    """The mean of `area` over the ranked classes for which it is defined (not None); NaN where it is for none."""
+    areas = [found for ranked in state["ranked"] if (found := area(_curve(ranked))) is not None]
+    return fsum(areas) / len(areas) if areas else float("nan")
+
+
+def _curve(ranked: NDArray[np.uint32]) -> Curve:
+    positives = int(np.count_nonzero(ranked & 1))
+    retrieved = ranked[np.searchsorted(ranked, np.uint32(2 * _NEVER + 2)) :][::-1]
+    level, own = retrieved >> 1, retrieved & 1
+    # Rows of equal probability are retrieved together.
+    last = np.flatnonzero(np.diff(level, append=np.uint32(_NEVER)))
+    true = np.cumsum(own, dtype=np.int64)[last]
+    return Curve(true, last + 1 - true, positives, len(ranked) - positives)

@@ -1,0 +1,35 @@
+"""AUROC: the probability that a row of a class is given more of that class's probability than a row of another.
+
+Equal probabilities count one half (Hanley and McNeil, Radiology 1982). Of two classes it is that of class 1; of more
+the unweighted mean of one-against-the-rest over the classes that occur and are not all there is. Exact: pairs are
+counted in whole numbers. A lost row loses every pair that it is in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import State
+from ._ranking import Curve, macro, merged, ranked
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "scores"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+update, merge = ranked, merged
+
+
+def compute(state: State) -> float:
+    """The area; NaN where no class has both rows and others to tell them from."""
+    return macro(state, _area)
+
+
+def _area(curve: Curve) -> float | None:
+    if not curve.positives or not curve.negatives:
+        return None
+    # Each row of another class loses to the rows of the class retrieved before it, and half to those with it.
+    others = np.diff(curve.false, prepend=0)
+    before = curve.true - np.diff(curve.true, prepend=0)
+    return int(others @ (before + curve.true)) / (2 * curve.positives * curve.negatives)

@@ -1,0 +1,35 @@
+"""Average precision: precision at every threshold, weighted by the recall gained there, without interpolation.
+
+AP = sum_k (R_k - R_(k-1)) P_k over the distinct probabilities, falling, as scikit-learn takes it. Of two classes it is
+that of class 1; of more the unweighted mean of one-against-the-rest over the classes that occur. A lost row of the
+class is never retrieved and adds nothing, as in TREC's measure (Buckley and Voorhees, SIGIR 2000); a lost row of
+another class is retrieved before all others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import State
+from ._ranking import Curve, macro, merged, ranked
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "scores"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+update, merge = ranked, merged
+
+
+def compute(state: State) -> float:
+    """The average precision; NaN where no ranked class occurs."""
+    return macro(state, _area)
+
+
+def _area(curve: Curve) -> float | None:
+    if not curve.positives:
+        return None
+    gained = np.diff(curve.true, prepend=0)
+    precision = curve.true / (curve.true + curve.false)
+    return float(gained @ precision) / curve.positives

@@ -1,0 +1,35 @@
+"""Balanced accuracy: the mean over classes of the share of a class's rows that are right.
+
+Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2010), for any number of classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+from . import State
+from ._tally import added, tally
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+merge = added
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+    """`rows` and `hits` of each true class, int64, shape (classes,)."""
+    return {"rows": tally(truth, task), "hits": tally(truth[answers.prediction == truth], task)}
+
+
+def compute(state: State) -> float:
+    """The mean recall over the classes that occur; NaN where there are no rows."""
+    occurs = state["rows"] > 0
+    return float(np.mean(state["hits"][occurs] / state["rows"][occurs])) if occurs.any() else float("nan")

@@ -1,0 +1,32 @@
+"""Brier score: the squared distance between the probabilities given and the class that came true.
+
+Brier, "Verification of forecasts expressed in terms of probability" (1950): summed over all classes, so from 0 to 2;
+of two classes it is twice the form that looks at one of them only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+from ._probabilities import probabilities
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "scores"
+BETTER = "lower"
+BOUNDS = (0.0, 2.0)
+
+
+def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+    """The sum over classes of (probability - 1 where it is the true class, else 0)^2; 2 for a lost row."""
+    scores = probabilities(answers)
+    own = scores[np.arange(len(scores)), truth].astype(np.float64)
+    squares = np.einsum("ij,ij->i", scores, scores, dtype=np.float64)
+    # (p - 1)^2 = p^2 + 1 - 2p. Neither rounding nor a row that sums to a little more than one may leave the bounds.
+    distance: NDArray[np.float64] = np.clip(squares + (1 - 2 * own), *BOUNDS)
+    return distance

@@ -1,0 +1,68 @@
+"""Edit similarity: one minus the Levenshtein distance between two sequences by the length of the longer.
+
+The distance is the least number of tokens to put in, take out or replace (Levenshtein, Soviet Physics Doklady 1966). It
+is computed a whole row of the table at a time, as differences between neighbours held in the bits of two integers
+(Myers, J. ACM 46(3), 1999, in the form of Hyyrö, 2003), so that even the longest texts take a few seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+from ._tokens import similarities
+
+VERSION = 1
+TASKS = ("sequence",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+
+def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+    """1 - distance / the longer length; 1 where both are empty, 0 for a lost row."""
+    return similarities(answers, truth, task, _similarity)
+
+
+def _similarity(given: Sequence[str], expected: Sequence[str]) -> float:
+    longer = max(len(given), len(expected))
+    return 1.0 - levenshtein(given, expected) / longer if longer else 1.0
+
+
+def levenshtein(left: Sequence[str], right: Sequence[str]) -> int:
+    """The least number of insertions, deletions and replacements that turn one sequence into the other."""
+    start = _common(left, right)
+    left, right = left[start:], right[start:]
+    end = _common(left[::-1], right[::-1])
+    short, long = sorted((left[: len(left) - end], right[: len(right) - end]), key=len)
+    return _distance(short, long) if short else len(long)
+
+
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
+    """The length of the longest common prefix."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(left), len(right)))
+
+
+def _distance(short: Sequence[str], long: Sequence[str]) -> int:
+    """Bit i of `up` (`down`): the table's entry for i + 1 tokens of `long` is one more (less) than that for i, at the
+    tokens of `short` read so far. Neither is empty."""
+    where = dict.fromkeys(short, 0)
+    for at, token in enumerate(long):
+        if token in where:
+            where[token] |= 1 << at
+    full, last = (1 << len(long)) - 1, 1 << (len(long) - 1)
+    up, down, distance = full, 0, len(long)
+    for token in short:
+        same = where[token]
+        level = (((same & up) + up) ^ up) | same | down
+        rise, fall = down | (full & ~(level | up)), up & level
+        distance += bool(rise & last) - bool(fall & last)
+        rise, fall = rise << 1 | 1, fall << 1
+        up, down = full & (fall | ~(level | rise)), full & rise & level
+    return distance

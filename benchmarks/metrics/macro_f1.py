@@ -1,0 +1,42 @@
+"""Macro F1: the mean over classes of the harmonic mean of precision and recall.
+
+It is the averaged F1 of Opitz and Burst, "Macro F1 and Macro F1" (arXiv:1911.03347), over the classes that occur in
+the truth or among the predictions, as scikit-learn takes it. A lost row is a row of its true class that was not found:
+it lowers that class's recall, and no precision, since no class was named for it. A wrong class costs both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+from . import State
+from ._tally import added, tally
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+merge = added
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+    """How often each class is `true`, `named` and both (`hits`), int64, shape (classes,)."""
+    return {
+        "true": tally(truth, task),
+        "named": tally(answers.prediction, task),
+        "hits": tally(truth[answers.prediction == truth], task),
+    }
+
+
+def compute(state: State) -> float:
+    """The mean of 2 hits / (true + named) over the classes that occur; NaN where there are no rows."""
+    marked = state["true"] + state["named"]
+    occurs = marked > 0
+    return float(np.mean(2 * state["hits"][occurs] / marked[occurs])) if occurs.any() else float("nan")

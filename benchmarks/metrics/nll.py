@@ -1,0 +1,33 @@
+"""Negative log-likelihood: minus the natural logarithm of the probability given to the true class (log loss).
+
+Probabilities below float32's epsilon count as epsilon: certainty in a wrong class costs 15.9 nats, and no more, so that
+no single row can make a mean infinite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+from ._probabilities import probabilities
+
+_LEAST = float(np.finfo(np.float32).eps)
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "scores"
+BETTER = "lower"
+BOUNDS = (0.0, float(-np.log(_LEAST)))
+
+
+def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+    """-ln p of the true class, in nats; the upper bound for a lost row."""
+    scores = probabilities(answers)
+    given = scores[np.arange(len(scores)), truth].astype(np.float64)
+    # abs, not minus: certainty in the true class costs 0.0, not -0.0.
+    nats: NDArray[np.float64] = np.abs(np.log(np.clip(given, _LEAST, 1.0)))
+    return nats

@@ -1,0 +1,35 @@
+"""Root mean squared error, in the label's unit."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+from . import State
+from ._tally import added
+
+VERSION = 1
+TASKS = ("regression",)
+NEEDS = "prediction"
+BETTER = "lower"
+BOUNDS = (0.0, float("inf"))
+
+merge = added
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+    """The sum of `squares` (float64) and the number of `rows` (int64), both of shape (). A merged sum agrees with that
+    of the whole to 1e-12 of itself."""
+    with np.errstate(over="ignore"):  # an error too large to square is infinite
+        squares = np.square(answers.prediction - truth.astype(np.float64)).sum()
+    return {"squares": np.array(squares), "rows": np.array(len(answers))}
+
+
+def compute(state: State) -> float:
+    """The error; NaN where a row was lost, since no number is wrong enough to stand for it, or where there is none."""
+    return sqrt(state["squares"] / state["rows"]) if state["rows"] else float("nan")

@@ -1,0 +1,75 @@
+"""Selection rules: which of a run's candidates (checkpoint x setting) is scored; one file each.
+
+A rule module has
+
+    PART: str                       the part whose predictions it judges by; "" for a rule that judges nothing
+    unavailable(benchmark) -> str   why it cannot be applied to a benchmark; "" if it can
+    ballot(benchmark) -> Ballot     the rows that candidates are judged on, and the labels
+
+and a rule that trains models of its own also has
+
+    folds(benchmark, handout) -> Iterator[Fold]
+
+The *scorer* applies the rules, from the predictions of every candidate; a run's own choice decides only which of them
+its entry is scored by. Per seed the candidate with the best primary metric wins, the earliest of equals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.plugins import module, named
+
+if TYPE_CHECKING:
+    from ..benchmark import Benchmark
+    from ..handout import Handout, Inputs
+    from ..visible import VisibleRows
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """Rows that candidates are judged on: their ids (n,), labels (n,), and groups (n,) where each group counts alike,
+    however many rows it has."""
+
+    row_ids: NDArray[np.uint64]
+    labels: NDArray[Any]
+    groups: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One model to be trained for a rule alone: on which rows, and which rows it is then asked for."""
+
+    name: str
+    train: VisibleRows
+    asked: Inputs
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A selection rule module, by one face."""
+
+    name: str
+    part: str
+    unavailable: Callable[[Benchmark], str]
+    ballot: Callable[[Benchmark], Ballot]
+    folds: Callable[[Benchmark, Handout], Iterator[Fold]] | None
+
+
+def rules() -> dict[str, Rule]:
+    """Every selection rule, the package's own and those of `FARSHIFT_PATH`, by name."""
+    found = {}
+    for name in sorted(named("benchmarks/selection", ".py")):
+        rule = module("benchmarks/selection", name, "selection rule")
+        found[name] = Rule(name, rule.PART, rule.unavailable, rule.ballot, getattr(rule, "folds", None))
+    return found
+
+
+def needs_part(benchmark: Benchmark, name: str) -> str:
+    """Why a rule that judges by a part cannot be applied; "" where the benchmark has the part."""
+    return "" if benchmark.has_part(name) else f"{benchmark.name} has no part {name}"

@@ -1,0 +1,66 @@
+"""crafted_shift: validation on shifts made by hand (Tran et al., Crafting Distribution Shifts, WACV 2025).
+
+Families of augmentations are dealt into folds. A model is trained on the training rows and on copies of them under the
+families of the other folds, and asked for the validation rows under the families of its own; the setting with the
+best mean over families wins. No data of the target is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import bits
+from ..augmentations import augmented
+from . import Ballot, Fold, needs_part
+
+if TYPE_CHECKING:
+    from ..benchmark import Benchmark
+    from ..handout import Handout
+
+PART = "crafted_shift"
+
+
+def unavailable(benchmark: Benchmark) -> str:
+    return needs_part(benchmark, "id_val")
+
+
+def ballot(benchmark: Benchmark) -> Ballot:
+    part = benchmark.part("id_val")
+    families = _families(benchmark)
+    ids = np.concatenate([copy_ids(family, part.row_ids) for family in families])
+    return Ballot(ids, np.tile(part.given(), len(families)), np.repeat(families, len(part)))
+
+
+def folds(benchmark: Benchmark, handout: Handout) -> Iterator[Fold]:
+    crafted = benchmark.definition.protocol.crafted
+    assert crafted is not None
+    train, val = handout.training("train"), handout.part("id_val")
+    families = _families(benchmark)
+    for number in range(crafted.folds):
+        mine = families[number :: crafted.folds]
+        seen = [
+            train.replaced(augmented(family, train.columns, benchmark.task, train.row_ids))
+            for family in families
+            if family not in mine
+        ]
+        asked = [
+            val.replaced(
+                augmented(family, val.batch(slice(None)), benchmark.task, val.row_ids), copy_ids(family, val.row_ids)
+            )
+            for family in mine
+        ]
+        yield Fold("+".join(mine), train.joined(seen), asked[0].joined(asked[1:]))
+
+
+def copy_ids(family: str, row_ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The ids of the rows' copies under a family, shape (n,)."""
+    return bits(f"{PART}/{family}", row_ids)
+
+
+def _families(benchmark: Benchmark) -> list[str]:
+    crafted = benchmark.definition.protocol.crafted
+    return [] if crafted is None else sorted(crafted.families)

@@ -1,0 +1,21 @@
+"""id_val: the best on in-distribution validation rows, by the labels that training was given, noisy ones and all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import Ballot, needs_part
+
+if TYPE_CHECKING:
+    from ..benchmark import Benchmark
+
+PART = "id_val"
+
+
+def unavailable(benchmark: Benchmark) -> str:
+    return needs_part(benchmark, PART)
+
+
+def ballot(benchmark: Benchmark) -> Ballot:
+    part = benchmark.part(PART)
+    return Ballot(part.row_ids, part.given())

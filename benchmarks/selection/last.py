@@ -1,0 +1,20 @@
+"""last: no selection. The last checkpoint of the first setting, whatever any validation says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import Ballot
+
+if TYPE_CHECKING:
+    from ..benchmark import Benchmark
+
+PART = ""
+
+
+def unavailable(benchmark: Benchmark) -> str:
+    return ""
+
+
+def ballot(benchmark: Benchmark) -> Ballot:
+    raise NotImplementedError("last judges nothing")

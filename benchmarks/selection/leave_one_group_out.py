@@ -1,0 +1,40 @@
+"""leave_one_group_out: for each training group a model is trained on the others and asked for this one; the setting
+with the best mean over groups wins (Gulrajani and Lopez-Paz, ICLR 2021). No data of the target is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import Ballot, Fold
+
+if TYPE_CHECKING:
+    from ..benchmark import Benchmark
+    from ..handout import Handout
+
+PART = "leave_one_group_out"
+MAX_GROUPS = 50
+
+
+def unavailable(benchmark: Benchmark) -> str:
+    groups = benchmark.part("train").carried.get("group")
+    count = 0 if groups is None else len(np.unique(groups))
+    if count < 2:
+        return f"the training rows of {benchmark.name} form {count} groups, and it takes two"
+    return f"{count} training groups are more than {MAX_GROUPS} models to train" if count > MAX_GROUPS else ""
+
+
+def ballot(benchmark: Benchmark) -> Ballot:
+    part = benchmark.part("train")
+    return Ballot(part.row_ids, part.given(), part.carried["group"])
+
+
+def folds(benchmark: Benchmark, handout: Handout) -> Iterator[Fold]:
+    train = handout.training("train")
+    groups = train.columns["group"]
+    asked = handout.part("train")
+    for group in sorted(set(groups.tolist())):
+        out = groups == group
+        yield Fold(str(group), train.select(~out), asked.select(np.flatnonzero(out)))

@@ -1,0 +1,96 @@
+"""How far runs are: read from their folders, without disturbing them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..splits.errors import FarshiftError
+from ..splits.plugins import read_toml
+
+
+@dataclass(frozen=True)
+class Status:
+    """One run folder. `answers` counts kept answers, of `of` where it is known; `rate` is answers a second since the
+    first one of this plan was kept, `left` the seconds still to go at the pace so far (None: not known)."""
+
+    run: str
+    benchmark: str
+    model: str
+    state: Literal["running", "finished"]
+    seeds: int
+    of_seeds: int
+    answers: int
+    rate: float | None
+    left: float | None
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def cells(self) -> list[str]:
+        """The same for a table of people."""
+        rate = "" if self.rate is None else f"{self.rate:,.0f}"
+        left = "" if self.left is None else _duration(self.left)
+        seeds = f"{self.seeds} of {self.of_seeds}"
+        return [self.run, self.benchmark, self.model, self.state, seeds, f"{self.answers:,}", rate, left]
+
+
+def statuses(folders: Sequence[Path]) -> list[Status]:
+    """The state of every run in these folders, by path. Raises `FarshiftError` where there is none."""
+    found = {path: _status(path) for folder in folders for path in _runs(folder)}
+    if not found:
+        raise FarshiftError(f"no run in {', '.join(map(str, folders))}: name run folders, or folders that hold some")
+    return [found[path] for path in sorted(found)]
+
+
+def _runs(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise FarshiftError(f"{folder} is no folder")
+    return sorted({path.parent for name in ("run.toml", "plan.json") for path in folder.rglob(name)})
+
+
+def _status(path: Path) -> Status:
+    try:
+        plan = json.loads((path / "plan.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return _finished(path)
+    shards = sorted((path / "shards").rglob("*.parquet"))
+    seeds, done = plan["seeds"], len(list((path / "shards").glob("seed-*.json")))
+    answers = sum(_rows(shard) for shard in shards)
+    began = min((shard.stat().st_mtime for shard in shards if shard.exists()), default=None)
+    elapsed = None if began is None else time.time() - began
+    rate = answers / elapsed if elapsed and len(shards) > 1 else None
+    # Seeds are alike: what the finished ones took, the others will take.
+    per_seed = answers / done if done else None
+    left = max(0.0, per_seed * len(seeds) - answers) / rate if per_seed and rate else None
+    return Status(
+        str(path), plan["benchmark"]["name"], plan["model"]["name"], "running", done, len(seeds), answers, rate, left
+    )
+
+
+def _rows(shard: Path) -> int:
+    start, stop = map(int, shard.name.split(".")[2].split("-"))
+    return stop - start
+
+
+def _finished(path: Path) -> Status:
+    import pyarrow.parquet as pq
+
+    card = read_toml(path / "run.toml")
+    seeds = len(card["budget"]["seeds"])
+    answers = pq.ParquetFile(path / "predictions.parquet").metadata.num_rows
+    seconds = sum(seed.get("predict_seconds", 0) for seed in card["spent"]["by_seed"].values())
+    rate = answers / seconds if seconds else None
+    return Status(
+        str(path), card["benchmark"]["name"], card["model"]["name"], "finished", seeds, seeds, answers, rate, 0.0
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,73 @@
+"""`farshift benchmarks`: one short function a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .terminal import Json, emit_json, line, table, watched
+
+app = typer.Typer(help="Benchmarks: list, show, export, import.", no_args_is_help=True)
+
+
+@app.command("list")
+def benchmarks_list(json: Json = False) -> None:
+    """List every benchmark."""
+    from .benchmarks.listing import listing
+
+    found = listing()
+    if json:
+        return emit_json(found)
+    rows = [[b["name"], b["kind"], b["task"], ", ".join(b["metrics"]), ", ".join(b["selection"]), b["title"]] for b in found]
+    table("", ["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows)
+
+
+@app.command("show")
+def benchmarks_show(name: str, json: Json = False) -> None:
+    """Show a benchmark: task, rows, protocol, what may be touched, prompt, published numbers."""
+    from .benchmarks.listing import described
+
+    with watched():
+        found = described(name)
+    if json:
+        return emit_json(found)
+    table(found["title"], ["", ""], [[key, value] for key, value in found["lines"]])
+
+
+@app.command("export")
+def benchmarks_export(
+    name: str,
+    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="lm-eval or inspect.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
+    json: Json = False,
+) -> None:
+    """Write a text benchmark as a task of another runner."""
+    from .benchmarks.interop import export
+
+    with watched():
+        found = export(name, to, out)
+    emit_json(found) if json else line(f"{out}: {found['rows']:,} rows. {found['command']}")
+
+
+@app.command("import")
+def benchmarks_import(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The runner's log of every sample.")],
+    source: Annotated[str, typer.Option("--from", metavar="TOOL", help="lm-eval or inspect.")],
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.")],
+    name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
+    json: Json = False,
+) -> None:
+    """Make a run of what another runner recorded: one file per seed."""
+    from .benchmarks.interop import import_run
+    from .benchmarks.score import score
+
+    with watched():
+        run = import_run(files, source, on, out, name)
+        found = score(run)
+    if json:
+        return emit_json({"run": str(run.path), "digest": run.digest, "score": found.record})
+    line(str(found))
+    line(f"run: {run.path}")

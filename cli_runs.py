@@ -1,0 +1,266 @@
+"""`farshift run`, `evaluate`, `score`, `compare` and what else is done with runs: one short function a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from .terminal import Json, emit_json, give_up, line, table, watched
+
+app = typer.Typer()
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write; an unfinished run goes on.")]
+On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")]
+Seeds = Annotated[
+    Optional[int],  # noqa: UP045  (typer reads the annotation at run time)
+    typer.Option("--seeds", min=1, help="How many seeds; by default as many as the protocol asks for."),
+]
+BudgetName = Annotated[str, typer.Option("--budget", metavar="full|quick", help="The protocol's budget.")]
+Steps = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--steps", min=1, help="Optimiser steps, instead of the budget's."),
+]
+Device = Annotated[str, typer.Option("--device", metavar="D", help="cpu, cuda, cuda:1 ..")]
+Selection = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--selection", metavar="RULE", help="The rule that chooses among candidates; default: the protocol's."),
+]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...")]
+
+
+@app.command()
+def run(
+    baseline: str,
+    on: On,
+    out: Out,
+    seeds: Seeds = None,
+    device: Device = "cpu",
+    engine: Annotated[str, typer.Option("--engine", metavar="E", help="local or processes.")] = "local",
+    budget: BudgetName = "full",
+    steps: Steps = None,
+    json: Json = False,
+) -> None:
+    """Train a baseline on a benchmark, evaluate and score it."""
+    from .baselines.sweep import run_baseline
+
+    with watched():
+        done = run_baseline(
+            baseline, on, seeds=seeds, out=out, budget=budget, steps=steps, device=device, engine=engine
+        )
+    _scored(done, json)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[
+        str,
+        typer.Argument(help="file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL, torch:.., cmd:.."),
+    ],
+    on: On,
+    out: Out,
+    seeds: Seeds = None,
+    device: Device = "cpu",
+    budget: BudgetName = "full",
+    steps: Steps = None,
+    name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 512,
+    selection: Selection = None,
+    settings: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--settings", metavar="FILE", help="TOML: one table per setting, its values for the factory."),
+    ] = None,
+    option: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai:, torch:, cmd: models. May be repeated."),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", min=0, metavar="SECONDS", help="For one batch; 0 for none.")
+    ] = 600.0,
+    json: Json = False,
+) -> None:
+    """Evaluate your own model on a benchmark and score it."""
+    from .benchmarks.harness import evaluate as go
+    from .benchmarks.own_model import find_model, read_options
+    from .benchmarks.world import world
+
+    with watched():
+        found, code = find_model(model, read_options(option or []))
+        done = go(
+            found,
+            on,
+            seeds=seeds,
+            out=out,
+            device=device,
+            budget=budget,
+            steps=steps,
+            name=name or None,
+            batch_size=batch_size,
+            selection=selection,
+            settings=_settings(settings),
+            time_limit=time_limit,
+            code=code,
+            on_hang=lambda: give_up(f"predict did not come back in {time_limit:g} s and cannot be interrupted; {_KEPT}"),
+        )
+    if world().rank == 0:
+        _scored(done, json)
+
+
+_KEPT = "what was answered is kept, and the same command goes on"
+
+
+def _settings(path: Path | None) -> dict[str, Any] | None:
+    from .splits.errors import BadDefinition
+    from .splits.plugins import read_toml
+
+    if path is None:
+        return None
+    found = read_toml(path)
+    if not found or not all(isinstance(values, dict) for values in found.values()):
+        raise BadDefinition(f"{path}: write one table per setting, such as [small] with hidden = 64 under it")
+    return found
+
+
+@app.command()
+def score(runs: Runs, selection: Selection = None, json: Json = False) -> None:
+    """Score finished runs from their predictions."""
+    from .benchmarks.score import score as go
+
+    with watched():
+        found = [go(path, selection) for path in runs]
+    if json:
+        return emit_json([item.record | {"spent": item.spent} for item in found])
+    for item in found:
+        line(str(item))
+
+
+@app.command()
+def compare(left: RunPath, right: RunPath, json: Json = False) -> None:
+    """Compare two runs on the same rows: the paired difference, with its interval."""
+    from .benchmarks.compare import compare as go
+
+    with watched():
+        found = go(left, right)
+    if json:
+        return emit_json(found)
+    words = {True: "yes", False: "no", None: "needs more seeds"}
+    rows = [
+        [
+            name,
+            f"{item['value']:+.4f}",
+            f"[{item['low']:+.4f}, {item['high']:+.4f}]",
+            words[item["distinguishable"]],
+        ]
+        for name, item in found["difference"].items()
+    ]
+    title = f"{found['left']} minus {found['right']} on {found['benchmark']}"
+    table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, found["interval"])
+
+
+@app.command()
+def robustness(
+    run: RunPath,
+    against: Annotated[
+        list[Path], typer.Option("--against", metavar="RUN", help="A baseline's run; at least three. May be repeated.")
+    ],
+    json: Json = False,
+) -> None:
+    """Effective robustness: OOD above what the baselines' line predicts from ID (logit scale)."""
+    from .benchmarks.relate import effective_robustness
+    from .benchmarks.score import in_words
+
+    with watched():
+        found = effective_robustness(run, against)
+    if json:
+        return emit_json(found)
+    line(f"{found['model']} on {found['benchmark']}: {in_words(found['robustness'])} above the line of {found['line']}")
+    line(found["interval"])
+
+
+@app.command()
+def recovered(
+    run: RunPath,
+    floor: Annotated[Path, typer.Option("--floor", metavar="RUN", help="The run that recovers nothing.")],
+    ceiling: Annotated[Path, typer.Option("--ceiling", metavar="RUN", help="The run that recovers everything.")],
+    view: Annotated[str, typer.Option("--view", help="The rows that are scored.")] = "ood",
+    json: Json = False,
+) -> None:
+    """The share of the gap between two runs that a third one recovers (SGR, PGR, noise-ceiling form)."""
+    from .benchmarks.relate import gap_recovered
+    from .benchmarks.score import in_words
+
+    with watched():
+        found = gap_recovered(run, floor, ceiling, view)
+    if json:
+        return emit_json(found)
+    line(f"{found['model']} recovers {in_words(found['recovered'])} of the gap from {found['floor']} to {found['ceiling']}")
+    line(found["interval"])
+
+
+@app.command()
+def plot(
+    runs: Runs,
+    what: Annotated[str, typer.Option("--what", metavar="W", help="severity, gap, id_ood, noise or calibration.")] = "gap",
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf."),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--table", metavar="F", help="Instead of a picture a table: latex, markdown or csv.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Draw runs as a picture fit for a paper, or write them as a table."""
+    from .benchmarks.plot import draw
+    from .benchmarks.score import score as go
+    from .benchmarks.tables import render
+    from .splits.errors import FarshiftError
+
+    if bool(form) == (out is not None and not form):
+        raise FarshiftError("plot: name a picture to write (--out FIGURE.png) or a table (--table markdown)")
+    with watched():
+        records = [go(path).record for path in runs]
+    if form:
+        text = render(records, form)
+        if out is not None:
+            from .loaders.cache import write_atomically
+
+            write_atomically(out, text.encode())
+        return emit_json({"table": text, "file": None if out is None else str(out)}) if json else line(text.rstrip())
+    assert out is not None
+    file = draw(records, what, out)
+    emit_json({"file": str(file), "what": what, "runs": len(runs)}) if json else line(str(file))
+
+
+@app.command()
+def status(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders, or folders that hold some.")],
+    watch: Annotated[bool, typer.Option("--watch", help="Keep the table up to date until all are finished.")] = False,
+    json: Json = False,
+) -> None:
+    """How far runs are: seeds done, rows answered, throughput, time left."""
+    from .benchmarks.status import statuses
+    from .terminal import live_table
+
+    columns = ["run", "benchmark", "model", "state", "seeds", "answers", "rows/s", "time left"]
+    if watch:
+        return live_table(columns, lambda: _status_rows(statuses(folders)))
+    found = statuses(folders)
+    emit_json([item.record() for item in found]) if json else table("", columns, _status_rows(found)[0])
+
+
+def _status_rows(found: list[Any]) -> tuple[list[list[Any]], bool]:
+    """The rows of the table, and whether all runs are finished."""
+    return [item.cells() for item in found], all(item.state == "finished" for item in found)
+
+
+def _scored(done: Any, json: bool) -> None:
+    from .benchmarks.score import score as go
+
+    found = go(done)
+    if json:
+        return emit_json({"run": str(done.path), "digest": done.digest, "score": found.record | {"spent": found.spent}})
+    line(str(found))
+    line(f"run: {done.path}")

@@ -1,0 +1,150 @@
+"""Runs: killed ones go on, finished ones are immutable, nothing that was answered is lost."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import farshift as fs
+import pytest
+from farshift.splits.errors import BadRun, FarshiftError, ModelError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import models
+
+ON = "modadd97/xi35"
+
+
+def test_a_finished_run_is_immutable_and_an_edited_one_is_refused(tmp_path):
+    out = tmp_path / "run"
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
+    assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
+    with pytest.raises(BadRun, match=r"holds a finished run \(other budget seeds\), which is never changed"):
+        fs.evaluate(models.Adder(), on=ON, seeds=2, out=out)
+    before = (out / "run.toml").read_bytes()
+    assert fs.evaluate(models.Adder(), on=ON, seeds=1, out=out).digest == fs.read_run(out).digest, "given back as it is"
+    assert (out / "run.toml").read_bytes() == before
+    card = (out / "run.toml").read_text()
+    (out / "run.toml").write_text(card.replace('name = "Adder"', 'name = "Better"'))
+    with pytest.raises(BadRun, match="its digest does not fit"):
+        fs.score(out)
+    (out / "run.toml").write_text(card)
+    content = bytearray((out / "predictions.parquet").read_bytes())
+    content[100] ^= 1
+    (out / "predictions.parquet").write_bytes(content)
+    with pytest.raises(BadRun, match=r"predictions\.parquet is missing or was edited"):
+        fs.score(out)
+    with pytest.raises(BadRun, match="is not a run"):
+        fs.score(tmp_path)
+
+
+def test_an_unfinished_run_of_another_plan_is_not_continued(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    with pytest.raises(BadRun, match=r"not empty \(it holds thesis.tex\)"):
+        fs.evaluate(models.Adder(), on=ON, seeds=3, out=tmp_path / "mine")
+
+
+def test_a_plan_under_which_nothing_was_finished_is_replaced(tmp_path):
+    with pytest.raises(ModelError):
+        fs.evaluate(models.raising, on=ON, seeds=2, out=tmp_path / "run", name="m")
+    run = fs.evaluate(models.Adder, on=ON, seeds=3, out=tmp_path / "run", name="m")
+    assert run.seeds == (0, 1, 2)
+
+
+SLOW = """
+import sys, time, numpy as np, farshift as fs
+class Slow:
+    def __init__(self, seed): self.seed = seed
+    def fit(self, train, val, budget):
+        open(sys.argv[2], "a").write(f"{self.seed}\\n")
+        if self.seed == 2 and len(sys.argv) > 3: time.sleep(60)
+    def predict(self, batch): return (batch["a"] + batch["b"] + (batch["a"] % 5 == self.seed)) % 97
+print(fs.score(fs.evaluate(Slow, on="modadd97/xi35", seeds=4, out=sys.argv[1])).json().decode())
+"""
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on_with_the_seeds_it_has(tmp_path, stop):
+    out, log = tmp_path / "run", tmp_path / "log"
+    child = subprocess.Popen([sys.executable, "-c", SLOW, out, log, "hang"], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (not log.exists() or "2" not in log.read_text().split()):
+        time.sleep(0.02)
+    child.send_signal(stop)
+    child.wait()
+    with pytest.raises(BadRun, match="unfinished \\(2 seeds done\\)"):
+        fs.read_run(out)
+    again = subprocess.run([sys.executable, "-c", SLOW, out, log], capture_output=True, text=True, check=True)
+    assert log.read_text().split() == ["0", "1", "2", "2", "3"], "finished seeds are not trained again"
+    fresh = [sys.executable, "-c", SLOW, tmp_path / "fresh", tmp_path / "log2"]
+    assert subprocess.run(fresh, capture_output=True, text=True, check=True).stdout == again.stdout
+
+
+class Moody(models.Adder):
+    """Fails on its third seed while a file exists."""
+
+    mood: Path
+
+    def predict(self, batch):
+        if self.seed == 2 and self.mood.exists():
+            raise ValueError("not today")
+        return super().predict(batch)
+
+
+def test_a_shard_that_was_damaged_is_made_again(tmp_path):
+    Moody.mood = tmp_path / "mood"
+    Moody.mood.write_text("")
+    with pytest.raises(ModelError, match="not today"):
+        fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "r", name="m")
+    Moody.mood.unlink()
+    shard = next((tmp_path / "r" / "shards" / "seed-0").rglob("train.*.parquet"))
+    shard.write_bytes(shard.read_bytes()[:-10])
+    run = fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "r", name="m")
+    clean = fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "c", name="m")
+    assert fs.score(run).json() == fs.score(clean).json()
+    events = [json.loads(line)["event"] for line in (tmp_path / "r" / "log.jsonl").read_text().splitlines()]
+    assert events.count("seed done") == 4
+
+
+def test_an_unfinished_run_never_goes_on_with_other_code_or_batches(tmp_path):
+    path, out = tmp_path / "m.py", tmp_path / "r"
+    text = "class M:\n def __init__(s, seed): s.seed = seed\n def predict(s, b):\n  if s.seed: raise ValueError('no')\n  return b['a']\n"
+    path.write_text(text)
+    command = [sys.executable, "-m", "farshift", "evaluate", f"{path}:M", "--on", ON, "--seeds", "2", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "raised ValueError: no (m.py:4)" in done.stderr
+    path.write_text(text.replace("raise ValueError('no')", "pass"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "another plan (1 seeds done; other model code)" in done.stderr
+    path.write_text(text)
+    done = subprocess.run([*command, "--batch-size", "7"], capture_output=True, text=True, check=False)
+    assert "other model batch_size" in done.stderr
+
+
+def test_two_processes_on_one_run_train_each_seed_once(tmp_path):
+    out, log = tmp_path / "run", tmp_path / "log"
+    command = [sys.executable, "-c", SLOW, out, log]
+    children = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [child.wait(timeout=60) for child in children] == [0, 0], "the second one is given the first one's run"
+    assert sorted(log.read_text().split()) == ["0", "1", "2", "3"]
+    assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
+
+
+def test_a_run_on_a_full_disk_says_so_and_goes_on(tmp_path, monkeypatch):
+    import errno
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    fs.load(ON)
+    monkeypatch.setattr("farshift.loaders.cache.os.fsync", full)
+    with pytest.raises(FarshiftError, match="no space left for .*name another --out"):
+        fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r")
+    monkeypatch.undo()
+    assert fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r").seeds == (0, 1)

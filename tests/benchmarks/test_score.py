@@ -1,0 +1,108 @@
+"""Scoring: a number means one thing, and is the same bytes everywhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import farshift as fs
+import numpy as np
+import pytest
+from farshift.splits.errors import BadRun, FarshiftError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import models
+
+ON = "modadd97/xi35"
+
+
+def test_a_perfect_model_scores_one_and_a_memoriser_memorises(tmp_path):
+    perfect = fs.score(fs.evaluate(models.Adder(wrong=0.0), on=ON, seeds=1, out=tmp_path / "perfect"))
+    assert (perfect["id"]["value"], perfect["ood"]["value"], perfect["gap"]["value"]) == (1.0, 1.0, 0.0)
+    assert perfect["views"]["memorised"]["value"] == 0.0
+    parrot = fs.score(fs.evaluate(models.Memoriser, on=ON, seeds=2, out=tmp_path / "parrot"))
+    views = {name: view["value"] for name, view in parrot["views"].items()}
+    assert views["memorised"] == views["fit_clean"] == 1.0
+    assert views["restored"] == views["ood"] == 0.0
+    assert views["id"] < 0.03
+    assert "memorised  1.000" in str(parrot)
+
+
+def test_scores_are_those_counted_by_hand(tmp_path):
+    run = fs.evaluate(lambda seed: models.Adder(seed), on=ON, seeds=3, out=tmp_path / "run")
+    found = fs.score(run)
+    test, train = (fs.benchmark(ON).part(part).numpy() for part in ("id_test", "train"))
+    per_seed = [np.mean(models.Adder(seed).predict(test) == (test["a"] + test["b"]) % 97) for seed in range(3)]
+    assert found["id"]["per_seed"] == [round(value, 6) for value in per_seed]
+    wrong = {key: values[train["corrupted"]] for key, values in train.items()}
+    restored = [np.mean(models.Adder(seed).predict(wrong) == (wrong["a"] + wrong["b"]) % 97) for seed in range(3)]
+    assert found["ood"]["per_seed"] == [round(value, 6) for value in restored]
+    assert found["gap"]["value"] == pytest.approx(np.mean(per_seed) - np.mean(restored), abs=1e-6)
+
+
+def test_scores_do_not_depend_on_batch_size(tmp_path):
+    scores = {
+        fs.score(fs.evaluate(lambda seed: models.Adder(seed), on=ON, seeds=2, batch_size=size, name="m")).json()
+        for size in (1, 97, 100_000)
+    }
+    assert len(scores) == 1
+
+
+def test_severity_and_groups_are_reported():
+    found = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
+    curve = found["severity"]
+    views = {view: [point for point in curve if point["view"] == view] for view in ("id", "ood")}
+    assert len(views["id"]) <= 4
+    assert len(views["ood"]) <= 8
+    assert (views["id"][0]["from"], views["id"][-1]["to"]) == (1, 22)
+    assert (views["ood"][0]["from"], views["ood"][-1]["to"]) == (24, 48)
+    for view, points in views.items():
+        assert all(one["to"] < other["from"] for one, other in pairwise(points))
+        assert sum(point["rows"] for point in points) == found[view]["rows"]
+    worst = found["worst_group"]
+    assert set(worst["groups"]) == {"and", "after", "none"}
+    assert worst["value"] == min(group["value"] for group in worst["groups"].values())
+
+
+def test_a_run_of_another_version_is_neither_scored_nor_compared(monkeypatch):
+    run = fs.evaluate(models.Adder(), on=ON, seeds=2)
+    monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 99)
+    for use in (lambda: fs.score(run), lambda: fs.compare(run, run)):
+        with pytest.raises(BadRun, match="made for another version"):
+            use()
+
+
+def test_one_seed_gives_no_verdict():
+    runs = [fs.evaluate(models.Adder(wrong=wrong), on=ON, seeds=1) for wrong in (0.1, 0.5)]
+    found = fs.compare(*runs)
+    assert found["difference"]["id"]["distinguishable"] is None
+    assert "a single seed tells nothing of training noise" in found["interval"]
+
+
+def test_scores_are_the_same_bytes_in_another_process_without_torch(tmp_path):
+    run = fs.evaluate(lambda seed: models.Adder(seed), on=ON, seeds=3, out=tmp_path / "run")
+    code = (
+        "import sys; sys.modules['torch'] = None\n"  # importing torch now fails, as where it is not installed
+        "import farshift; sys.stdout.buffer.write(farshift.score(sys.argv[1]).json()); assert 'sklearn' not in sys.modules"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "7", "LC_ALL": "C"}
+    done = subprocess.run([sys.executable, "-c", code, run.path], capture_output=True, env=environment, check=True)
+    assert done.stdout == fs.score(run).json()
+
+
+def test_two_runs_compare_on_the_same_rows(tmp_path):
+    good = fs.evaluate(lambda seed: models.Adder(seed, 0.05), on=ON, seeds=3, name="good")
+    worse = fs.evaluate(lambda seed: models.Adder(seed, 0.3), on=ON, seeds=3, name="worse")
+    found = fs.compare(good, worse)
+    scores = [fs.score(run) for run in (good, worse)]
+    for view in ("id", "ood", "gap"):
+        expected = scores[0][view]["value"] - scores[1][view]["value"]
+        assert found["difference"][view]["value"] == pytest.approx(expected, abs=2e-6)
+    assert found["difference"]["id"]["distinguishable"]
+    assert not fs.compare(good, good)["difference"]["ood"]["distinguishable"]
+    quick = fs.evaluate(models.Adder(), on=ON, seeds=1, budget="quick")
+    with pytest.raises(FarshiftError, match="cannot be compared"):
+        fs.compare(good, quick)
