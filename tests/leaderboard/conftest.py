@@ -1,0 +1,30 @@
+"""Runs and a board that every test of this room may use."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import farshift as fs
+import pytest
+from farshift.leaderboard.board import Board
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+
+ON = "modadd97/xi35"
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory) -> list[Path]:
+    """Three runs: two models on one benchmark, one on another."""
+    base = tmp_path_factory.mktemp("runs")
+    fs.evaluate(lambda seed: models.Adder(seed, 0.1), on=ON, seeds=2, out=base / "good", name="good")
+    fs.evaluate(lambda seed: models.Adder(seed, 0.4), on=ON, seeds=2, out=base / "worse", name="worse <b>")
+    fs.evaluate(models.Echo(), on="scan/length", seeds=1, out=base / "echo", name="echo")
+    return [base / name for name in ("good", "worse", "echo")]
+
+
+@pytest.fixture
+def board(tmp_path) -> Board:
+    return Board.init(tmp_path / "board", "A test board")
