@@ -166,16 +166,18 @@ class CheckedModel:
         """What `asked` answers to all rows at once, the first time."""
         return self.ask(self.asked)
 
-    def departing(self, found: Answers, rows: Rows = ALL) -> NDArray[np.int64]:
-        """The rows, of those asked for, whose answers are not the first ones."""
-        return np.arange(len(self))[rows][differing(self.answers[rows], found, self.task)]
+    def departing(self, rows: Rows = ALL, model: Model | None = None) -> NDArray[np.int64]:
+        """The rows for which a model (`asked` by default), asked for `rows` alone, answers otherwise than first."""
+        first = self.answers[rows]
+        found = self.ask(self.asked if model is None else model, rows)
+        return np.arange(len(self))[rows][differing(first, found, self.task)]
 
 
 def differing(left: Answers, right: Answers, task: Task) -> NDArray[np.bool_]:
     """Which rows have other answers, shape (n,). Rounding is no difference: probabilities and numbers may be
     `TOLERANCE` apart, and a class may be another where the two are that close to equally probable."""
     if task.type == "regression":
-        apart = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=TOLERANCE**2)
+        apart = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=1e-6)
     else:
         apart = left.prediction != right.prediction
     if left.scores is not None and right.scores is not None:

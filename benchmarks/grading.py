@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +73,12 @@ class Grader:
 
     def record(self) -> dict[str, Any]:
         """All that decides a grade, as plain JSON."""
-        task = self.prompt.task
         return {
             "format": FORMAT,
             "benchmark": self.benchmark,
             "entry_identity": self.entry_identity,
             "prompt": self.prompt.pin.model_dump(),
-            "task": vars(task) | {"inputs": list(task.inputs), "names": list(task.names)},
+            "task": asdict(self.prompt.task),
             "metric": {"name": self.metric.name, "version": self.metric.version},
         }
 

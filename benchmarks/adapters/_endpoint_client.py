@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -95,7 +95,7 @@ class EndpointClient:
     request: Mapping[str, Any]
     system: str
     where: str
-    secret: str
+    secret: str = field(repr=False)
     timeout: float
     retries: int
     pace: Pace
@@ -117,7 +117,7 @@ class EndpointClient:
             except _Trouble as error:
                 trouble = error
             if trouble.hold:
-                held += trouble.hold
+                held += max(trouble.hold, 1.0)  # so that even the shortest waits come to an end
                 if held > LONGEST_HOLD:
                     raise ModelError(f"{self.where}: {trouble.reason}, and asks to wait {held:.0f} s: {_SLOWER}")
                 self.pace.hold(trouble.hold)
@@ -141,11 +141,12 @@ class EndpointClient:
         except TimeoutError:
             raise self._late() from None
         except openai.APIStatusError as error:
-            if limit == "max_tokens" and self.api == "chat" and "max_completion_tokens" in self._words(error):
+            words = self._words(error)
+            if limit == "max_tokens" and "unsupported" in words.lower() and "max_completion_tokens" in words:
                 # Newer models of the protocol's author know the limit under this name alone.
                 self._limit_name = "max_completion_tokens"
                 return await self._try(text)
-            return self._refused(error)
+            return self._refused(error, words)
         except openai.APIConnectionError as error:
             if type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout"):
                 raise _Trouble(self._clean(f"no connection ({error.__cause__})"), advice=_UP) from None
@@ -165,9 +166,9 @@ class EndpointClient:
     def _late(self) -> _Trouble:
         return _Trouble(f"no response within {self.timeout:g} s")
 
-    def _refused(self, error: openai.APIStatusError) -> Lost:
+    def _refused(self, error: openai.APIStatusError, words: str) -> Lost:
         """What a status other than success means for this prompt, or for all."""
-        status, words = error.status_code, self._words(error)
+        status = error.status_code
         if status in _STOPS:
             raise ModelError(f"{self.where} answers {status}: {_STOPS[status]}") from None
         if error.code == "insufficient_quota":

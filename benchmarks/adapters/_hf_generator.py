@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..answers import Failed
@@ -27,15 +28,13 @@ class TextGenerator:
     """
 
     def __init__(self, network: Any, tokenizer: Any, prompt: Prompt, batch_size: int, max_length: int | None) -> None:
-        from transformers import GenerationConfig
-
         self.network, self.tokenizer, self.prompt, self.batch_size = network, tokenizer, prompt, batch_size
         self.window = window(network.config, tokenizer, max_length)
         self.whole = network.config.is_encoder_decoder
         """Whether the output is the continuation alone, not the prompt and then the continuation."""
         tokenizer.padding_side = "right" if self.whole else "left"
         own = network.generation_config
-        network.generation_config = GenerationConfig(
+        network.generation_config = import_module("transformers").GenerationConfig(
             do_sample=False,
             num_beams=1,
             pad_token_id=pad_token(tokenizer),
@@ -81,13 +80,11 @@ class TextGenerator:
     def _stopping(self, start: int) -> Any:
         """Ends a row as soon as its continuation holds a stop string, in whatever tokens it is spelled."""
         import torch
-        from transformers import StoppingCriteria, StoppingCriteriaList
 
-        stops, texts_of = self.prompt.pin.stop, self._texts
+        stops = [stop for stop in self.prompt.pin.stop if stop]
 
-        class AtStop(StoppingCriteria):
-            def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-                ended = [any(stop in text for stop in stops) for text in texts_of(input_ids[:, start:])]
-                return torch.tensor(ended, device=input_ids.device)
+        def ended(tokens: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
+            texts = self._texts(tokens[:, start:])
+            return tokens.new_tensor([any(stop in text for stop in stops) for text in texts], dtype=torch.bool)
 
-        return StoppingCriteriaList([AtStop()] if stops else [])
+        return import_module("transformers").StoppingCriteriaList([ended] if stops else [])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """While the context lasts transformers reports errors only; afterwards its settings are what they were."""
-    from transformers.utils import logging
-
+    logging = import_module("transformers.utils.logging")
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     with hub_bars(False), warnings.catch_warnings():  # outermost: switching bars of transformers switches these too
         warnings.simplefilter("ignore")
@@ -28,12 +28,14 @@ def quiet() -> Iterator[None]:
 @contextmanager
 def hub_bars(shown: bool) -> Iterator[None]:
     """Whether the Hub's client draws progress bars while the context lasts. What the user switched off stays off."""
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-
-    were_off = are_progress_bars_disabled()
+    bars = import_module("huggingface_hub.utils")
+    were_off = bars.are_progress_bars_disabled()
     if not shown:
-        disable_progress_bars()
+        bars.disable_progress_bars()
     try:
         yield
     finally:
-        (disable_progress_bars if were_off else enable_progress_bars)()
+        if were_off:
+            bars.disable_progress_bars()
+        else:
+            bars.enable_progress_bars()

@@ -38,17 +38,22 @@ GIVES_UP_AFTER = 4
 T = TypeVar("T")
 
 
-def _none(text: object) -> object:
-    return None if text == "none" else text
+def _listed(text: object) -> object:
+    return sorted({name.strip() for name in text.split(",")}) if isinstance(text, str) else text
 
 
 class EndpointOptions(Options):
-    """What `--option` can set. `temperature=none` leaves the temperature to the endpoint, for models that take none."""
+    """What `--option` can set.
+
+    leave_out: fields, by commas, that are not sent, for models that refuse them. Without `stop` a model says more, and
+    is read up to the first stop string all the same.
+    """
 
     api: Literal["chat", "completions"] = "chat"
-    temperature: Annotated[float | None, BeforeValidator(_none)] = Field(0.0, ge=0)
+    temperature: float = Field(0.0, ge=0)
     top_p: float | None = Field(None, gt=0, le=1)
     max_tokens: int | None = Field(None, ge=1)
+    leave_out: Annotated[tuple[Literal["seed", "stop", "temperature"], ...], BeforeValidator(_listed)] = ()
     concurrency: int = Field(8, ge=1)
     requests_per_minute: float | None = Field(None, gt=0)
     timeout: float = Field(60, gt=0)
@@ -81,7 +86,7 @@ class EndpointFactory:
     @cached_property
     def deciding(self) -> dict[str, Any]:
         """What decides the answers, besides the prompt and the seed."""
-        named = ("api", "temperature", "top_p", "max_tokens", "system")
+        named = ("api", "temperature", "top_p", "max_tokens", "leave_out", "system")
         return {"url": self.url, "model": self.name} | self.options.model_dump(include=set(named))
 
     def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None) -> Endpoint:
@@ -157,7 +162,8 @@ class Endpoint:
             "seed": seed,
             "stop": prompt.pin.stop or None,
         }
-        self._request = {name: value for name, value in request.items() if value is not None}
+        sent = request.keys() - set(options.leave_out)
+        self._request = {name: value for name, value in request.items() if name in sent and value is not None}
         self._wait = wait
         self._pace = Pace(options.requests_per_minute, wait)
         self._counts = dict.fromkeys(
@@ -214,7 +220,8 @@ class Endpoint:
                 found[key] = outcome = await asker.ask(prompts[key])
                 if isinstance(outcome, Response) and options.cache == "on":
                     await asyncio.to_thread(keep_response, key, outcome)
-                self._give_up_if_nobody_is_answered(found, len(prompts))
+                elif isinstance(outcome, Lost):
+                    self._give_up_if_nobody_is_answered(found, len(prompts))
                 advance(f"{self._factory.name}: prompts", len(found), len(prompts))
 
         secret = self._factory.secret()
@@ -257,11 +264,11 @@ class Endpoint:
         )
 
     def _give_up_if_nobody_is_answered(self, found: Mapping[str, Response | Lost], prompts: int) -> None:
-        reasons = [outcome.reason for outcome in found.values() if isinstance(outcome, Lost) and outcome.by_endpoint]
-        if len(reasons) == len(found) and len(reasons) >= min(GIVES_UP_AFTER, prompts):
+        lost = [outcome for outcome in found.values() if isinstance(outcome, Lost) and outcome.by_endpoint]
+        if len(lost) == len(found) and len(lost) >= min(GIVES_UP_AFTER, prompts):
             raise ModelError(
-                f"{self._factory.where} gave no prompt of a batch a response ({reasons[-1]}): "
-                "see to the endpoint, then run again to go on"
+                f"{self._factory.where} gave no prompt of a batch a response ({lost[-1].reason}): "
+                "check the URL and the options (leave_out, for a field that it refuses), then run again to go on"
             )
 
     def _prediction(self, outcome: Response | Lost) -> Prediction | Failed:

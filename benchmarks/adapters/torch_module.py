@@ -71,7 +71,11 @@ class FromModule:
         tensors = [_tensor(name, batch[name]).to(device) for name in self.task.inputs]
         with _evaluating(self.module), torch.no_grad():
             output = self.module(*tensors)
-        rows = len(batch[self.task.inputs[0]])
+        return self._answers(output, len(batch[self.task.inputs[0]]))
+
+    def _answers(self, output: Any, rows: int) -> Answers:
+        import torch
+
         wanted = [(rows, self.task.classes)] if self.task.type == "classification" else [(rows,), (rows, 1)]
         given = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
         if given not in wanted or not output.is_floating_point():

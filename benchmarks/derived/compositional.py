@@ -6,7 +6,8 @@ Of the questions whose parts a model all answers rightly, the share whose whole 
 
 A ratio of two counts over the same rows. Its row noise is that of the linearised ratio (Cochran, Sampling Techniques,
 1977, chapter 6): with a_i the wrong wholes and b_i the answers with all parts right of row i, over seeds, it is the
-noise of the sum of a_i - gap b_i; seeds are treated likewise, as the other margin of the table.
+noise of the sum of a_i - gap b_i, with one wholly right and one wholly wrong row added (`mean_spread`); seeds are the
+other margin of the table, and treated likewise.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ from .half_samples import balanced_halves, half_sample_spread
 from .not_available import NotAvailable
 
 FINE, COARSE = 200, 20
-"""The most points of the curves that `area` and `half` are of. With few rows a point, a non-increasing fit settles too
-slowly for an interval."""
+"""The most points of the curves that `area` and `half` are of; where there are more severities, neighbours are joined.
+The ends of a continuous severity then do not move outwards with every row more, and the non-increasing fit, which
+settles slowly where points have few rows, has enough of them for an interval."""
 
 ROUNDING = 1e-9
 """A fit that only rounding keeps above half has fallen to half."""
@@ -40,8 +41,8 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Extrapolation:
-    """`area` and `half` of a curve from severity `first` to `last`; `level` is the in-distribution score, None where no
-    row is in-distribution."""
+    """`area` and `half` of a curve whose points run from severity `first` to `last`; `level` is the in-distribution
+    score, None where no row is in-distribution."""
 
     area: Estimate | NotAvailable
     half: Estimate | NotAvailable
@@ -69,9 +70,9 @@ def extrapolation(
     groups: (n,), the group of rows that each row is left out with (`statistics.sample.row_groups`).
     """
     fine, coarse = (tally(severity, scores, inside, groups, most) for most in (FINE, COARSE))
-    level = fine.whole().level
-    first, last = float(severity.min()), float(severity.max())
-    return Extrapolation(_area(fine), _half(coarse), None if isnan(level) else level, first, last)
+    curve = fine.whole()
+    level = None if isnan(curve.level) else curve.level
+    return Extrapolation(_area(fine), _half(coarse), level, float(curve.severity[0]), float(curve.severity[-1]))
 
 
 def mean_height(curve: Curve) -> float:

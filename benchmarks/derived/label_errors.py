@@ -64,6 +64,9 @@ def label_error_detection(
         return LabelErrors(none, none, none)
     answers = [_ranked(row) for row in doubt]
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(sizes) < 2:
+        alone = NotAvailable("all rows are in one group: no interval")
+        return LabelErrors(alone, alone, alone)
     members = [np.flatnonzero(group == one) for one in range(len(sizes))]
 
     def estimate(update: Update, merge: Merge, compute: Compute) -> Estimate | NotAvailable:

@@ -49,8 +49,8 @@ class Recovered:
 def gap_recovered(values: NDArray[np.float64], covariance: NDArray[np.float64], df: float) -> Recovered | NotAvailable:
     """The share of the gap, from three scores and their covariance.
 
-    values: (3,): x, floor, ceiling; higher is better. covariance: (3, 3), of these values: squared standard errors on the
-    diagonal, and zeros elsewhere where they are independent. df: degrees of freedom of the standard errors, such as
+    values: (3,): x, floor, ceiling; higher is better. covariance: (3, 3), of these values: squared standard errors on
+    the diagonal, and zeros elsewhere where they are independent. df: degrees of freedom of the standard errors, such as
     rows - 1 or seeds - 1.
     """
     return _fieller(values, _CONTRASTS @ covariance @ _CONTRASTS.T, df)
@@ -93,6 +93,8 @@ def _df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]) -> flo
 
 def _fieller(values: NDArray[np.float64], covariance: Matrix, df: float) -> Recovered | NotAvailable:
     """`covariance`: (2, 2), of x - floor and ceiling - floor."""
+    if not (np.isfinite(values).all() and np.isfinite(covariance).all()):
+        return NotAvailable("a score is not defined, or not without some of the rows")
     x, floor, ceiling = values.tolist()
     gain, gap = x - floor, ceiling - floor
     t, se = two_sided(LEVEL, df), sqrt(covariance[1, 1])

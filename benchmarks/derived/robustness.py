@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, hypot, log, sqrt
+from math import hypot, log, sqrt, tanh
 from typing import Any
 
 import numpy as np
@@ -127,15 +127,14 @@ def effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Robustness:
 
     `id`, `ood`: the model's accuracies, by the same seeds in the same order, on rows that are not the same."""
     at = _logit(id.value, id.rows)
-    expected = line.ood(at)
-    # Derivatives of the expected OOD accuracy: by the height of the line in logits, then by the ID accuracy.
-    rise = expected * (1 - expected)
-    shrunk = _expit(at)
-    by_id = rise * line.slope * id.rows / (id.rows + 1) / (shrunk * (1 - shrunk))
+    expected, adjusted = line.ood(at), _expit(at)
+    # Derivatives of the expected OOD accuracy: by the height of the line in logits, and by the ID accuracy.
+    by_height = expected * (1 - expected)
+    by_id = by_height * line.slope / (adjusted * (1 - adjusted)) * id.rows / (id.rows + 1)
     noise = [
         Spread(ood.row_se**2, ood.rows),
         Spread((by_id * id.row_se) ** 2, id.rows),
-        Spread(rise**2 * line.variance(at), line.baselines - 2),
+        Spread(by_height**2 * line.variance(at), line.baselines - 2),
     ]
     per_seed = [b - line.ood(_logit(a, id.rows)) for a, b in zip(id.per_seed, ood.per_seed, strict=True)]
     value = ood.value - expected
@@ -150,4 +149,5 @@ def _logit(accuracy: float, rows: int) -> float:
 
 
 def _expit(logit: float) -> float:
-    return 1 / (1 + exp(-logit))
+    # The same as 1 / (1 + exp(-logit)), which overflows.
+    return (1 + tanh(logit / 2)) / 2

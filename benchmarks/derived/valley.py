@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from ..statistics.interval import Estimate, gap
@@ -25,8 +26,8 @@ class Valley:
     """The gap at each level, ascending, and the level of the largest one.
 
     `peak`: the level of the largest gap, the lowest of equals; None where there are fewer than three levels.
-    `resolved`: whether the interval of its gap lies above those of all other levels. Two 95 % intervals apart are
-    stricter than a 95 % test of the difference, which makes up for taking the largest of several.
+    `resolved`: whether the interval of its gap lies above those of all other levels. That two 95 % intervals do not
+    meet is stricter than a 95 % test of the difference, which makes up for taking the largest of several.
     `bracketed`: whether there are levels on both sides of the peak; without, the true peak may lie further out.
     `critical`: the peak where it is resolved.
     """
@@ -38,7 +39,7 @@ class Valley:
     critical: float | NotAvailable
 
     def record(self) -> dict[str, Any]:
-        """Plain JSON; six decimals."""
+        """Plain JSON; six decimals, levels as they were given."""
         return {
             "levels": [{"level": level, "gap": estimate.record()} for level, estimate in self.gaps.items()],
             "peak": self.peak,
@@ -49,10 +50,13 @@ class Valley:
 
 
 def valley(levels: Mapping[float, tuple[Sample, Sample]]) -> Valley:
-    """The valley of one model, from its ID and its OOD sample at each level of complexity; higher scores are better."""
-    gaps = {level: gap(*levels[level]) for level in sorted(levels)}
+    """The valley of one model, from its ID and its OOD sample at each level of complexity; higher scores are better.
+
+    Levels where the score or its interval is not defined are left out."""
+    measured = {level: gap(*levels[level]) for level in sorted(levels)}
+    gaps = {level: estimate for level, estimate in measured.items() if not isnan(estimate.low)}
     if len(gaps) < FEWEST:
-        few = NotAvailable(f"{len(gaps)} levels of complexity have ID and OOD rows: a valley needs {FEWEST}")
+        few = NotAvailable(f"{len(gaps)} levels of complexity have a gap: a valley needs {FEWEST}")
         return Valley(gaps, None, False, False, few)
     peak = max(gaps, key=lambda level: gaps[level].value)
     rival = max((level for level in gaps if level != peak), key=lambda level: gaps[level].high)

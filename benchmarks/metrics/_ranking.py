@@ -35,8 +35,8 @@ def ranked(answers: Answers, truth: NDArray[Any], task: Task) -> State:
     scores = probabilities(answers)
     classes = np.array([1]) if scores.shape[1] == 2 else np.arange(scores.shape[1])
     own = truth == classes[:, None]
-    # The bits of floats that are not negative are in the order of the floats; adding zero makes 0.0 of -0.0.
-    level = (np.ascontiguousarray(scores.T[classes], np.float32) + np.float32(0)).view(np.uint32) + 1
+    # The bits of floats from zero up are in the order of the floats; doubling drops the sign that -0.0 has.
+    level = np.ascontiguousarray(scores.T[classes], np.float32).view(np.uint32) + 1
     lost = answers.prediction == -1
     level[:, lost] = np.where(own[:, lost], _NEVER, _FIRST)
     level *= 2
@@ -72,10 +72,10 @@ def macro(state: State, area: Callable[[Curve], float | None]) -> float:
 
 
 def _curve(ranked: NDArray[np.uint32]) -> Curve:
-    positives = int(np.count_nonzero(ranked & 1))
-    retrieved = ranked[np.searchsorted(ranked, np.uint32(2 * _NEVER + 2)) :][::-1]
-    level, own = retrieved >> 1, retrieved & 1
-    # Rows of equal probability are retrieved together.
+    level, own = ranked[::-1] >> 1, ranked[::-1] & 1
+    # Rows of equal probability are retrieved together: a threshold is where the level falls. It ends at that of the
+    # rows never retrieved, which therefore give no threshold.
     last = np.flatnonzero(np.diff(level, append=np.uint32(_NEVER)))
     true = np.cumsum(own, dtype=np.int64)[last]
+    positives = int(np.count_nonzero(own))
     return Curve(true, last + 1 - true, positives, len(ranked) - positives)

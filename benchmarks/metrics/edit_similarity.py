@@ -50,8 +50,12 @@ def _common(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _distance(short: Sequence[str], long: Sequence[str]) -> int:
-    """Bit i of `up` (`down`): the table's entry for i + 1 tokens of `long` is one more (less) than that for i, at the
-    tokens of `short` read so far. Neither is empty."""
+    """The distance of two sequences that are not empty.
+
+    The table's entry (i, j) is the distance of the first i tokens of `long` and the first j of `short`; after j of them
+    bit i - 1 of `up` (`down`) says that entry (i, j) is one more (less) than (i - 1, j), of `rise` (`fall`) than
+    (i, j - 1), and of `level` that it equals (i - 1, j - 1).
+    """
     where = dict.fromkeys(short, 0)
     for at, token in enumerate(long):
         if token in where:

@@ -28,6 +28,5 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
     """-ln p of the true class, in nats; the upper bound for a lost row."""
     scores = probabilities(answers)
     given = scores[np.arange(len(scores)), truth].astype(np.float64)
-    # abs, not minus: certainty in the true class costs 0.0, not -0.0.
-    nats: NDArray[np.float64] = np.abs(np.log(np.clip(given, _LEAST, 1.0)))
+    nats: NDArray[np.float64] = -np.log(np.clip(given, _LEAST, 1.0))
     return nats

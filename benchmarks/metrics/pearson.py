@@ -1,7 +1,7 @@
 """Pearson's correlation of predictions and truth.
 
 The state is that of Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (American Statistician
-1983), eq. 2.1, for two variables: means, and sums of products of deviations from them, which do not cancel where values
+37(3), 1983), for two variables: means, and sums of products of deviations from them, which do not cancel where values
 lie far from zero.
 """
 
@@ -39,7 +39,7 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
 
 
 def merge(left: State, right: State) -> State:
-    """The moments of both (Chan et al., eq. 2.1)."""
+    """The moments of both: Chan et al.'s pairwise update."""
     rows = left["rows"] + right["rows"]
     share = right["rows"] / max(rows, 1)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,0 +1,338 @@
+"""A command as a model: any program that reads and writes a JSON object a line, and never one left running."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from farshift.benchmarks.adapters import _child
+from farshift.benchmarks.adapters.command import from_spec
+from farshift.benchmarks.answering import Place, read_answer
+from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
+from farshift.benchmarks.definition import PromptPin
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.own_model import find_model
+from farshift.benchmarks.prompt import Prompt
+from farshift.splits.errors import FarshiftError, ModelError, UnknownName
+
+SUM = Task("classification", ("a", "b"), "sum", classes=5)
+TEXT = Task("sequence", ("text",), "answer")
+NUMBER = Task("regression", ("a", "b"), "sum")
+
+ADDER = """
+import json, sys
+about = json.loads(sys.stdin.readline())
+for line in sys.stdin:
+    row = json.loads(line)
+    print(json.dumps({"id": row["id"], "prediction": (row["inputs"]["a"] + row["inputs"]["b"] + about["seed"]) % 5}))
+"""
+
+READ = """
+import json, os, sys, time
+about = json.loads(sys.stdin.readline())
+def rows(count):
+    return [json.loads(sys.stdin.readline()) for _ in range(count)]
+def say(**message):
+    print(json.dumps(message))
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    """The factory of a command that runs a Python program."""
+
+    def write(text, **options):
+        path = tmp_path / "my_model.py"
+        path.write_text(text)
+        # Without site-packages: a program of nobody's environment, and quick to start.
+        return from_spec(f"{shlex.quote(sys.executable)} -S {shlex.quote(str(path))}", options)
+
+    return write
+
+
+@pytest.fixture
+def model(program):
+    """A model of such a command; ended with the test."""
+    made = []
+
+    def make(text, task=SUM, prompt=None, seed=0, **options):
+        made.append(program(text, **options)(seed, task, "cpu", prompt))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def pairs(*values):
+    return {"a": np.array([a for a, _ in values]), "b": np.array([b for _, b in values])}
+
+
+def running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_every_row_is_answered_by_one_process_over_all_batches(model):
+    adder = model(ADDER, seed=2)
+    rows = [(a, b) for a in range(30) for b in range(20)]
+    expected = [(a + b + 2) % 5 for a, b in rows]
+    assert adder.predict(pairs(*rows[:400])) + adder.predict(pairs(*rows[400:])) == expected
+
+
+def test_the_first_line_says_what_it_is_about_and_each_row_what_it_holds(model):
+    echo = model(
+        READ + "row, = rows(1)\nsay(id=row['id'], prediction=json.dumps([about, row]))",
+        Task("sequence", ("text", "pixels"), "answer"),
+        seed=7,
+    )
+    batch = {"text": np.array(["Grüße\n"], object), "pixels": np.arange(6, dtype=np.uint8).reshape(1, 2, 3)}
+    [said] = echo.predict(batch)
+    about, row = json.loads(said)
+    assert about["seed"] == 7
+    assert about["device"] == "cpu"
+    assert {"type": "sequence", "inputs": ["text", "pixels"], "label": "answer"}.items() <= about["task"].items()
+    assert row == {"id": "0", "inputs": {"text": "Grüße\n", "pixels": [[0, 1, 2], [3, 4, 5]]}}
+
+
+def test_a_row_carries_the_prompt_where_the_benchmark_has_one(model):
+    pin = {"example": "", "query": "Q: {text}", "extraction": {"name": "whole", "version": 1}}
+    asked = Prompt(PromptPin.model_validate(pin), TEXT, ())
+    echo = model(READ + "for row in rows(2): say(id=row['id'], prediction=row['prompt'])", TEXT, asked)
+    assert echo.predict({"text": np.array(["x", "y"], object)}) == ["Q: x", "Q: y"]
+
+
+def test_answers_may_come_in_any_order(model):
+    backwards = model(READ + "for row in rows(4)[::-1]: say(id=row['id'], prediction=row['inputs']['a'])")
+    assert backwards.predict(pairs((0, 0), (1, 0), (2, 0), (3, 0))) == [0, 1, 2, 3]
+
+
+def test_a_row_may_be_left_open_or_lost(model):
+    some = model(
+        READ + "a, b, c = rows(3)\nsay(id=a['id'], abstained=True)\nsay(id=b['id'], failed='no idea')\n"
+        "say(id=c['id'], prediction=4)"
+    )
+    assert some.predict(pairs((0, 0), (1, 0), (2, 0))) == [None, Failed("no idea"), 4]
+
+
+def test_scores_are_probabilities_of_the_classes(model):
+    sure = model(
+        READ + "a, b, c = rows(3)\nsay(id=b['id'], abstained=True)\nsay(id=c['id'], failed='no')\n"
+        "say(id=a['id'], prediction=2, scores=[0, 0, 0.5, 0.25, 0.25])"
+    )
+    found = sure.predict(pairs((0, 0), (1, 0), (2, 0)))
+    assert isinstance(found, Answers)
+    assert found.status.tolist() == [ANSWERED, ABSTAINED, FAILED]
+    assert found.prediction[0] == 2
+    assert found.scores[0].tolist() == [0, 0, 0.5, 0.25, 0.25]
+    read = read_answer(found, Place("id_test", 0, np.arange(3, dtype=np.uint64)), SUM)
+    assert read.status.tolist() == found.status.tolist(), "the harness takes them"
+
+
+def test_numbers_are_taken_where_numbers_are_asked_for(model):
+    half = model(READ + "for row in rows(2): say(id=row['id'], prediction=row['inputs']['a'] / 2 or 0)", NUMBER)
+    assert half.predict(pairs((1, 0), (0, 0))) == [0.5, 0]
+
+
+ONE = READ + "row, = rows(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "complaint"),
+    [
+        (
+            ONE + "sys.exit('no weights\\nat all')",
+            SUM,
+            r"exited with code 1: no weights \| at all \(after 0 of 1 answers",
+        ),
+        (ONE + "os._exit(3)", SUM, "exited with code 3 and said nothing on stderr"),
+        (ONE + "os.kill(os.getpid(), 9)", SUM, "was ended by signal 9"),
+        (ONE + "raise ValueError('out of luck')", SUM, "exited with code 1: .*ValueError: out of luck"),
+        (ONE + "os.close(1); time.sleep(60)", SUM, "closed its output"),
+        (
+            ONE + "print('Loading weights')",
+            SUM,
+            r"a line that is no JSON object: 'Loading weights' \(messages belong on",
+        ),
+        (ONE + "print('[1]')", SUM, "no JSON object: '\\[1\\]'"),
+        (ONE + "sys.stdout.buffer.write(b'\\xff\\n')", SUM, "no JSON object"),
+        (ONE + "print('[' * 100000)", SUM, "no JSON object"),
+        (ONE + "say(id='1', prediction=1)", SUM, "answered id '1', which is none of this batch's"),
+        (ONE + "say(id=0, prediction=1)", SUM, "answered id 0, which is none of this batch's"),
+        (ONE + "say(prediction=1)", SUM, "answered id None"),
+        (ONE + "say(id='0')", SUM, 'give one of "prediction", "abstained" and "failed"'),
+        (ONE + "say(id='0', prediction=1, failed='no')", SUM, "give one of"),
+        (ONE + "say(id='0', abstained=False)", SUM, '"abstained" is true or is not there'),
+        (ONE + "say(id='0', failed=True)", SUM, '"failed" is a text'),
+        (ONE + "say(id='0', prediction='1')", SUM, "a prediction of this task is the index of a class"),
+        (ONE + "say(id='0', prediction=True)", SUM, "a prediction of this task is the index of a class"),
+        (ONE + "say(id='0', prediction=1.0)", SUM, "a prediction of this task is the index of a class"),
+        (ONE + "say(id='0', prediction=None)", SUM, "a prediction of this task is the index of a class"),
+        (ONE + "say(id='0', prediction=float('nan'))", NUMBER, "a prediction of this task is a finite number"),
+        (ONE + 'print(\'{"id": "0", "prediction": 1e999}\')', NUMBER, "a prediction of this task is a finite number"),
+        (ONE + "say(id='0', prediction=1, scores=[1])", SUM, '"scores" are 5 probabilities'),
+        (ONE + "say(id='0', prediction=1, scores=[1, 0, 0, 0, None])", SUM, '"scores" are 5 probabilities'),
+        (ONE + "say(id='0', prediction=1, scores=[1])", NUMBER, 'this task has no "scores"'),
+    ],
+)
+def test_a_wrong_answer_is_named_in_one_line(model, monkeypatch, text, task, complaint):
+    if complaint == "closed its output":
+        monkeypatch.setattr(_child, "GRACE", 0.2)
+    with pytest.raises(ModelError, match=f"^cmd:my_model.py .*{complaint}") as caught:
+        model(text, task).predict(pairs((0, 0)))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_id_that_is_answered_twice_is_named(model):
+    twice = model(READ + "row, _ = rows(2)\nfor _ in range(2): say(id=row['id'], prediction=1)")
+    with pytest.raises(ModelError, match="answered id '0' twice"):
+        twice.predict(pairs((0, 0), (1, 0)))
+
+
+def test_scores_for_some_predictions_only_are_refused(model):
+    some = model(
+        READ + "a, b = rows(2)\nsay(id=a['id'], prediction=1, scores=[0, 1, 0, 0, 0])\nsay(id=b['id'], prediction=1)"
+    )
+    with pytest.raises(ModelError, match="gave scores for some of its predictions and none for others"):
+        some.predict(pairs((0, 0), (1, 0)))
+
+
+def test_a_command_that_falls_silent_is_given_up(model, monkeypatch):
+    monkeypatch.setattr(_child, "GRACE", 0.2)
+    silent = model(READ + "row, _ = rows(2)\nsay(id=row['id'], prediction=1)\ntime.sleep(60)", timeout="0.5")
+    with pytest.raises(ModelError, match=r"wrote nothing for 0.5 s after 1 of 2 answers .*option timeout"):
+        silent.predict(pairs((0, 0), (1, 0)))
+
+
+def test_slow_answers_are_no_silence(model):
+    slow = model(READ + "for row in rows(5): time.sleep(0.15); say(id=row['id'], prediction=1)", timeout="0.6")
+    assert slow.predict(pairs(*[(0, 0)] * 5)) == [1] * 5
+
+
+def test_a_command_that_reads_nothing_while_it_writes_a_lot_blocks_nobody(model):
+    rows = 3000
+    text = READ + f"for number in range({rows}): say(id=str(number), prediction='x' * 500)\nfor line in sys.stdin: pass"
+    batch = {"text": np.array(["y" * 500] * rows, object)}
+    assert model(text, TEXT).predict(batch) == ["x" * 500] * rows
+
+
+def test_bytes_are_refused(model):
+    with pytest.raises(ModelError, match="the input 'text' holds bytes"):
+        model(ADDER, TEXT).predict({"text": np.array([b"\x89PNG"], object)})
+
+
+def test_a_command_that_cannot_be_started_is_named(tmp_path):
+    (tmp_path / "model.py").write_text(ADDER)  # and not made executable
+    for command in ("no-such-program-here --flag", str(tmp_path / "model.py")):
+        program = command.split()[0]
+        with pytest.raises(ModelError, match=f"^cmd: {program} cannot be started: .*: check its name and PATH$"):
+            from_spec(command, {})(0, SUM, "cpu", None).predict(pairs((0, 0)))
+
+
+PID = READ + "row, = rows(1)\nsay(id=row['id'], prediction=os.getpid())\n"
+HOLDS_ON = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + PID + "time.sleep(60)"
+WITH_A_CHILD = (
+    READ
+    + "import subprocess\nother = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+    + "row, = rows(1)\nsay(id=row['id'], prediction=other.pid)\nsys.stdin.read()"
+)
+
+
+@pytest.mark.parametrize(
+    "text", [PID + "sys.stdin.read()", HOLDS_ON, WITH_A_CHILD], ids=["fair", "holds on", "with a child"]
+)
+@pytest.mark.parametrize("end", ["close", "with", "garbage"])
+def test_no_process_is_left_behind(program, monkeypatch, text, end):
+    monkeypatch.setattr(_child, "GRACE", 0.2)
+    asked = program(text)(0, SUM, "cpu", None)
+    if end == "with":
+        with asked:
+            [process] = asked.predict(pairs((0, 0)))
+    else:
+        [process] = asked.predict(pairs((0, 0)))
+        assert running(process)
+        if end == "close":
+            asked.close()
+        else:
+            del asked
+            gc.collect()
+    deadline = time.monotonic() + 5
+    while running(process) and time.monotonic() < deadline:
+        time.sleep(0.02)  # a grandchild is reaped by the system, in its own time
+    assert not running(process)
+
+
+def test_a_command_ends_with_the_program_that_asked_it(program, tmp_path):
+    factory = program(PID + "sys.stdin.read()")
+    text = (
+        "import numpy as np\nfrom farshift.benchmarks.adapters.command import from_spec\n"
+        "from farshift.benchmarks.model import Task\n"
+        f"model = from_spec({shlex.join(factory.words)!r}, {{}})(0, Task('regression', ('a',), 'b'), 'cpu', None)\n"
+        "print(model.predict({'a': np.zeros(1)})[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60)
+    assert not running(int(done.stdout))
+
+
+def test_an_interrupt_ends_the_command(model, monkeypatch):
+    monkeypatch.setattr(_child, "GRACE", 0.2)
+    slow = model(READ + "rows(1)\ntime.sleep(60)")
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        slow.predict(pairs((0, 0)))
+    timer.join()
+    assert time.monotonic() - begun < 2
+
+
+def test_after_an_error_the_command_starts_anew(model):
+    once = model(ONE + "sys.exit('no') if row['inputs']['a'] else say(id=row['id'], prediction=3)")
+    with pytest.raises(ModelError):
+        once.predict(pairs((1, 0)))
+    assert once.predict(pairs((0, 0))) == [3]
+
+
+def test_words_are_split_as_a_shell_splits_them_and_run_without_one(tmp_path):
+    path = tmp_path / "my model.py"
+    path.write_text(ONE + "say(id=row['id'], prediction=' '.join(sys.argv[1:]))")
+    asked = from_spec(f"{sys.executable} '{path}' \"$HOME\" a\\ b ; x", {})(0, TEXT, "cpu", None)
+    assert asked.predict({"text": np.array(["y"], object)}) == ["$HOME a b ; x"]
+
+
+def test_the_code_is_that_of_the_words_and_of_the_files_among_them(program):
+    first = program(ADDER)
+    assert first.name == "my_model.py"
+    assert first.code == program(ADDER).code == program(ADDER, timeout="5").code
+    assert first.code != program(ADDER + "\n").code
+    assert first.code != from_spec(shlex.join(first.words) + " --flag", {}).code
+    assert find_model(f"cmd:{shlex.join(first.words)}")[1] == program(ADDER + "\n").code
+    assert from_spec(f"{sys.executable} -c '{'pass;' * 200}'", {}).name == Path(sys.executable).name
+
+
+@pytest.mark.parametrize(
+    ("rest", "options", "complaint"),
+    [
+        ("", {}, "needs a command, such as cmd:python my_model.py"),
+        ("python 'x", {}, "No closing quotation"),
+        ("python x", {"timeout": "0"}, "option timeout of cmd: Input should be greater than 0"),
+    ],
+)
+def test_a_command_that_is_none_is_refused(rest, options, complaint):
+    with pytest.raises(FarshiftError, match=complaint):
+        from_spec(rest, options)
+    with pytest.raises(UnknownName, match="no option of cmd: named 'time'"):
+        from_spec("python x", {"time": "1"})

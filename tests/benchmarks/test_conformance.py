@@ -1,0 +1,399 @@
+"""The conformance suite: it passes models of every make, and finds each way to break the contract."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from farshift.baselines.baseline import Baseline
+from farshift.baselines.recipe import recipes
+from farshift.benchmarks.adapters.function import predictor
+from farshift.benchmarks.answers import Answers, Failed
+from farshift.benchmarks.conformance import CHECKS, check_model, checks
+from farshift.benchmarks.model import Task
+from farshift.splits.errors import FarshiftError, ModelError
+
+PAIRS = Task("classification", ("a", "b"), "sum", classes=7)
+TEXT = Task("sequence", ("command",), "actions")
+BITS = Task("sequence", ("bits",), "sums", tokens="character", aligned=True)
+VALUE = Task("regression", ("x",), "value")
+NAMES = [check.__name__.replace("_", " ") for check in CHECKS]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Networks this small are slower on more."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def failing(model, task: Task = PAIRS, **how) -> dict[str, str]:
+    """The checks that a model fails, with what they say."""
+    found = {}
+    for name, check in checks(model, task, **how):
+        try:
+            check()
+        except ModelError as error:
+            found[name] = str(error)
+    return found
+
+
+class Adder:
+    """Adds, and gives probabilities."""
+
+    def predict(self, batch):
+        scores = np.full((len(batch["a"]), 7), 0.05)
+        scores[np.arange(len(scores)), (batch["a"] + batch["b"]) % 7] = 0.7
+        return scores
+
+
+class Memoriser:
+    """Gives back the label it was given, or 0."""
+
+    def fit(self, train, val, budget):
+        rows = train.numpy()
+        self.known = dict(zip(self.keys(rows), rows["sum"].tolist(), strict=True))
+
+    @staticmethod
+    def keys(batch):
+        return zip(batch["a"].tolist(), batch["b"].tolist(), strict=True)
+
+    def predict(self, batch):
+        return np.array([self.known.get(pair, 0) for pair in self.keys(batch)])
+
+
+def leaves_rows_out(batch):
+    kinds = [None, Failed("no answer"), 3, 4]
+    return [kinds[(a + b) % 4] for a, b in zip(batch["a"], batch["b"], strict=True)]
+
+
+def answers_object(batch):
+    status = (batch["a"] == 0).astype(np.int8)
+    return Answers((batch["a"] + batch["b"]) % 7, status)
+
+
+@pytest.mark.parametrize(
+    ("model", "task"),
+    [
+        (Adder(), PAIRS),
+        (lambda seed, task: Adder(), PAIRS),
+        (lambda batch: (batch["a"] + batch["b"]) % 7, PAIRS),
+        (predictor(lambda *batch: batch[0]["a"]), PAIRS),
+        (Memoriser(), PAIRS),
+        (leaves_rows_out, PAIRS),
+        (answers_object, PAIRS),
+        (lambda batch: [None] * len(batch["a"]), PAIRS),
+        (lambda batch: [text.upper() for text in batch["command"]], TEXT),
+        (lambda batch: batch["x"] / 3, VALUE),
+    ],
+)
+def test_an_honest_model_passes_every_check(model, task):
+    check_model(model, task)
+    assert failing(model, task) == {}
+
+
+def estimators():
+    pytest.importorskip("sklearn")
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return [
+        RandomForestClassifier(3, max_depth=4),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        GaussianNB(),
+        RandomForestRegressor(3),
+        lambda seed: GaussianNB(),
+    ]
+
+
+@pytest.mark.parametrize("estimator", estimators(), ids=lambda one: type(one).__name__)
+def test_scikit_learn_estimators_pass_on_the_suite_s_own_tasks(estimator):
+    check_model(estimator)
+
+
+def test_torch_modules_pass_trained_and_to_be_trained():
+    torch = pytest.importorskip("torch")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(1)
+            self.drop, self.out = torch.nn.Dropout(0.5), torch.nn.Linear(2, 7)
+
+        def forward(self, a, b):
+            return self.out(self.drop(torch.stack([a, b], dim=1).float()))
+
+    class Fits(Net):
+        def fit(self, train, val, budget):
+            for _ in range(budget.steps):
+                with torch.no_grad():
+                    self.out.weight.add_(torch.randn_like(self.out.weight))
+
+    for model in (Net(), Net, Fits(), Fits):
+        check_model(model, PAIRS)
+
+
+@pytest.mark.parametrize(("name", "task"), [("mlp", PAIRS), ("lstm", TEXT), ("lstm-aligned", BITS)])
+def test_baselines_pass(name, task):
+    pytest.importorskip("sklearn")
+    check_model(lambda seed: Baseline(recipes()[name], task, seed, "toy/toy"), task)
+
+
+class WritesIntoItsInput(Adder):
+    def predict(self, batch):
+        answer = super().predict(batch)
+        batch["a"][:] = 0
+        return answer
+
+
+class DropsAColumn(Adder):
+    def predict(self, batch):
+        answer = super().predict(batch)
+        del batch["b"]
+        return answer
+
+
+class Counts:
+    """Its answer depends on how often it was asked."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def predict(self, batch):
+        self.asked += 1
+        return (batch["a"] + self.asked) % 7
+
+
+class Standardises:
+    """Its answer depends on the batch's mean."""
+
+    def predict(self, batch):
+        return (batch["a"] > batch["a"].mean()).astype(int)
+
+
+class ByPosition:
+    """Its answer depends on the row's place in the batch, not on how long the batch is."""
+
+    def predict(self, batch):
+        return np.arange(len(batch["a"])) % 7 % np.maximum(batch["a"], 1)
+
+
+class Squeezes:
+    def predict(self, batch):
+        return np.squeeze(batch["a"] % 7)
+
+
+class Disagrees(Adder):
+    def predict(self, batch):
+        scores = super().predict(batch).astype(np.float32)
+        return Answers.all_given((scores.argmax(axis=1) + 1) % 7, scores)
+
+
+class Unnormalised(Adder):
+    def predict(self, batch):
+        return super().predict(batch) * 3
+
+
+class NoPredict:
+    def fit(self, train, val, budget):
+        pass
+
+
+class FitTakesTwo(Memoriser):
+    def fit(self, train, val):
+        super().fit(train, val, None)
+
+
+class FitNeedsValidation(Memoriser):
+    def fit(self, train, val, budget):
+        super().fit(train, val, budget)
+        len(val)
+
+
+class FitWritesIntoTheRows(Memoriser):
+    def fit(self, train, val, budget):
+        super().fit(train, val, budget)
+        train.numpy()["a"] += 1
+
+
+UNSEEDED = itertools.count()
+"""Stands for a generator that no seed governs: each draw is another."""
+
+
+class TrainsByChance(Memoriser):
+    def fit(self, train, val, budget):
+        self.drawn = next(UNSEEDED)
+
+    def predict(self, batch):
+        return (batch["a"] + self.drawn) % 7
+
+
+class SharesItsWeights(Memoriser):
+    known: dict = {}  # noqa: RUF012
+
+    def fit(self, train, val, budget):
+        rows = train.numpy()
+        SharesItsWeights.known.update(zip(self.keys(rows), rows["sum"].tolist(), strict=True))
+
+
+ONE = Memoriser()
+
+BROKEN = {
+    "it can be made": (NoPredict, "has no predict"),
+    "every row gets an answer of the right kind": (
+        lambda batch: batch["a"] + 7,
+        r"gave class \d+ for row .*not one of 0..6",
+    ),
+    "a batch may be one row": (Squeezes(), r"predict gave \w+ instead of 1 predictions"),
+    "asked again it answers alike": (Counts(), "asked again, it answers otherwise: 64 of 64 rows, the first is row 0"),
+    "batches do not matter": (
+        Standardises(),
+        r"in batches of 1 it answers otherwise than in one of 64: \d+ of 64 rows",
+    ),
+    "the order of rows does not matter": (
+        ByPosition(),
+        r"with its rows in another order it answers otherwise: \d+ of 64",
+    ),
+    "predict leaves its input alone": (
+        WritesIntoItsInput(),
+        r"predict changed the columns it was given \(a\): work on a copy",
+    ),
+    "probabilities agree with predictions": (
+        Disagrees(),
+        "predicted class is not the likeliest one by the scores: 64 of 64",
+    ),
+    "fit leaves the training rows alone": (FitWritesIntoTheRows, r"fit changed the columns it was given \(a\)"),
+    "the same seed gives the same model": (
+        TrainsByChance,
+        "made again with seed 0, it answers otherwise: 64 of 64 rows",
+    ),
+    "one model does not change another": (
+        SharesItsWeights,
+        "once another was made it answers otherwise: they share",
+    ),
+}
+
+
+def test_there_is_a_broken_model_for_every_check():
+    assert list(BROKEN) == NAMES
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_model_broken_in_one_way_fails_that_check(name):
+    model, complaint = BROKEN[name]
+    rng = np.random.default_rng(0)
+    batch = {"a": rng.integers(0, 7, 64), "b": rng.integers(0, 7, 64)}
+    found = failing(model, batch=batch)
+    assert name in found
+    with pytest.raises(ModelError, match=complaint):
+        raise ModelError(found[name])
+    with pytest.raises(ModelError, match=complaint):
+        check_model(model, PAIRS, batch=batch)
+
+
+@pytest.mark.parametrize(
+    ("model", "only"),
+    [
+        (WritesIntoItsInput(), "predict leaves its input alone"),
+        (DropsAColumn(), "predict leaves its input alone"),
+        (Disagrees(), "probabilities agree with predictions"),
+        (FitWritesIntoTheRows, "fit leaves the training rows alone"),
+        (SharesItsWeights, "one model does not change another"),
+        (lambda seed: ONE, "one model does not change another"),
+    ],
+)
+def test_a_check_does_not_blame_a_model_for_what_another_check_holds(model, only):
+    SharesItsWeights.known.clear()
+    assert list(failing(model)) == [only]
+
+
+@pytest.mark.parametrize(
+    ("model", "complaint"),
+    [
+        (Unnormalised(), "gave scores that are no probabilities"),
+        (lambda batch: batch["a"][:-1], "63 predictions for 64 rows"),
+        (lambda batch: batch["a"] / 1, "dtype float64, expected whole numbers"),
+        (lambda batch: 1 / 0, r"raised ZeroDivisionError: division by zero \(test_conformance.py:\d+\)"),
+        (FitTakesTwo, r"fit\(train, None, budget\) raised TypeError"),
+        (FitNeedsValidation, r"fit\(train, None, budget\) raised TypeError: object of type 'NoneType' has no len"),
+        (lambda seed: ONE, "the factory gave the same object twice: make a fresh one each time"),
+        (7, "a int is no model"),
+    ],
+)
+def test_a_problem_is_named_once_however_many_checks_meet_it(model, complaint):
+    with pytest.raises(ModelError, match=complaint) as raised:
+        check_model(model, PAIRS)
+    heading, *problems = str(raised.value).splitlines()
+    assert heading.endswith("does not keep the contract of a model:")
+    assert len(problems) == 1
+    assert problems[0].startswith("- ")
+
+
+def test_every_problem_is_listed():
+    class Worst(WritesIntoItsInput):
+        def predict(self, batch):
+            return super().predict(batch).argmax(axis=1) + 7
+
+    with pytest.raises(ModelError) as raised:
+        check_model(Worst(), PAIRS)
+    problems = str(raised.value).splitlines()[1:]
+    assert len(problems) == 2
+    assert "not one of 0..6" in problems[0]
+    assert "predict changed the columns" in problems[1]
+
+
+def test_without_a_task_a_model_is_held_to_those_it_can_do():
+    with pytest.raises(ModelError, match=r"- regression of x, y: predict changed the columns it was given \(y\)"):
+        check_model(lambda batch: batch["y"].__iadd__(1) * 0 + batch["x"])
+    with pytest.raises(ModelError) as raised:
+        check_model(lambda batch: batch["mine"])
+    problems = str(raised.value).splitlines()[1:]
+    assert [problem.split(":")[0] for problem in problems[:-1]] == [
+        "- classification of a, b",
+        "- classification of pixels",
+        "- regression of x, y",
+        "- sequence of text",
+    ]
+    assert problems[-1] == "- none of the tasks tried is one it can do: give its task and a batch"
+
+
+def test_nothing_is_made_or_trained_before_a_check_is_called():
+    made = []
+    pairs = checks(lambda seed: made.append(seed) or Adder(), PAIRS, seed=5)
+    assert [name for name, _ in pairs] == NAMES
+    assert not made
+    pairs[0][1]()
+    assert made == [5]
+
+
+def test_a_model_is_asked_for_the_user_s_own_rows_and_never_shown_their_label():
+    seen = {}
+
+    class Spy(Memoriser):
+        def fit(self, train, val, budget):
+            seen["sum"] = train.numpy()["sum"].tolist()
+            super().fit(train, val, budget)
+
+        def predict(self, batch):
+            seen["columns"] = sorted(batch)
+            return super().predict(batch)
+
+    rows = {"a": np.arange(5), "b": np.zeros(5, int), "sum": np.arange(5)[::-1].copy(), "row_id": np.arange(5)}
+    check_model(Spy, PAIRS, batch=rows)
+    assert seen == {"sum": [5, 4, 3, 2, 1], "columns": ["a", "b"]}, (
+        "the last fit was another model's, with other labels"
+    )
+    with pytest.raises(FarshiftError, match="has no rows of b"):
+        check_model(Adder(), PAIRS, batch={"a": np.arange(5)})
+    with pytest.raises(FarshiftError, match="has no rows of a, b"):
+        check_model(Adder(), PAIRS, batch={"a": np.arange(0), "b": np.arange(0)})
+    with pytest.raises(FarshiftError, match="give task too"):
+        check_model(Adder(), batch=rows)

@@ -1,0 +1,216 @@
+"""Area under the severity curve and the severity of half the skill: by hand, against oracles, and against the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from farshift.benchmarks.derived.curve import Curve, isotonic, tally
+from farshift.benchmarks.derived.extrapolation import Fall, extrapolation, fall_to_half
+from farshift.benchmarks.derived.half_samples import balanced_halves, half_sample_spread
+from farshift.benchmarks.derived.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import Estimate
+from farshift.benchmarks.statistics.jackknife import delete_group
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate
+from sklearn.isotonic import IsotonicRegression
+
+
+def curve_of(means: dict[float, float], rows: int = 100, inside: float = 0.0, seeds: int = 1, groups: int = 20):
+    """The extrapolation of a model that is right on exactly these shares of `rows` rows a severity; the severities up
+    to `inside` are in-distribution."""
+    severity = np.repeat(list(means), rows)
+    right = np.concatenate([np.arange(rows) < round(share * rows) for share in means.values()])
+    scores = np.tile(right.astype(float), (seeds, 1))
+    dealt = np.random.default_rng(0).permutation(len(severity)) % groups
+    return extrapolation(severity, scores, severity <= inside, dealt)
+
+
+def test_a_curve_by_hand():
+    found = curve_of({1: 1.0, 3: 0.8, 4: 0.2}, inside=1)
+    assert isinstance(found.area, Estimate)
+    assert found.area.value == pytest.approx((2 * 0.9 + 1 * 0.5) / 3)
+    assert isinstance(found.half, Estimate)
+    assert found.half.value == pytest.approx(3.5)  # half of 1.0 lies midway between 0.8 and 0.2
+    assert (found.level, found.first, found.last) == (1.0, 1.0, 4.0)
+    assert found.area.low < found.area.value < found.area.high
+    assert found.half.low < 3.5 < found.half.high
+
+
+def test_half_is_half_of_the_in_distribution_level():
+    assert curve_of({1: 0.8, 2: 0.6, 3: 0.2}, inside=1).half.value == pytest.approx(2.5)
+    assert curve_of({1: 0.8, 2: 0.6, 3: 0.2}, inside=2).half.value == pytest.approx(2 + 0.25 / 0.4)
+
+
+def test_one_noisy_severity_does_not_decide():
+    smooth = curve_of({1: 1.0, 2: 0.9, 3: 0.8, 4: 0.7, 5: 0.6, 6: 0.1}, inside=1).half.value
+    dip = curve_of({1: 1.0, 2: 0.9, 3: 0.45, 4: 0.9, 5: 0.6, 6: 0.1}, inside=1).half.value
+    assert smooth == pytest.approx(5.2)
+    assert dip == pytest.approx(5.2)
+
+
+@pytest.mark.parametrize("plateau", [0.3, 0.1 + 0.2, 0.3 - 1e-16])
+def test_a_plateau_at_half_counts_from_its_beginning_whatever_the_rounding(plateau):
+    severity, score = np.array([1.0, 2, 4, 5, 6]), np.array([0.6, 0.5, plateau, plateau, 0.1])
+    fall = fall_to_half(Curve(severity, score, np.full(5, 10), 0.6, 10))
+    assert isinstance(fall, Fall)
+    assert fall.severity == pytest.approx(4)
+
+
+def test_where_there_is_no_half_the_reason_is_said():
+    for means, reason in (
+        ({1: 1.0, 2: 0.9, 48: 0.61}, "never falls to half: last severity 48 at 0.610"),
+        ({1: 0.0, 2: 0.0}, "the in-distribution score is 0, which has no half"),
+        ({5: 0.9, 6: 0.8}, "no row is in-distribution"),
+    ):
+        half = curve_of(means, inside=1).half
+        assert isinstance(half, NotAvailable)
+        assert half.reason == reason
+        assert half.record() == {"n/a": reason}
+
+
+def test_a_curve_that_is_nowhere_above_half_has_no_fall():
+    severity, last = np.repeat([1.0, 2.0], 50), np.arange(100) == 99
+    half = extrapolation(severity, (severity == 2)[None].astype(float), last, np.arange(100) % 9).half
+    assert half == NotAvailable("not above half anywhere: first severity 1 at 0.500")
+
+
+def test_a_half_that_some_rows_decide_has_no_interval():
+    half = curve_of({1: 1.0, 2: 0.9, 3: 0.49}, inside=1).half
+    assert isinstance(half, NotAvailable)
+    assert half.reason.startswith("2.97561 on all rows and seeds, but not defined on some of them")
+
+
+def test_a_single_severity_is_no_curve():
+    found = curve_of({7: 0.5}, inside=7)
+    assert found.area == NotAvailable("every row has severity 7")
+    assert found.record()["from"] == found.record()["to"] == 7
+
+
+def test_rows_in_one_group_give_no_interval():
+    found = curve_of({1: 1.0, 2: 0.0}, inside=1, groups=1)
+    assert found.area == found.half == NotAvailable("all rows are in one group: no interval")
+
+
+def test_a_perfect_model_that_breaks_at_once_keeps_a_width():
+    found = curve_of({1: 1.0, 2: 1.0, 4: 0.0, 5: 0.0}, inside=2)
+    assert found.half.value == 3
+    assert 0.005 < found.half.high - found.half.low < 0.1
+    always = curve_of({1: 1.0, 2: 1.0, 4: 1.0}, inside=1)
+    assert always.area.value == always.area.high == 1
+    assert 0.98 < always.area.low < 0.999
+
+
+def test_the_record_is_plain_and_rounded():
+    record = curve_of({1: 1.0, 3: 2 / 3, 4: 0.2}, rows=99, inside=1, seeds=2).record()
+    assert list(record) == ["area", "half", "level", "from", "to"]
+    assert record["area"]["rows"] == 297
+    assert record["area"]["seeds"] == len(record["half"]["per_seed"]) == 2
+    assert record["area"]["value"] == round((2 * (1 + 2 / 3) / 2 + (2 / 3 + 20 / 99) / 2) / 3, 6)
+
+
+def test_a_seed_that_never_falls_leaves_the_values_by_seed_out():
+    severity = np.repeat([1.0, 2.0, 3.0], 90)
+    scores = np.tile((severity < 2.5).astype(float), (6, 1))
+    scores[0] = 1.0
+    half = extrapolation(severity, scores, severity == 1, np.arange(270) % 16).half
+    assert half.per_seed == ()
+    assert half.seed_se > 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), min_size=1, max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_the_fit_is_scikit_learns(points):
+    score, rows = np.array(points, np.float64).T
+    fit, weights = isotonic(score, rows.astype(np.int64))
+    oracle = IsotonicRegression(increasing=False).fit_transform(np.arange(len(score)), score, sample_weight=rows)
+    assert fit == pytest.approx(oracle, abs=1e-9)
+    for value in np.unique(fit):
+        assert set(weights[fit == value]) == {rows[fit == value].sum()}
+
+
+@given(st.data(), st.integers(2, 40), st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_the_area_is_scipys_trapezoid_over_the_means(data, rows, seeds):
+    severity = np.array(data.draw(st.lists(st.integers(0, 12), min_size=rows, max_size=rows)), np.float64)
+    scores = np.random.default_rng(rows * seeds).integers(0, 2, (seeds, rows)).astype(float)
+    values = np.unique(severity)
+    area = extrapolation(severity, scores, severity < 3, np.arange(rows)).area
+    if len(values) == 1:
+        assert isinstance(area, NotAvailable)
+        return
+    means = [scores[:, severity == value].mean() for value in values]
+    value = integrate.trapezoid(means, values) / (values[-1] - values[0])
+    if isinstance(area, Estimate):
+        assert area.value == pytest.approx(value)
+        assert np.mean(area.per_seed) == pytest.approx(value)
+    else:
+        assert 1 in np.unique(severity, return_counts=True)[1]
+
+
+def test_many_severities_are_joined_and_all_rows_stay():
+    rng = np.random.default_rng(2)
+    severity = np.concatenate([rng.normal(size=900), np.full(100, 0.5)])
+    scores = rng.integers(0, 2, (2, 1000)).astype(float)
+    curve = tally(severity, scores, severity < 0, np.arange(1000) % 10, most=20).whole()
+    assert len(curve.severity) <= 20
+    assert curve.rows.sum() == 1000
+    assert curve.rows.max() <= 150
+    assert (np.diff(curve.severity) > 0).all()
+    assert (curve.severity * curve.rows).sum() == pytest.approx(severity.sum())
+    assert (curve.score * curve.rows).sum() == pytest.approx(scores.mean(axis=0).sum())
+    assert curve.level == pytest.approx(scores[:, severity < 0].mean())
+
+
+def test_one_row_far_out_does_not_stretch_a_continuous_severity():
+    severity = np.append(np.linspace(0, 10, 999), 1000.0)
+    scores = (severity < 5)[None].astype(float)
+    found = extrapolation(severity, scores, severity < 2, np.arange(1000) % 20)
+    assert found.last < 210
+    assert found.half.value == pytest.approx(5, abs=0.5)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 8, 20, 50])
+def test_half_samples_are_balanced(groups):
+    halves = balanced_halves(groups)
+    order = len(halves) // 2 + 1
+    assert order <= groups < 2 * order
+    assert (halves[: order - 1] == ~halves[order - 1 :]).all()
+    assert (halves[:, :order].sum(axis=1) == order // 2).all()
+    signs = np.where(halves[: order - 1, :order], 1, -1)
+    assert (signs @ signs.T == order * np.eye(order - 1)).all()
+
+
+@pytest.mark.parametrize("groups", [4, 16, 32])
+def test_of_a_mean_half_samples_and_groups_left_out_say_the_same(groups):
+    by_group = np.random.default_rng(1).normal(size=groups)
+    halves, sizes = balanced_halves(groups), np.full(groups, 7)
+    value = by_group.mean()
+    spread = half_sample_spread(value, np.array([by_group[half].mean() for half in halves]), halves, sizes)
+    without = (by_group.sum() - by_group) / (groups - 1)
+    left_out = delete_group(value, without, sizes)
+    assert spread.variance == pytest.approx(by_group.var(ddof=1) / groups)
+    assert (spread.variance, spread.df) == pytest.approx((left_out.variance, left_out.df))
+
+
+def accuracy(severity: np.ndarray, shift: float | np.ndarray = 0.0) -> np.ndarray:
+    return 0.97 / (1 + np.exp((severity - 15 - shift) / 3))
+
+
+@pytest.mark.parametrize(("levels", "seeds", "seed_sd"), [(10, 1, 0.0), (30, 1, 0.0), (30, 3, 1.0), (3000, 1, 0.0)])
+def test_the_intervals_cover_the_truth(levels, seeds, seed_sd):
+    """200 experiments each of 800 rows; the Monte Carlo error of 95 % is 1.5 points. The deviation of seeds along the
+    severity axis moves the true half, and hardly the area."""
+    grid = np.linspace(1, 30, levels)
+    truth = accuracy(grid)
+    area = np.trapezoid(truth, grid) / 29
+    half = np.interp(-truth[grid <= 10].mean() / 2, -truth, grid)
+    rng = np.random.default_rng(levels + seeds)
+    covered = np.zeros(2)
+    for _ in range(200):
+        severity = grid[rng.integers(0, levels, 800)]
+        shift = seed_sd * rng.standard_normal((seeds, 1))
+        scores = (rng.uniform(size=(seeds, 800)) < accuracy(severity, shift)).astype(float)
+        found = extrapolation(severity, scores, severity <= 10, rng.permutation(800) % 20)
+        covered += [found.area.low <= area <= found.area.high, found.half.low <= half <= found.half.high]
+    assert (covered / 200 >= 0.915).all()

@@ -1,0 +1,279 @@
+"""A language model behind an endpoint: what is sent, what is read, and that every row gets its own answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from farshift.benchmarks.adapters.openai_endpoint import from_spec
+from farshift.benchmarks.answers import Failed
+from farshift.benchmarks.definition import PromptPin
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.own_model import find_model
+from farshift.benchmarks.prompt import Prompt
+from farshift.splits.errors import FarshiftError, ModelError, Unavailable, UnknownName
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llm_server import llm
+
+TASK = Task("sequence", ("word",), "said")
+
+
+def prompt(**changes):
+    settled = {
+        "instruction": "Say it.",
+        "example": "",
+        "query": "Word: {word}",
+        "extraction": {"name": "whole", "version": 1},
+        "max_tokens": 7,
+    }
+    return Prompt(PromptPin.model_validate(settled | changes), TASK, ())
+
+
+def words(*texts):
+    return {"word": np.array(texts, object)}
+
+
+def model(server, seed=0, asked_by=None, **options):
+    factory = from_spec(f"tiny@{server.url}", options)
+    return factory(seed, TASK, "cpu", asked_by or prompt())
+
+
+@pytest.fixture
+def server(cache):
+    with llm() as site:
+        yield site
+
+
+def test_each_row_gets_its_own_answer_in_order_whoever_answers_first(server):
+    server.faults_of = {"w3": ["500", "500"], "w5": ["429 0.2"], "w0 ": ["late"]}
+    names = [f"w{row} " for row in range(40)]
+    assert model(server, concurrency="16").predict(words(*names)) == [name.strip() for name in names]
+
+
+def test_as_many_prompts_as_allowed_are_asked_at_once(server):
+    server.pause = 0.1
+    model(server, concurrency="4").predict(words(*"abcdefghij"))
+    assert server.most_at_once == 4
+
+
+def test_a_chat_request_says_what_the_prompt_and_the_options_say(server):
+    pin = prompt(stop=["\n"], max_tokens=9)
+    model(server, 3, pin, temperature="0.5", top_p="0.9", system="Be brief.").predict(words("hello"))
+    assert server.requests == [
+        {
+            "model": "tiny",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "Say it.\n\nWord: hello"},
+            ],
+            "temperature": 0.5,
+            "top_p": 0.9,
+            "max_tokens": 9,
+            "seed": 3,
+            "stop": ["\n"],
+        }
+    ]
+
+
+def test_a_completion_request_sends_the_prompt_as_it_is(server):
+    assert model(server, api="completions", max_tokens="5").predict(words("hello")) == ["hello"]
+    sent = {"model": "tiny", "prompt": "Say it.\n\nWord: hello", "max_tokens": 5, "seed": 0, "temperature": 0.0}
+    assert server.requests == [sent]
+
+
+def test_a_field_that_a_model_refuses_can_be_left_out(server):
+    server.answer = lambda text: "hello\nWord: world"
+    asked = model(server, asked_by=prompt(stop=["\n"]), leave_out="temperature, seed,stop")
+    assert asked.predict(words("hello")) == ["hello"], "and the answer still ends where it should"
+    assert sorted(server.requests[0]) == ["max_tokens", "messages", "model"]
+
+
+def test_a_model_that_knows_the_token_limit_by_its_newer_name_is_asked_by_it(server):
+    server.limit_name = "max_completion_tokens"
+    assert model(server, concurrency="1").predict(words("a", "b", "c")) == ["a", "b", "c"]
+    assert ["max_tokens" in request for request in server.requests] == [True, False, False, False]
+    assert server.requests[-1]["max_completion_tokens"] == 7
+
+
+def test_answers_are_read_by_the_prompts_extraction(server):
+    server.answer = lambda text: "So. Answer: 5" if "five" in text else "well"
+    asked = model(server, asked_by=prompt(extraction={"name": "after_marker", "version": 1}))
+    assert asked.predict(words("five", "six")) == ["5", Failed("no answer could be read")]
+    assert asked.remarks()["extraction_failures"] == 1
+
+
+def test_remarks_add_up_tokens_requests_and_losses(server):
+    server.faults_of = {"long": ["context"], "slow": ["500"]}
+    asked = model(server)
+    asked.predict(words("one", "two", "long", "slow"))
+    asked.predict(words("one", "three"))
+    # "Say it. Word: one" is four words, and every answer is one token.
+    assert asked.remarks() == {
+        "prompt_tokens": 5 * 4,
+        "completion_tokens": 5,
+        "requests": 6,
+        "cached": 1,
+        "extraction_failures": 0,
+        "failed": 1,
+    }
+
+
+def test_equal_prompts_are_asked_once(server):
+    assert model(server).predict(words("a", "b", "a", "a")) == ["a", "b", "a", "a"]
+    assert sorted(server.prompts) == ["Say it.\n\nWord: a", "Say it.\n\nWord: b"]
+
+
+def test_no_more_requests_a_minute_are_sent_than_allowed(server):
+    model(server, requests_per_minute="600").predict(words("a", "b", "c"))
+    gaps = np.diff(sorted(server.times))
+    assert (gaps > 0.08).all()
+
+
+def test_a_model_can_be_asked_where_an_event_loop_runs_already(server):
+    async def notebook():
+        return model(server).predict(words("a"))
+
+    assert asyncio.run(notebook()) == ["a"]
+
+
+def test_an_interrupt_stops_at_once_and_what_was_answered_is_kept(server):
+    server.faults_of = {"slow": ["always", "late"]}
+    asked = model(server, concurrency="4")
+    timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        asked.predict(words("a", "b", "slow 1", "slow 2"))
+    assert time.monotonic() - begun < 0.9
+    timer.join()
+    server.faults_of = {}
+    before = len(server.requests)
+    assert asked.predict(words("a", "b", "slow 1", "slow 2")) == ["a", "b", "1", "2"]
+    assert len(server.requests) == before + 2
+
+
+def test_a_benchmark_without_a_prompt_is_one_clear_error(server):
+    with pytest.raises(ModelError, match=r"openai:tiny is asked by a benchmark's prompt, and this one has none"):
+        from_spec(f"tiny@{server.url}", {})(0, TASK, "cpu", None)
+
+
+def test_the_key_is_sent_and_the_placeholder_where_there_is_none(server, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "secret-12345")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model(server, api_key_env="MY_KEY").predict(words("a"))
+    model(server).predict(words("b"))
+    assert server.keys == ["Bearer secret-12345", "Bearer none"]
+
+
+def test_a_key_that_is_missing_or_broken_is_named_by_its_variable(server, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(FarshiftError, match="set OPENAI_API_KEY, or name another"):
+        from_spec("gpt", {})(0, TASK, "cpu", prompt()).predict(words("a"))
+    monkeypatch.setenv("MY_KEY", "sk-1\n2")
+    with pytest.raises(FarshiftError, match="the key in MY_KEY holds characters that no key has$"):
+        model(server, api_key_env="MY_KEY").predict(words("a"))
+    assert not server.requests
+
+
+def test_the_url_comes_from_the_environment_where_the_name_has_none(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/")
+    assert from_spec("tiny", {}).url == server.url
+    assert from_spec("tiny", {})(0, TASK, "cpu", prompt()).predict(words("a")) == ["a"]
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert from_spec("tiny", {}).url.startswith("https://")
+
+
+def test_a_models_name_may_hold_at_signs_and_slashes(server):
+    factory, code = find_model(f"openai:@hf/team/tiny:7b@{server.url}")
+    assert (factory.name, factory.url, factory.code) == ("@hf/team/tiny:7b", server.url, code)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http://user:pass-word@host/v1",
+        "http://host:99999/v1",
+        "http://host/v1?key=pass-word",
+        "http://[::1/v1",
+    ],
+)
+def test_a_url_that_is_none_or_could_hold_a_secret_is_refused_without_being_repeated(url):
+    with pytest.raises(FarshiftError, match=r"^(model )?openai:.*http://host:port/v1") as caught:
+        from_spec(f"tiny@{url}", {})
+    assert "pass-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "complaint"),
+    [
+        ("temperature", "warm", "option temperature of openai: Input should be a valid number"),
+        ("temperature", "nan", "option temperature of openai"),
+        ("temperature", "-1", "greater than or equal to 0"),
+        ("concurrency", "0", "greater than or equal to 1"),
+        ("api", "responses", "'chat' or 'completions'"),
+        ("leave_out", "model", "'seed', 'stop' or 'temperature'"),
+        ("api_key_env", "sk-not-a-name", "option api_key_env of openai: String should match pattern"),
+    ],
+)
+def test_an_option_of_a_wrong_value_is_refused_without_being_repeated(option, value, complaint):
+    with pytest.raises(FarshiftError, match=complaint) as caught:
+        from_spec("tiny@http://host/v1", {option: value})
+    assert "sk-not" not in str(caught.value)
+
+
+def test_an_option_that_there_is_not_is_refused():
+    with pytest.raises(UnknownName, match="no option of openai: named 'temprature': did you mean temperature"):
+        from_spec("tiny@http://host/v1", {"temprature": "1"})
+    with pytest.raises(FarshiftError, match="the api completions has no system message"):
+        from_spec("tiny@http://host/v1", {"api": "completions", "system": "Be brief."})
+
+
+def test_offline_only_the_cache_and_this_machine_are_asked(server, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    assert model(server).predict(words("a")) == ["a"]
+    away = from_spec("tiny@http://192.0.2.1/v1", {})(0, TASK, "cpu", prompt())
+    with pytest.raises(Unavailable, match=r"2 prompts of a batch have no response in the cache, and FARSHIFT_OFFLINE"):
+        away.predict(words("a", "b"))
+
+
+DECIDES = {
+    "leave_out": "seed",
+    "temperature": "0.7",
+    "top_p": "0.5",
+    "max_tokens": "3",
+    "system": "Be brief.",
+    "api": "completions",
+}
+DOES_NOT = {
+    "concurrency": "2",
+    "retries": "1",
+    "timeout": "9",
+    "requests_per_minute": "5",
+    "cache": "off",
+    "api_key_env": "K",
+}
+
+
+def code(options, name="tiny", url="http://h/v1"):
+    return from_spec(f"{name}@{url}", options).code
+
+
+@given(st.sampled_from(sorted(DECIDES)), st.sampled_from(sorted(DOES_NOT)))
+@settings(deadline=None)
+def test_the_code_changes_with_what_decides_an_answer_and_with_nothing_else(decides, does_not):
+    assert code({}) != code({decides: DECIDES[decides]})
+    assert code({}) == code({does_not: DOES_NOT[does_not]})
+
+
+def test_the_code_says_which_model_at_which_endpoint():
+    codes = {code({}), code({}, name="small"), code({}, url="http://other/v1")}
+    assert len(codes) == 3
+    assert code({}) == code({"temperature": "0"}) == code({}, url="http://h/v1/")

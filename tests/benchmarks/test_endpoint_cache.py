@@ -1,0 +1,198 @@
+"""Kept responses: asked once, under a key of all that decides them, and never a secret or a broken one among them."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from farshift.benchmarks.adapters._responses import Response, keep_response, kept_response, response_key
+from farshift.benchmarks.adapters.openai_endpoint import from_spec
+from farshift.benchmarks.answers import Failed
+from farshift.benchmarks.definition import PromptPin
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.prompt import Prompt
+from farshift.splits.errors import ModelError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from llm_server import llm
+
+TASK = Task("sequence", ("word",), "said")
+KEY = "secret-of-many-letters"
+
+
+def prompt(**changes):
+    settled = {"example": "", "query": "Say {word}", "extraction": {"name": "whole", "version": 1}}
+    return Prompt(PromptPin.model_validate(settled | changes), TASK, ())
+
+
+def words(*texts):
+    return {"word": np.array(texts, object)}
+
+
+def model(url, seed=0, asked_by=None, name="tiny", **options):
+    return from_spec(f"{name}@{url}", options)(seed, TASK, "cpu", asked_by or prompt())
+
+
+@pytest.fixture
+def server(cache, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with llm() as site:
+        yield site
+
+
+def files(cache):
+    return sorted(path for path in (cache / "responses").rglob("*") if path.is_file())
+
+
+def test_a_response_is_asked_for_once(server, cache):
+    assert model(server.url).predict(words("a", "b")) == ["a", "b"]
+    server.answer = lambda text: "other"
+    again = model(server.url)
+    assert again.predict(words("b", "a", "c")) == ["b", "a", "other"]
+    assert len(server.requests) == 3
+    assert again.remarks() | {"prompt_tokens": 6, "completion_tokens": 3, "requests": 1, "cached": 2} == again.remarks()
+    assert len(files(cache)) == 3
+
+
+def test_a_cached_run_needs_neither_endpoint_nor_key(cache, monkeypatch):
+    with llm() as site:
+        model(site.url).predict(words("a"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    assert model(site.url, api_key_env="NOT_SET").predict(words("a")) == ["a"]
+
+
+def test_the_cache_can_be_switched_off(server, cache):
+    for _ in range(2):
+        model(server.url, cache="off").predict(words("a"))
+    assert len(server.requests) == 2
+    assert files(cache) == []
+
+
+CHANGES = [
+    {"seed": 1},
+    {"name": "small"},
+    {"temperature": "0.1"},
+    {"leave_out": "temperature"},
+    {"top_p": "0.5"},
+    {"max_tokens": "5"},
+    {"system": "Be brief."},
+    {"api": "completions"},
+    {"asked_by": prompt(stop=["x"])},
+    {"asked_by": prompt(query="Tell {word}")},
+    {"asked_by": prompt(instruction="Now.")},
+    {"asked_by": prompt(max_tokens=5)},
+    {"asked_by": prompt(version=2)},
+    {"asked_by": replace(prompt(), task=replace(TASK, tokens="character"))},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
+def test_changing_any_one_thing_asks_again(server, change):
+    model(server.url).predict(words("a"))
+    model(server.url, **change).predict(words("a"))
+    assert len(server.requests) == 2
+
+
+def test_another_endpoint_is_asked_itself(server):
+    model(server.url).predict(words("a"))
+    with llm(lambda text: "other") as other:
+        assert model(other.url).predict(words("a")) == ["other"]
+
+
+@pytest.mark.parametrize(
+    "option", [{"concurrency": "1"}, {"retries": "0"}, {"timeout": "9"}, {"requests_per_minute": "9999"}]
+)
+def test_what_decides_no_response_asks_nothing_again(server, option):
+    model(server.url).predict(words("a"))
+    model(server.url, **option).predict(words("a"))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "fault", ["500", "html", "half", "empty", "shape", "number", "context", "filter", "filtered", "401"]
+)
+def test_only_good_responses_are_kept(server, cache, fault):
+    server.faults_of = {"bad": ["always", fault]}
+    asked = model(server.url, retries="0")
+    try:
+        assert isinstance(asked.predict(words("bad", "good"))[0], Failed)
+    except ModelError:
+        assert fault == "401"
+    assert len(files(cache)) <= 1
+    server.faults_of = {}
+    assert asked.predict(words("bad", "good")) == ["bad", "good"]
+
+
+def test_no_secret_is_in_the_cache_the_remarks_the_code_or_any_text_of_a_model(server, cache):
+    server.faults_of = {"bad": ["key"]}
+    asked = model(server.url)
+    found = asked.predict(words("a", "bad"))
+    factory = from_spec(f"tiny@{server.url}", {})
+    told = [repr(found), repr(asked.remarks()), factory.code, repr(factory), repr(vars(asked)), repr(vars(factory))]
+    assert not [text for text in told if KEY in text]
+    assert files(cache)
+    assert not [path for path in files(cache) if KEY.encode() in path.read_bytes()]
+
+
+responses = st.builds(
+    Response,
+    text=st.text(st.characters(exclude_categories=["Cs"])),
+    finish_reason=st.sampled_from(["stop", "length", ""]),
+    prompt_tokens=st.integers(0, 2**40),
+    completion_tokens=st.integers(0, 2**40),
+)
+leaf = st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"]))
+requests = st.dictionaries(st.text("abcdef", min_size=1), leaf | st.lists(leaf), max_size=5)
+
+
+@given(requests, requests)
+def test_two_requests_share_a_key_only_if_they_are_the_same(one, other):
+    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    assert (response_key(one) == response_key(other)) == same
+    assert response_key(one) == response_key(dict(reversed(one.items())))
+
+
+@given(responses, st.text("0123456789abcdef", min_size=64, max_size=64))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+def test_what_is_kept_is_given_back(cache, response, key):
+    keep_response(key, response)
+    assert kept_response(key) == response
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["cut", "flip", "empty", "other"]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+def test_a_damaged_file_is_no_response(cache, place, damage):
+    key = response_key({"prompt": "a"})
+    keep_response(key, Response("the answer is 5", "stop", 7, 3))
+    [path] = files(cache)
+    content = bytearray(path.read_bytes())
+    if damage == "flip":
+        content[place % len(content)] ^= 1 << (place % 7)
+    elif damage == "other":
+        keep_response(other := response_key({"prompt": "b"}), Response("the answer is 6"))
+        content = bytearray(next(file for file in files(cache) if other in file.name).read_bytes())
+        next(file for file in files(cache) if other in file.name).unlink()
+    else:
+        content = content[: place % len(content)] if damage == "cut" else bytearray()
+    path.write_bytes(content)
+    assert kept_response(key) is None
+
+
+def _keep_many(turn):
+    for number in range(20):
+        keep_response(response_key({"prompt": number % 5}), Response(f"from {turn}" * 200))
+
+
+def test_processes_that_keep_the_same_response_leave_one_whole(cache):
+    other = multiprocessing.get_context("spawn").Process(target=_keep_many, args=(1,))
+    other.start()
+    while other.is_alive():
+        _keep_many(0)
+        assert None not in [kept_response(response_key({"prompt": number})) for number in range(5)]
+    other.join()
+    assert other.exitcode == 0
+    assert len(files(cache)) == 5, "and nothing half written is left"

@@ -1,0 +1,219 @@
+"""Export: what other runners are given of a benchmark."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.grading import Grader
+from farshift.benchmarks.handout import hand_out
+from farshift.benchmarks.interop import export
+from farshift.splits.errors import FarshiftError
+from interop_cases import NAME, echo_home
+from support import one_line_error
+
+TOOLS = ("lm-eval", "inspect")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FARSHIFT_PATH", str(folder))
+        yield echo_home(folder)
+
+
+def sheets(folder: Path) -> dict[str, list[dict]]:
+    """The samples of an exported folder by sheet."""
+    read = {path.stem: path.read_text("utf-8").removesuffix("\n").split("\n") for path in (folder / "data").iterdir()}
+    return {name: [json.loads(line) for line in lines] for name, lines in read.items()}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class _Tagged(yaml.SafeLoader):
+    """Reads YAML as the tool does, a function by its name."""
+
+
+_Tagged.add_constructor("!function", lambda loader, node: f"function {loader.construct_scalar(node)}")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])
+def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
+    found = export(name, tool, tmp_path / "task")
+    samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
+    benchmark, handout = find_benchmark(name), hand_out(find_benchmark(name))
+    expected = {
+        f"{row_id:016x}": (part, prompt)
+        for part in benchmark.predicted_parts
+        for row_id, prompt in zip(
+            handout.part(part).row_ids, handout.prompt.texts(handout.part(part).batch(slice(None))), strict=True
+        )
+    }
+    assert {sample["row_id"]: (sample["part"], sample["prompt"]) for sample in samples} == expected
+    assert found["rows"] == len(samples) == len(expected)
+    assert {sample["entry_identity"] for sample in samples} == {benchmark.identity("full")}
+
+
+@pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])
+def test_a_view_s_sheet_holds_its_rows_and_their_true_labels(tmp_path, name):
+    export(name, "inspect", tmp_path / "task")
+    benchmark, found = find_benchmark(name), sheets(tmp_path / "task")
+    for view in ("id", "ood"):
+        part, truth = benchmark.view(view)
+        assert [int(sample["row_id"], 16) for sample in found[view]] == part.row_ids.tolist()
+        assert [sample["label"] for sample in found[view]] == truth.tolist()
+        assert [sample["target"] for sample in found[view]] == [str(label) for label in truth.tolist()]
+
+
+def test_a_view_of_rows_that_another_has_is_not_asked_again(tmp_path):
+    export(NAME, "lm-eval", tmp_path / "echo")
+    assert sorted(sheets(tmp_path / "echo")) == ["id", "id_val", "ood"]
+    export("modadd97/xi35", "lm-eval", tmp_path / "modadd")
+    assert sorted(sheets(tmp_path / "modadd")) == ["fit_clean", "id", "id_val", "ood"]
+
+
+def test_a_true_answer_is_graded_right_and_a_wrong_one_wrong(tmp_path):
+    export(NAME, "inspect", tmp_path / "task")
+    grader = Grader.read(tmp_path / "task" / "benchmark.json")
+    for sample in sheets(tmp_path / "task")["ood"]:
+        if "\u2028" not in sample["label"]:  # to the extraction that is the end of the line
+            assert grader.value(f" {sample['label']}\nin: more", sample["label"]) == 1.0
+        assert grader.value(f"{sample['label']}\u00b6 wrong", "quite other words") == 0.0
+        assert grader.value("", sample["label"]) == 0.0
+
+
+def test_a_class_is_graded_by_its_index(tmp_path):
+    export("modadd97/xi35", "lm-eval", tmp_path / "task")
+    grader = Grader.read(tmp_path / "task" / "benchmark.json")
+    assert grader.value(" 51", 51) == 1.0
+    assert grader.value(" 51", 15) == grader.value("no idea", 51) == grader.value("\ud800", 51) == 0.0
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_an_export_has_the_same_bytes_wherever_it_is_written(tmp_path, tool):
+    first = export(NAME, tool, tmp_path / "a")
+    second = export(NAME, tool, tmp_path / "deeper" / "b")
+    assert contents(tmp_path / "a") == contents(tmp_path / "deeper" / "b")
+    assert first["files"] == second["files"] == sorted(contents(tmp_path / "a"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "deeper"]
+
+
+def test_an_lm_eval_task_generates_greedily_from_the_prompt_alone(tmp_path):
+    export(NAME, "lm-eval", tmp_path / "task")
+    task = yaml.load((tmp_path / "task" / "farshift_echo_long_ood.yaml").read_bytes(), _Tagged)
+    assert task["task"] == "farshift_echo_long_ood"
+    assert task["output_type"] == "generate_until"
+    assert (task["doc_to_text"], task["doc_to_target"], task["num_fewshot"]) == ("prompt", "target", 0)
+    assert task["generation_kwargs"] == {
+        "until": ["\n", "\u00b6"],
+        "max_gen_toks": 64,
+        "do_sample": False,
+        "temperature": 0.0,
+    }
+    assert task["custom_dataset"] == "function utils.samples"
+    assert task["dataset_kwargs"] == {"sheet": "ood"}
+    assert task["process_results"] == "function utils.process_results"
+    assert task["metric_list"] == [{"metric": "token_accuracy", "aggregation": "mean", "higher_is_better": True}]
+    assert task["metadata"]["version"] == 1
+    assert task["metadata"]["entry_identity"] == find_benchmark(NAME).identity("full")
+
+
+def test_an_lm_eval_group_names_every_task(tmp_path):
+    export(NAME, "lm-eval", tmp_path / "task")
+    group = yaml.safe_load((tmp_path / "task" / "farshift_echo_long.yaml").read_bytes())
+    assert group["group"] == "farshift_echo_long"
+    assert {f"{name}.yaml" for name in [group["group"], *group["task"]]} == {
+        path.name for path in (tmp_path / "task").glob("*.yaml")
+    }
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_exported_code_compiles_and_the_readme_warns_of_labels(tmp_path, tool):
+    export(NAME, tool, tmp_path / "task")
+    (code,) = (tmp_path / "task").glob("*.py")
+    compile(code.read_text("utf-8"), code.name, "exec")
+    readme = (tmp_path / "task" / "README.md").read_text("utf-8")
+    assert "holds the true labels" in readme
+    assert "Farshift must be installed" in readme
+    assert find_benchmark(NAME).identity("full") in readme
+
+
+def test_the_command_is_safe_to_paste_whatever_the_folder_is_called(tmp_path):
+    out = tmp_path / "my task; rm -rf $HOME"
+    assert str(out) in shlex.split(export(NAME, "lm-eval", out)["command"])
+    inspect = shlex.split(export(NAME, "inspect", tmp_path / "it's")["command"])
+    assert inspect[:3] == ["inspect", "eval", f"{tmp_path}/it's/task.py@farshift_echo_long"]
+
+
+def test_an_export_that_is_there_is_left_as_it_is(tmp_path):
+    export(NAME, "inspect", tmp_path / "task")
+    (tmp_path / "task" / "__pycache__").mkdir()
+    before = (tmp_path / "task" / "task.py").stat().st_mtime_ns
+    export(NAME, "inspect", tmp_path / "task")
+    assert (tmp_path / "task" / "task.py").stat().st_mtime_ns == before
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "task").mkdir()
+    assert export(NAME, "inspect", tmp_path / "task")["rows"] == len(
+        [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
+    )
+
+
+def test_a_folder_that_holds_something_else_is_refused_and_kept(tmp_path):
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "thesis.tex").write_text("years of work")
+    with pytest.raises(FarshiftError, match=r"holds something else than this export: choose another --out"):
+        export(NAME, "inspect", tmp_path / "task")
+    export(NAME, "inspect", tmp_path / "other")
+    with pytest.raises(FarshiftError, match="holds something else"):
+        export(NAME, "lm-eval", tmp_path / "other")
+    assert contents(tmp_path / "task") == {"thesis.tex": b"years of work"}
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(path: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(FarshiftError, match="no space left"):
+        export(NAME, "inspect", tmp_path / "task")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_exported_is_one_line(farshift, tmp_path):
+    assert "no prompt to export: benchmarks with one are echo/long, modadd97/xi35" in one_line_error(
+        farshift("benchmarks", "export", "optdigits/writers", "--to", "lm-eval", "--out", tmp_path / "task")
+    )
+    assert "no runner named 'helm': there are: inspect, lm-eval" in one_line_error(
+        farshift("benchmarks", "export", NAME, "--to", "helm", "--out", tmp_path / "task")
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "metric", "complaint"),
+    [
+        ('type = "regression"', "rmse", "is a regression task"),
+        ('type = "classification", classes = 2', "macro_f1", "is scored by macro_f1@1, which is no mean over rows"),
+        ('type = "classification", classes = 2', "nll", "is scored by nll@1"),
+    ],
+)
+def test_a_benchmark_that_other_runners_cannot_score_is_refused(home, tmp_path, monkeypatch, task, metric, complaint):
+    definition = home / "benchmarks/definitions/echo-long.toml"
+    lines = definition.read_text("utf-8").replace(NAME, "echo/odd", 1).replace('type = "sequence"', task).split("\n")
+    lines = [f'metrics = [{{ name = "{metric}", version = 1 }}]' if "metrics" in line else line for line in lines]
+    other = tmp_path / "home" / "benchmarks" / "definitions" / "echo-odd.toml"
+    other.parent.mkdir(parents=True)
+    other.write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setenv("FARSHIFT_PATH", f"{home}{os.pathsep}{tmp_path / 'home'}")
+    with pytest.raises(FarshiftError, match=complaint):
+        export("echo/odd", "inspect", tmp_path / "task")

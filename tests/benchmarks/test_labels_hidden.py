@@ -1,0 +1,152 @@
+"""The labels that a model is scored by are not in the process that asks it: a model that goes looking finds none."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+
+import farshift as fs
+import numpy as np
+import pytest
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.handout import hand_out
+from farshift.loaders.cache import cache_root
+from farshift.loaders.progress import listening
+from farshift.splits.errors import Unavailable
+from support import Heard
+
+SNOOP = """
+import gc, json, os, sys
+import numpy as np
+import farshift as fs
+
+def reachable():
+    # Every object that the collector knows, and whatever one of them refers to (arrays themselves it does not know).
+    for thing in gc.get_objects():
+        yield thing
+        yield from gc.get_referents(thing)
+
+class Snoop:
+    def predict(self, batch):
+        import pyarrow as pa
+        arrays, tables = set(), set()
+        for thing in reachable():
+            if isinstance(thing, np.ndarray) and thing.dtype.kind in "iu" and thing.ndim == 1 and len(thing) > 100:
+                arrays.add(thing.astype(np.int64).tobytes())
+            if isinstance(thing, pa.Table):
+                tables.add(tuple(thing.column_names))
+        self.arrays, self.tables = arrays, tables
+        self.files = sorted({os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{name}")})
+        with open("/proc/self/maps") as maps:
+            self.mapped = sorted({line.split()[-1] for line in maps if "/cache" in line})
+        return np.zeros(len(batch["pixels"]), int)
+
+snoop = Snoop()
+fs.evaluate(snoop, on="optdigits/writers", seeds=1, out=sys.argv[1])
+from farshift.benchmarks.benchmark import find_benchmark
+bench = find_benchmark("optdigits/writers")
+found = {}
+for name in ("id_test", "ood_test"):
+    truth = bench.part(name).truth().astype(np.int64)
+    found[name] = truth.tobytes() in snoop.arrays
+print(json.dumps({"found": found, "arrays": len(snoop.arrays), "tables": sorted(snoop.tables),
+                  "files": snoop.files, "mapped": snoop.mapped}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("first_time", [True, False])
+def test_a_model_that_walks_the_object_graph_and_the_open_files_finds_no_test_label(tmp_path, first_time):
+    """Also where the split is pulled and the benchmark prepared in the same call."""
+    if first_time:
+        environment = {"FARSHIFT_CACHE": str(tmp_path / "cache")}
+    else:
+        hand_out(find_benchmark("optdigits/writers"))
+        environment = {}
+    done = subprocess.run(
+        [sys.executable, "-c", SNOOP, tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["found"] == {"id_test": False, "ood_test": False}
+    assert seen["arrays"] > 0, "it did look"
+    assert all("digit" not in columns for columns in seen["tables"])
+    data = [path for path in (*seen["files"], *seen["mapped"]) if path.endswith((".arrow", ".parquet"))]
+    assert data, "the handout is mapped"
+    assert all("/handouts/" in path for path in data), "and no file of the split or its source is"
+
+
+def test_the_handout_of_a_test_part_holds_ids_and_inputs_and_nothing_else():
+    import pyarrow as pa
+
+    for name in ("optdigits/writers", "scan/length", "modadd97/xi35"):
+        bench = find_benchmark(name)
+        handout = hand_out(bench)
+        inputs = set(bench.definition.task.inputs)
+        for part in bench.predicted_parts:
+            columns = set(pa.ipc.open_file(pa.memory_map(str(handout.folder / f"{part}.arrow"))).schema.names)
+            trained_on = {bench.definition.task.label, "weight", "group"} if part in ("train", "id_val") else set()
+            assert {"row_id"} | inputs <= columns <= {"row_id"} | inputs | trained_on, (name, part)
+
+
+def test_training_labels_in_the_handout_are_the_given_ones():
+    bench = find_benchmark("modadd97/xi35")
+    train = bench.part("train")
+    given = hand_out(bench).training("train").columns["sum"]
+    assert np.array_equal(given, train.given())
+    assert (given != train.truth()).mean() > 0.3
+
+
+def test_scoring_leaves_no_label_behind_for_the_next_model(tmp_path):
+    bench = find_benchmark("modadd97/xi35")
+    truth = bench.part("id_test").truth().tobytes()
+    del bench
+
+    class Zero:
+        def predict(self, batch):
+            return np.zeros(len(batch["a"]), int)
+
+    class Snoop(Zero):
+        def predict(self, batch):
+            gc.collect()
+            self.seen = [array.tobytes() for array in arrays_in_reach() if array.nbytes == len(truth)]
+            return super().predict(batch)
+
+    fs.score(fs.evaluate(Zero(), on="modadd97/xi35", seeds=1, out=tmp_path / "zero"))
+    snoop = Snoop()
+    fs.evaluate(snoop, on="modadd97/xi35", seeds=1, out=tmp_path / "snoop")
+    assert snoop.seen, "the row ids of that part are as long"
+    assert truth not in snoop.seen
+
+
+def arrays_in_reach():
+    """Every array that an object refers to which the collector knows (arrays themselves it does not)."""
+    for thing in gc.get_objects():
+        yield from (value for value in gc.get_referents(thing) if isinstance(value, np.ndarray))
+
+
+def test_a_damaged_handout_is_made_again_and_the_preparing_process_is_heard(cache):
+    bench = find_benchmark("modadd97/xi35")
+    before = hand_out(bench).part("id_test").batch(slice(None))
+    (file,) = cache_root().glob("handouts/modadd97*/id_test.arrow")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    heard = Heard()
+    with listening(heard):
+        after = hand_out(bench).part("id_test").batch(slice(None))
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert heard.lines == [f"{file} was cut off or changed: building it again"]
+
+
+def test_what_the_preparing_process_refuses_is_refused_here_by_the_same_error(cache, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    with pytest.raises(Unavailable, match="optdigits"):
+        hand_out(find_benchmark("optdigits/writers"))

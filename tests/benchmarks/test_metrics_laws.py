@@ -1,0 +1,135 @@
+"""What holds for every metric in the house, whatever it measures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+import pytest
+from farshift.benchmarks.answers import FAILED, Answers
+from farshift.benchmarks.metrics import Metric, metric
+from farshift.splits.errors import FarshiftError
+from farshift.splits.plugins import named
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from metric_cases import CASES, NUMBERS, TEXTS, Case, probabilities_of
+
+METRICS = [metric(name) for name in sorted(named("benchmarks/metrics", ".py"))]
+
+every_metric = pytest.mark.parametrize("measure", METRICS, ids=lambda measure: measure.name)
+
+
+def cases(measure: Metric) -> st.SearchStrategy[Case]:
+    """Cases of every type of task that the metric can score."""
+    return st.sampled_from(measure.tasks).flatmap(CASES.__getitem__)
+
+
+def same(value: float) -> object:
+    return pytest.approx(value, rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+def loss(measure: Metric, case: Case) -> float:
+    """The metric's value, turned so that less is better."""
+    return -case.value(measure) if measure.better == "higher" else case.value(measure)
+
+
+@every_metric
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_shards_merged_in_any_order_give_the_value_of_the_whole(measure, data):
+    case = data.draw(cases(measure))
+    shard_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(case), max_size=len(case))))
+    states = [case[shard_of == shard].state(measure) for shard in data.draw(st.permutations(range(4)))]
+    whole = same(case.value(measure))
+    assert measure.compute(reduce(measure.merge, states)) == whole
+    first, second, third, fourth = states
+    assert measure.compute(measure.merge(measure.merge(first, second), measure.merge(third, fourth))) == whole
+
+
+@every_metric
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_the_order_of_rows_does_not_move_the_value(measure, data):
+    case = data.draw(cases(measure))
+    assert case[np.array(data.draw(st.permutations(range(len(case)))))].value(measure) == same(case.value(measure))
+
+
+@every_metric
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_values_are_within_the_bounds(measure, data):
+    value = data.draw(cases(measure)).value(measure)
+    assert np.isnan(value) or measure.bounds[0] <= value <= measure.bounds[1]
+
+
+@every_metric
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_right_answers_have_the_best_value(measure, data):
+    value = data.draw(cases(measure)).right().value(measure)
+    best = measure.bounds[1] if measure.better == "higher" else measure.bounds[0]
+    assert np.isnan(value) or value == same(best)
+
+
+@every_metric
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_lost_row_is_never_better_than_any_answer_to_it(measure, data):
+    """Or than the right one, for macro F1, where a wrong class costs the precision of that class as well."""
+    case = data.draw(cases(measure))
+    row = data.draw(st.integers(0, len(case) - 1))
+    lost = loss(measure, case.losing(row))
+    if measure.name == "macro_f1":
+        answered = giving(case, row, case.truth[row])
+    elif case.task.type == "classification":
+        scores = data.draw(probabilities_of(case.task.classes))
+        answered = giving(case, row, scores.argmax(), scores)
+    else:
+        answered = giving(case, row, data.draw(TEXTS if case.task.type == "sequence" else NUMBERS))
+    assert np.isnan(lost) or lost >= loss(measure, answered) - 1e-12
+
+
+def giving(case: Case, row: int, answer: object, scores: np.ndarray | None = None) -> Case:
+    """The case with `answer` to one row."""
+    given = replace(case.answers, prediction=case.answers.prediction.copy(), status=case.answers.status.copy())
+    given.prediction[row], given.status[row] = answer, 0
+    if scores is not None:
+        given = replace(given, scores=given.scores.copy())
+        given.scores[row] = scores
+    return replace(case, answers=given)
+
+
+@every_metric
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_all_rows_lost_have_the_worst_value_or_none(measure, data):
+    case = data.draw(cases(measure))
+    nothing = replace(case.answers, status=np.full(len(case), FAILED, np.int8))
+    value = replace(case, answers=nothing).value(measure)
+    assert np.isnan(value) or value == same(measure.bounds[0] if measure.better == "higher" else measure.bounds[1])
+
+
+@every_metric
+@given(data=st.data())
+@settings(max_examples=5, deadline=None)
+def test_no_rows_have_no_value(measure, data):
+    assert np.isnan(data.draw(cases(measure))[:0].value(measure))
+
+
+@pytest.mark.parametrize("measure", [m for m in METRICS if m.needs == "scores"], ids=lambda measure: measure.name)
+@given(data=st.data())
+@settings(max_examples=5, deadline=None)
+def test_probabilities_that_a_model_did_not_give_are_asked_for(measure, data):
+    case = data.draw(cases(measure))
+    classes_only = replace(case, answers=Answers.all_given(case.answers.prediction))
+    with pytest.raises(FarshiftError, match="probabilities"):
+        classes_only.value(measure)
+
+
+@pytest.mark.parametrize("measure", [m for m in METRICS if m.needs == "prediction"], ids=lambda measure: measure.name)
+@given(data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_metrics_of_predictions_do_not_read_probabilities(measure, data):
+    case = data.draw(cases(measure))
+    assert replace(case, answers=replace(case.answers, scores=None)).value(measure) == same(case.value(measure))

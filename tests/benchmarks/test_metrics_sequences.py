@@ -1,0 +1,113 @@
+"""Metrics of texts: held against the textbook's table of edit distances, and to what a token is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from farshift.benchmarks.answers import Answers
+from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.metrics.edit_similarity import levenshtein
+from farshift.benchmarks.model import Task
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from metric_cases import Case, written
+
+EXACT, TOKENS, EDITS = metric("exact_match"), metric("token_accuracy"), metric("edit_similarity")
+
+WORDS, CHARACTERS = Task("sequence", ("x",), "y"), Task("sequence", ("x",), "y", tokens="character")
+
+sequences = st.text("abc", max_size=12)
+
+
+def rows(measure, given: list[str | None], expected: list[str], task: Task = WORDS) -> list[float]:
+    answers = Answers.all_given(np.array(given, object))
+    return measure.per_row(answers, np.array(expected, object), task).tolist()
+
+
+def table(left: str, right: str) -> int:
+    """Wagner and Fischer's dynamic programme, entry by entry."""
+    entries = np.zeros((len(left) + 1, len(right) + 1), int)
+    entries[:, 0], entries[0] = range(len(left) + 1), range(len(right) + 1)
+    for i, a in enumerate(left, 1):
+        for j, b in enumerate(right, 1):
+            entries[i, j] = min(entries[i - 1, j] + 1, entries[i, j - 1] + 1, entries[i - 1, j - 1] + (a != b))
+    return int(entries[-1, -1])
+
+
+@given(sequences, sequences)
+@example("kitten", "sitting")
+@example("", "abc")
+@settings(max_examples=300, deadline=None)
+def test_the_edit_distance_is_the_tables(left, right):
+    assert levenshtein(left, right) == table(left, right)
+
+
+@given(st.integers(0, 2**32), st.integers(60, 140), st.integers(60, 140))
+@settings(max_examples=10, deadline=None)
+def test_the_edit_distance_of_sequences_longer_than_a_machine_word_is_the_tables(seed, left, right):
+    rng = np.random.default_rng(seed)
+    texts = ["".join(rng.choice(list("ab"), size)) for size in (left, right)]
+    assert levenshtein(*texts) == table(*texts)
+
+
+@given(sequences, sequences, sequences)
+@settings(max_examples=100, deadline=None)
+def test_the_edit_distance_is_a_metric(a, b, c):
+    assert (levenshtein(a, b) == 0) == (a == b)
+    assert levenshtein(a, b) == levenshtein(b, a)
+    assert levenshtein(a, c) <= levenshtein(a, b) + levenshtein(b, c)
+
+
+def test_two_texts_of_the_longest_size_are_compared():
+    text = "01" * 20_000
+    assert levenshtein("1" + text, text + "0") == 2
+    assert levenshtein("0" * 20_000, "1" * 20_000) == 20_000
+
+
+def test_edit_similarity_forgives_what_is_left_out_and_token_accuracy_does_not():
+    given, expected = ["walk run jump look"], ["turn walk run jump look"]
+    assert rows(EDITS, given, expected) == [0.8]
+    assert rows(TOKENS, given, expected) == [0.0]
+
+
+@given(written(), st.sampled_from([WORDS, CHARACTERS]))
+@settings(max_examples=100, deadline=None)
+def test_token_accuracy_counts_positions(case, task):
+    case = replace(case, task=task)
+    expected = []
+    for text, true, answered in zip(case.answers.prediction, case.truth, case.answers.answered, strict=True):
+        given, wanted = (text.split(), true.split()) if task is WORDS else (text, true)
+        longer = max(len(given), len(wanted))
+        right = [at < len(given) and at < len(wanted) and given[at] == wanted[at] for at in range(longer)]
+        expected.append((np.mean(right) if right else 1.0) if answered else 0.0)
+    assert TOKENS.per_row(case.settled, case.truth, task) == pytest.approx(expected, rel=1e-12)
+
+
+@given(written(), st.sampled_from([WORDS, CHARACTERS]))
+@settings(max_examples=100, deadline=None)
+def test_edit_similarity_is_never_less_than_token_accuracy_and_only_exact_matches_are_wholly_right(case, task):
+    case = replace(case, task=task)
+    exact, tokens, edits = (measure.per_row(case.settled, case.truth, task) for measure in (EXACT, TOKENS, EDITS))
+    assert (edits >= tokens - 1e-12).all()
+    assert (tokens == 1).tolist() == (edits == 1).tolist() == (exact == 1).tolist()
+
+
+@pytest.mark.parametrize("measure", [TOKENS, EDITS], ids=lambda measure: measure.name)
+def test_white_space_parts_words_and_is_a_character_among_characters(measure):
+    assert rows(measure, ["a b", " a \t b\n", "a\u00a0b"], ["a b"] * 3) == [1, 1, 1]
+    assert rows(measure, [" ", "\n"], ["", " "]) == [1, 1]
+    assert rows(measure, ["ab "], ["ab"], CHARACTERS) == [pytest.approx(2 / 3)]
+
+
+@pytest.mark.parametrize("measure", [TOKENS, EDITS], ids=lambda measure: measure.name)
+@pytest.mark.parametrize("task", [WORDS, CHARACTERS], ids=lambda task: task.tokens)
+def test_nothing_where_nothing_was_expected_is_right_and_a_lost_text_is_wrong(measure, task):
+    assert rows(measure, ["", None, "a", ""], ["", "", "", "a"], task) == [1, 0, 0, 0]
+
+
+def test_a_task_of_words_does_not_look_into_them():
+    case = Case(Answers.all_given(np.array(["walked"], object)), np.array(["walk"], object), WORDS)
+    assert case.value(EDITS) == 0.0
+    assert replace(case, task=CHARACTERS).value(EDITS) == pytest.approx(4 / 6)

@@ -1,0 +1,114 @@
+"""The name of a model on the command line: the user's own code, or what an adapter makes a model of."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from farshift.benchmarks.own_model import find_model, read_options, schemes
+from farshift.splits.errors import BadDefinition, FarshiftError, UnknownName
+
+PARROT = """
+class Parrot:
+    def __init__(self, words):
+        self.words, self.name, self.code = words, words, "code of " + words
+    def __call__(self, seed, task, device, prompt):
+        return self
+    def predict(self, batch):
+        return [self.words] * len(batch["x"])
+SCHEME = "parrot"
+def from_spec(rest, options):
+    return Parrot(rest + options.get("end", ""))
+"""
+
+
+@pytest.fixture
+def parrot(tmp_path, monkeypatch):
+    folder = tmp_path / "benchmarks" / "adapters"
+    folder.mkdir(parents=True)
+    (folder / "parrot.py").write_text(PARROT)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    return folder
+
+
+def test_an_adapter_of_ones_own_is_one_file_with_a_scheme(parrot):
+    factory, code = find_model("parrot:hello:you", {"end": "!"})
+    assert code == "code of hello:you!"
+    assert factory(0, None, "cpu", None).predict({"x": np.zeros(2)}) == ["hello:you!"] * 2
+    assert list(schemes()) == sorted(schemes())
+    assert {"cmd", "openai", "parrot"} <= set(schemes())
+
+
+def test_two_adapters_of_one_scheme_are_refused(parrot):
+    (parrot / "jay.py").write_text(PARROT)
+    with pytest.raises(BadDefinition, match=r"the scheme 'parrot' is there already: .*\.py"):
+        schemes()
+
+
+def test_ones_own_code_is_a_file_or_a_module_and_its_digest(tmp_path, monkeypatch):
+    path = tmp_path / "shelf_of_models.py"
+    path.write_text("class Model: pass")
+    monkeypatch.chdir(tmp_path)
+    expected = sha256(path.read_bytes()).hexdigest()
+    for name in (f"{path}:Model", "shelf_of_models.py:Model", "shelf_of_models:Model"):
+        found, code = find_model(name)
+        assert (found.__name__, code) == ("Model", expected)
+    with pytest.raises(UnknownName, match="no attribute of shelf_of_models named 'Modl': did you mean Model"):
+        find_model("shelf_of_models:Modl")
+
+
+def test_options_are_not_for_ones_own_code(tmp_path):
+    with pytest.raises(FarshiftError, match=r"model 'm.py:make' takes no options, and was given depth, width"):
+        find_model("m.py:make", {"width": "3", "depth": "2"})
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("model.py", r"model 'model.py': write it as file.py:factory, package.module:attribute, or cmd:\.\., "),
+        ("", "write it as file.py:factory"),
+        (":make", "write it as file.py:factory"),
+        ("model.py:", "write it as file.py:factory"),
+        ("opnai:gpt@http://host/v1", "no kind of model named 'opnai': did you mean openai"),
+        ("opnai:gpt", "there is neither a module nor a kind of model named 'opnai'; kinds are cmd, .*openai"),
+        ("missing.py:make", "model file missing.py does not exist"),
+    ],
+)
+def test_a_name_that_stands_for_nothing_is_one_clear_line(name, complaint):
+    with pytest.raises(FarshiftError, match=complaint) as caught:
+        find_model(name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "import no_such_thing_at_all",
+            "importing .*m.py raised ModuleNotFoundError: No module named 'no_such_thing_at_all'",
+        ),
+        ("raise SystemExit(3)", "importing .*m.py raised SystemExit: 3"),
+        ("1 / 0", "importing .*m.py raised ZeroDivisionError: division by zero"),
+    ],
+)
+def test_code_that_cannot_be_imported_is_named(tmp_path, text, complaint):
+    (tmp_path / "m.py").write_text(text)
+    with pytest.raises(FarshiftError, match=complaint):
+        find_model(f"{tmp_path / 'm.py'}:make")
+
+
+def test_options_are_read_to_the_first_equals_sign():
+    assert read_options(["system=a=b", "api=chat", "empty="]) == {"system": "a=b", "api": "chat", "empty": ""}
+    assert read_options([]) == {}
+
+
+@pytest.mark.parametrize("text", ["sk-secret", "=sk-secret", "sk-secret=x"])
+def test_what_is_no_option_is_refused_without_being_repeated(text):
+    with pytest.raises(FarshiftError, match=r"^option 2 of 2 is none: write key=value$"):
+        read_options(["api=chat", text])
+
+
+def test_an_option_given_twice_is_refused():
+    with pytest.raises(FarshiftError, match="the option api is given twice"):
+        read_options(["api=chat", "api=completions"])

@@ -1,0 +1,69 @@
+"""The reliability diagrams say what the records say."""
+
+from __future__ import annotations
+
+import pytest
+from farshift.benchmarks.plot import figure
+from farshift.splits.errors import FarshiftError
+from pictures import line, names
+from records import many, record
+
+
+def test_every_filled_bin_is_a_point_at_its_confidence_and_accuracy():
+    one = record(probabilities=True)
+    above, _ = figure([one], "calibration").axes
+    for view in ("id", "ood"):
+        bins = [part for part in one["calibration"][view]["bins"] if part["rows"]]
+        assert len(bins) < 15
+        wanted = [[part["confidence"], part["accuracy"]] for part in bins]
+        assert line(above, view).get_xydata().tolist() == wanted
+
+
+def test_bars_beneath_are_the_shares_of_the_rows():
+    one = record(probabilities=True)
+    _, beneath = figure([one], "calibration").axes
+    for series in beneath.containers:
+        bins = [part for part in one["calibration"][series.get_label()]["bins"] if part["rows"]]
+        total = sum(part["rows"] for part in bins)
+        assert [bar.get_height() * total for bar in series] == pytest.approx([part["rows"] for part in bins])
+        for bar, part in zip(series, bins, strict=True):
+            assert part["from"] - 1e-9 <= bar.get_x()
+            assert bar.get_x() + bar.get_width() <= part["to"] + 1e-9
+    assert [series.get_label() for series in beneath.containers] == ["id", "ood"]
+
+
+def test_the_head_names_the_model_the_benchmark_the_ece_and_the_rows():
+    above, _ = figure([record("lstm", probabilities=True)], "calibration").axes
+    assert above.get_title().split("\n") == [
+        "lstm",
+        "scan/length",
+        "ECE: ID 3.1 %, OOD 21.4 %",
+        "n: ID 4,500, OOD 18,000",
+    ]
+    assert names(above.get_figure()) == ["ID", "OOD"]
+
+
+def test_every_model_has_a_diagram_of_the_same_size():
+    records = many(5, probabilities=True) + many(1, "prefix_sums/32_to_64", probabilities=True)
+    axes = figure(records, "calibration").axes
+    assert len(axes) == 12
+    heads = [above.get_title().split("\n")[:2] for above in axes[::2]]
+    assert heads == [[one["model"], one["benchmark"]] for one in records]
+    for kind in (axes[::2], axes[1::2]):
+        assert {(round(a.get_position().width, 6), round(a.get_position().height, 6)) for a in kind} == {
+            (round(kind[0].get_position().width, 6), round(kind[0].get_position().height, 6))
+        }
+
+
+def test_one_view_alone_is_drawn_alone():
+    one = record(probabilities=True)
+    one["calibration"]["id"] = {"n/a": "no class probabilities"}
+    above, beneath = figure([one], "calibration").axes
+    assert [series.get_label() for series in beneath.containers] == ["ood"]
+    assert "ECE: OOD 21.4 %" in above.get_title()
+
+
+def test_a_run_without_class_probabilities_is_named():
+    records = [record("lstm", probabilities=True), record("knn")]
+    with pytest.raises(FarshiftError, match=r"^knn on scan/length: no class probabilities"):
+        figure(records, "calibration")

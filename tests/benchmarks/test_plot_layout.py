@@ -1,0 +1,134 @@
+"""Pictures are legible: nothing is cut, overlaps or is told apart by colour alone."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import pytest
+from farshift.benchmarks.plot import figure
+from farshift.benchmarks.plot._labels import spread
+from farshift.benchmarks.plot._style import BODY, looks, window
+from farshift.benchmarks.plot._text import shortened, width, wrapped
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pictures import faults
+from records import MODELS, many, record
+from sklearn.isotonic import IsotonicRegression
+
+PICTURES = {
+    "calibration": {"probabilities": True},
+    "gap": {},
+    "id_ood": {},
+    "noise": {"kind": "corrupted-label", "metric": "accuracy@1"},
+    "severity": {},
+}
+LONG = "a_benchmark_with_a_rather_long_name/and_a_split_of_a_long_name_too"
+
+
+def extremes(**settings):
+    names = (
+        "a-very-long-model-name-with-an-old-tokenizer-and-a-big-batch",
+        "a-very-long-model-name-with-a-new-tokenizer-and-a-big-batch",
+        "$x_1$ & 100 %",
+        "lstm",
+    )
+    scores = ((1.0, 0.0), (1.0, 1.0), (0.97, 0.3), (0.0, 0.0))
+    return [record(name, id=id, ood=ood, **settings) for name, (id, ood) in zip(names, scores, strict=True)]
+
+
+def several(**settings):
+    """Panels that differ in benchmark, budget, rule and identity, with long names for all of them."""
+    asked = settings | {"severity_unit": "occurrences of the longest held-out word of the row, words"}
+    quick = asked | {"budget": "quick", "steps": 12000}
+    return [
+        *many(2, LONG, selection="crafted_shift", **quick),
+        *many(1, LONG, selection="oracle", **quick),
+        *many(1, LONG, selection="oracle", identity="cd" * 32, **quick),
+        *many(3, "prefix_sums/32_to_64", seeds=1, **asked),
+    ]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda **s: many(1, **s), lambda **s: many(12, **s), extremes, several],
+    ids=["one", "twelve", "extreme", "several"],
+)
+@pytest.mark.parametrize("what", PICTURES)
+def test_no_text_is_cut_or_hidden_and_the_width_is_a_papers(what, make):
+    shown = figure(make(**PICTURES[what]), what)
+    assert faults(shown) == []
+    assert shown.get_figwidth() in (3.3, 6.9)
+    assert shown.get_figheight() <= 11
+
+
+def test_twelve_models_differ_without_colour_and_neighbours_in_everything():
+    found = list(looks(MODELS).values())
+    assert len({look.marker for look in found}) == 12
+    for one, other in pairwise(found):
+        assert one.colour != other.colour and one.line != other.line
+    many_looks = looks([f"m{k}" for k in range(60)]).values()
+    assert all(one != other for one, other in combinations(many_looks, 2))
+
+
+def test_a_name_has_one_look_however_often_it_comes():
+    assert list(looks(["b", "a", "b"])) == ["b", "a"]
+
+
+names = st.lists(st.text("abcde-", min_size=1, max_size=60), min_size=1, max_size=8, unique=True)
+
+
+@given(names, st.floats(40, 200))
+@settings(max_examples=80, deadline=None)
+def test_shortened_names_fit_and_stay_distinct(given_names, limit):
+    short = shortened(given_names, BODY, limit)
+    assert list(short) == given_names
+    assert len(set(short.values())) == len(given_names)
+    for name, text in short.items():
+        assert width(text, BODY) <= limit
+        assert text == name or "…" in text
+
+
+def test_names_are_cut_in_the_middle_where_that_keeps_them_apart():
+    kept = shortened(["quadratic-mlp-weight-decay", "mlp"], BODY, 80)
+    assert kept["mlp"] == "mlp"
+    start, end = kept["quadratic-mlp-weight-decay"].split("…")
+    assert "quadratic-mlp-weight-decay".startswith(start) and "quadratic-mlp-weight-decay".endswith(end)
+    assert abs(len(start) - len(end)) <= 1
+    middle = shortened([f"{'a' * 30}{k}{'b' * 30}" for k in range(3)], BODY, 60)
+    assert [text[-2:] for text in middle.values()] == ["#1", "#2", "#3"]
+
+
+@given(st.lists(st.text("abcdefg", min_size=1, max_size=12), max_size=30), st.floats(80, 300))
+@settings(max_examples=100, deadline=None)
+def test_wrapped_lines_fit_and_lose_no_word(texts, limit):
+    lines = wrapped(" ".join(texts), BODY, limit)
+    assert " ".join(lines).split() == texts
+    assert all(width(one, BODY) <= limit for one in lines)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=10), st.floats(0.5, 8))
+@settings(max_examples=100, deadline=None)
+def test_labels_are_spread_by_bounded_least_squares(wanted, least):
+    placed = spread(wanted, least, 0, 100)
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    free = [wanted[index] - rank * least for rank, index in enumerate(order)]
+    oracle = IsotonicRegression(y_min=0, y_max=100 - (len(wanted) - 1) * least).fit_transform(range(len(free)), free)
+    assert [placed[index] for index in order] == pytest.approx(
+        [level + k * least for k, level in enumerate(oracle)], abs=1e-6
+    )
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=10))
+def test_an_axis_shows_every_value_at_least_a_tenth_of_the_scale_and_nothing_impossible(values):
+    low, high = window(values, [0.0, 1.0])
+    assert 0 <= low <= min(values) and max(values) <= high <= 1 + 1e-12
+    assert high - low >= 0.1 - 1e-12
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=10),
+    st.sampled_from([None, [None, None], [-1e6, None], [None, 1e6]]),
+)
+def test_an_axis_of_a_metric_without_bounds_has_a_width(values, bounds):
+    low, high = window(values, bounds)
+    assert low <= min(values) and max(values) <= high and low < high

@@ -1,0 +1,225 @@
+"""Tables say what the records say, whatever is in a name."""
+
+from __future__ import annotations
+
+import csv
+import re
+from io import StringIO
+
+import pytest
+from farshift.benchmarks.tables import formats, render
+from farshift.benchmarks.tables.latex import escaped as latex_escaped
+from farshift.benchmarks.tables.markdown import escaped as markdown_escaped
+from farshift.splits.errors import FarshiftError, UnknownName
+from hypothesis import given
+from hypothesis import strategies as st
+from records import many, record
+
+HEAD = ["benchmark", "kind", "metric", "model", "seeds", "selection", "ID", "OOD", "gap"]
+NASTY = "a & b % $ # _ { } ~ ^ \\ | * `x` <é> --- [1] 模型"
+
+
+def csv_rows(records):
+    return list(csv.DictReader(StringIO(render(records, "csv"), newline="")))
+
+
+def markdown_rows(records):
+    """The cells of the table, header first, as Markdown reads them."""
+    lines = render(records, "markdown").split("\n\n")[0].splitlines()
+    cells = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines
+        if "---" not in line.split("|")[1]
+    ]
+    return [[re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", cell) for cell in row] for row in cells]
+
+
+def latex_rows(records):
+    """The cells of the table, header first, as LaTeX prints them."""
+    text = render(records, "latex")
+    body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
+    lines = [line.removesuffix(r" \\") for line in body.splitlines() if line.endswith(r"\\")]
+    return [[printed(cell.strip()) for cell in re.split(r"(?<!\\)&", line)] for line in lines]
+
+
+COMMANDS = {
+    r"\textbackslash": "\\",
+    r"\textasciitilde": "~",
+    r"\textasciicircum": "^",
+    r"\textless": "<",
+    r"\textgreater": ">",
+    r"\textbar": "|",
+}
+
+
+def printed(source):
+    """What LaTeX prints for a source of escapes, named characters, empty groups and `$-$` alone."""
+    token = re.compile(r"\\[a-z]+|\\.|\$-\$|\{\}|.", re.DOTALL)
+    shown = []
+    for part in token.findall(source):
+        assert part not in set("&%$#_{}~^\\<>|"), f"bare {part!r} in {source!r}"
+        if part != "{}":
+            shown.append(COMMANDS[part] if part in COMMANDS else "-" if part == "$-$" else part.removeprefix("\\"))
+    return "".join(shown)
+
+
+def percent(found):
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * found[key] for key in ("value", "low", "high")))
+
+
+@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
+def test_each_record_is_a_row_in_its_order(read):
+    records = [*many(4), record("knn", "optdigits/writers", kind="domain", seeds=3, metric="accuracy@1")]
+    head, *rows = read(records)
+    assert head == HEAD
+    for row, one in zip(rows, records, strict=True):
+        seeds = "5" if len(one["seeds"]) == 5 else "3 of 5"
+        words = [one["benchmark"], one["kind"], f"{one['metric']} (%)", one["model"], seeds, one["selection"]]
+        assert row == [*words, percent(one["id"]), percent(one["ood"]), percent(one["gap"])]
+
+
+@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
+def test_the_worst_group_has_its_columns_where_there_is_one(read):
+    records = [record("lstm", groups={"17": 0.3, "a|b": 0.2, "18": 0.9}), record("mlp")]
+    head, first, second = read(records)
+    assert head == [*HEAD, "worst group", "worst-group score"]
+    assert first[-2:] == ["a|b (of 3)", percent(records[0]["worst_group"])]
+    assert second[-2:] == ["", ""]
+
+
+@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
+def test_a_score_that_there_is_not_is_an_empty_cell(read):
+    one = record()
+    one["gap"] = {"n/a": "not defined on these rows and answers"}
+    assert read([one])[1][-1] == ""
+    (row,) = csv_rows([one])
+    assert (row["gap"], row["gap_low"], row["gap_high"]) == ("", "", "")
+
+
+@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
+def test_a_metric_outside_0_to_1_is_not_in_percent(read):
+    one = record(metric="rmse@1", better="lower", bounds=None, id=0.5, ood=0.62)
+    _, row = read([one])
+    assert row[2] == "rmse@1, lower is better"
+    assert row[6:] == ["0.500 [0.480, 0.520]", "0.620 [0.600, 0.640]", "-0.120 [-0.148, -0.092]"]
+    assert "percent" not in render([one], "markdown")
+
+
+@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
+def test_what_cannot_be_compared_is_told_apart(read):
+    rows = read([record(), record(budget="quick"), record(identity="cd" * 32)])[1:]
+    assert [row[0] for row in rows] == [
+        "scan/length, identity d78b35ce",
+        "scan/length (quick)",
+        "scan/length, identity cdcdcdcd",
+    ]
+
+
+@pytest.mark.parametrize("format", ["markdown", "latex"])
+def test_the_caption_says_what_the_brackets_and_units_are(format):
+    text = render([record(), record("knn", seeds=1), record("mlp", budget="quick")], format).replace("\\", "")
+    assert "Brackets: 95% t interval over rows and 5 training seeds; for knn: 95% t interval over rows only" in text
+    assert "Metrics marked (%) are in percent, their gaps in percentage points." in text
+    assert "scan/length: entries of different identities are not comparable." in text
+    assert "looks worse than it is" not in text
+    assert "looks worse than it is" in render([record(groups={"a": 0.1, "b": 0.2})], format)
+
+
+@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
+def test_any_name_stays_in_its_cell_and_reads_as_it_was(read):
+    records = [record(NASTY), record("plain_name"), record("[x] two\nlines")]
+    assert [row[3] for row in read(records)[1:]] == [NASTY, "plain_name", "[x] two lines"]
+
+
+plain = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=30)
+
+
+@given(plain)
+def test_latex_prints_any_text_as_it_was(text):
+    assert printed(latex_escaped(text)) == text
+    assert "--" not in latex_escaped(text)
+
+
+@given(plain)
+def test_markdown_reads_any_text_as_it_was_and_finds_no_cell_in_it(text):
+    source = markdown_escaped(text)
+    assert re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", source) == text
+    assert re.search(r"(?<!\\)(\\\\)*[|*`<]", source) is None
+
+
+def test_an_underscore_in_a_word_stays_readable_in_markdown():
+    assert markdown_escaped("exact_match@1 _this_ my__init__") == r"exact_match@1 \_this\_ my\_\_init\_\_"
+
+
+def test_latex_is_one_table_with_booktabs_rules_and_a_line_per_row():
+    text = render(many(3), "latex")
+    for part in (
+        r"\begin{table}",
+        r"\caption{",
+        r"\begin{tabular}{llllllrrr}",
+        r"\toprule",
+        r"\midrule",
+        r"\bottomrule",
+    ):
+        assert text.count(part) == 1
+    assert text.endswith("\\end{tabular}\n\\end{table}\n")
+    assert sum(line.endswith(r"\\") for line in text.splitlines()) == 4
+    depth = 0
+    for brace in re.sub(r"\\[{}]", "", text):
+        depth += {"{": 1, "}": -1}.get(brace, 0)
+        assert depth >= 0
+    assert depth == 0
+
+
+def test_a_row_that_begins_with_a_bracket_is_no_argument_of_the_line_before():
+    for name in ("[x]/y", "*x/y"):
+        row = next(
+            line for line in render([record(benchmark=name)], "latex").splitlines() if "x" in line and "&" in line
+        )
+        assert row.startswith("{}")
+
+
+def test_csv_has_every_number_in_full():
+    records = [*many(3), record("knn", groups={"a": 0.123456, "b": 0.5})]
+    for row, one in zip(csv_rows(records), records, strict=True):
+        for name in ("id", "ood", "gap"):
+            for column, key in ((name, "value"), (f"{name}_low", "low"), (f"{name}_high", "high")):
+                assert float(row[column]) == one[name][key]
+        assert (row["model"], row["benchmark"], row["metric"]) == (one["model"], one["benchmark"], one["metric"])
+        assert (row["seeds"], row["protocol_seeds"], row["steps"]) == ("5", "5", "")
+        assert (row["interval"], row["entry_identity"]) == (one["interval"], one["entry_identity"])
+    assert row["worst_group"] == "a"
+    assert float(row["worst_group_score_low"]) == records[-1]["worst_group"]["low"]
+
+
+def test_csv_lines_end_as_rfc_4180_says_and_names_are_quoted():
+    text = render([record('a "b", c\nd')], "csv")
+    assert text.endswith("\r\n")
+    assert text.split("\r\n")[0].startswith("benchmark,kind,metric,better,model,")
+    assert '"a ""b"", c\nd"' in text
+    assert csv_rows([record('a "b", c\nd')])[0]["model"] == 'a "b", c\nd'
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_a_name_that_a_spreadsheet_would_run_is_defused_and_a_number_is_not(start):
+    one = record(f"{start}cmd|' /C calc'!A0", ood=0.99)
+    (row,) = csv_rows([one])
+    assert row["model"] == "'" + one["model"]
+    assert row["gap"].startswith("-0.0")
+
+
+def test_formats_are_found_and_another_is_refused_with_those_there_are():
+    assert formats() == ["csv", "latex", "markdown"]
+    with pytest.raises(UnknownName, match="no table format named 'html': there are: csv, latex, markdown"):
+        render(many(1), "html")
+    for format in formats():
+        with pytest.raises(FarshiftError, match="no score records given"):
+            render([], format)
+
+
+def test_a_new_format_is_one_new_file(tmp_path, monkeypatch):
+    folder = tmp_path / "benchmarks" / "tables"
+    folder.mkdir(parents=True)
+    (folder / "names.py").write_text("def render(records):\n    return ' '.join(r['model'] for r in records)\n")
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    assert render(many(2), "names") == "lstm transformer"
