@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import splits
+    from .benchmarks.adapters.function import predictor
     from .benchmarks.answers import Answers, Failed
     from .benchmarks.benchmark import find_benchmark as benchmark
     from .benchmarks.compare import compare
+    from .benchmarks.conformance import check_model
     from .benchmarks.harness import evaluate
     from .benchmarks.run import read_run
     from .benchmarks.score import score
@@ -31,9 +33,11 @@ __all__ = [
     "Failed",
     "FarshiftError",
     "benchmark",
+    "check_model",
     "compare",
     "evaluate",
     "load",
+    "predictor",
     "read_run",
     "score",
     "splits",
@@ -44,9 +48,11 @@ _HOMES = {
     "Failed": ("benchmarks.answers", "Failed"),
     "FarshiftError": ("splits.errors", "FarshiftError"),
     "benchmark": ("benchmarks.benchmark", "find_benchmark"),
+    "check_model": ("benchmarks.conformance", "check_model"),
     "compare": ("benchmarks.compare", "compare"),
     "evaluate": ("benchmarks.harness", "evaluate"),
     "load": ("loaders.split", "load"),
+    "predictor": ("benchmarks.adapters.function", "predictor"),
     "read_run": ("benchmarks.run", "read_run"),
     "score": ("benchmarks.score", "score"),
 }

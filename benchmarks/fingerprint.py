@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from hashlib import sha256
 from typing import Any
 
 
 def fingerprint(model: Any) -> str:
-    """sha256 over the source of a model's class or factory, and over an estimator's parameters.
+    """sha256 over the source of a model's class or factory, over an estimator's parameters and a torch module's weights.
 
-    Empty where there is no source to be had. Weights inside an object are not in it: what decides about them belongs
-    in the factory."""
+    Empty where there is no source to be had. Other things inside an object are not in it: what decides about them
+    belongs in the factory."""
     subject = model if inspect.isroutine(model) or isinstance(model, type) else type(model)
     try:
         text = inspect.getsource(subject)
@@ -19,4 +20,19 @@ def fingerprint(model: Any) -> str:
         return ""
     if subject is not model and hasattr(model, "get_params"):
         text += repr(model)
+    if subject is not model and callable(getattr(model, "state_dict", None)):
+        text += _weights(model.state_dict())
     return sha256(text.encode()).hexdigest()
+
+
+def _weights(state: Any) -> str:
+    """A digest of a torch module's parameters and buffers, by name."""
+    digest = sha256()
+    for name in sorted(state):
+        tensor = state[name]
+        digest.update(name.encode())
+        if hasattr(tensor, "detach"):
+            # As bytes: some of torch's types (bfloat16) have no counterpart in NumPy.
+            digest.update(str(tensor.dtype).encode())
+            digest.update(tensor.detach().cpu().contiguous().flatten().view(sys.modules["torch"].uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -30,7 +30,7 @@ _LOST = Failed("no answer could be read")
 
 
 def answers_in(texts: Sequence[str | None], prompt: Prompt, part: str, row_ids: NDArray[np.uint64]) -> Answers:
-    """The answers in n texts to the n rows of these ids; a row without a text, or whose text holds no answer, is lost."""
+    """The answers in n texts to the n rows of these ids; a row without a text, or without an answer in it, is lost."""
     found = [_LOST if text is None else _prediction(text, prompt) for text in texts]
     return read_answer(found, Place(part, 0, row_ids), prompt.task)
 

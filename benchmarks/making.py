@@ -24,6 +24,8 @@ def factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | None =
         made = _set(model, setting) if _has_parameters(model) else model
         found: Model | None = adapted(made, task, seed)
         if found is not None:
+            if device != "cpu" and hasattr(found, "to"):
+                found.to(device)
             return found
         if isinstance(model, type) or not hasattr(model, "predict"):
             return _made(model, {"seed": seed, **offered}, setting, task, seed)

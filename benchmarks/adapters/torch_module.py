@@ -29,7 +29,7 @@ SCHEME = "torch"
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:
     """A `torch.nn.Module` without a `predict` of its own. Never imports torch: who has a module has imported it.
 
-    It is copied, with its weights, and predicts on the device that it lies on. Where it has a `fit(train, val, budget)`
+    It is copied, with its weights, and predicts on the device that it lies on (or is moved to by `to`). Where it has a `fit(train, val, budget)`
     it is trained first, on the budget's device, from the weights it has; the seed governs what training draws from
     torch's generators. For other initial weights with each seed give a factory instead.
     """
@@ -61,6 +61,10 @@ class FromModule:
                 "wrap it in an object whose predict gives texts"
             )
         self.module, self.task = module, task
+
+    def to(self, device: str) -> None:
+        """Move the module to the device that the user named."""
+        self.module.to(device)
 
     def predict(self, batch: Columns) -> Answers:
         """Answers to a batch of n rows; `ModelError` where the module's output is not what the task asks for."""

@@ -34,6 +34,7 @@ from ...splits.errors import FarshiftError
 from ...splits.plugins import module
 from ..answers import Answers
 from ..model import Task
+from ._tally import added
 
 State = dict[str, NDArray[Any]]
 
@@ -72,7 +73,7 @@ def metric(name: str, version: int | None = None) -> Metric:
     if per_row is None:
         update, merge, compute = found.update, found.merge, found.compute
     else:
-        update, merge, compute = _summed(per_row), _added, _mean
+        update, merge, compute = _summed(per_row), added, _mean
     return Metric(
         name,
         found.VERSION,
@@ -93,10 +94,6 @@ def _summed(per_row: Callable[[Answers, NDArray[Any], Task], NDArray[np.float64]
         return {"sum": np.array(scores.sum()), "rows": np.array(len(scores))}
 
     return update
-
-
-def _added(left: State, right: State) -> State:
-    return {name: left[name] + right[name] for name in left}
 
 
 def _mean(state: State) -> float:

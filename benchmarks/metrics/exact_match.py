@@ -29,7 +29,7 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
     given, expected = pa.array(answers.prediction, pa.string()), pa.array(truth, pa.string())
     if task.tokens == "whitespace":
         given, expected = (
-            pc.utf8_trim_whitespace(pc.replace_substring_regex(text, r"\s+", " ")) for text in (given, expected)
+            pc.binary_join(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(text)), " ") for text in (given, expected)
         )
     same = pc.fill_null(pc.equal(given, expected), False)  # a text that was never given is no match
     return same.to_numpy(zero_copy_only=False).astype(np.float64)  # type: ignore[no-any-return]
