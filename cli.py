@@ -30,7 +30,6 @@ app.add_typer(baselines_app, name="baselines")
 app.add_typer(board_app, name="board")
 
 
-
 @app.command()
 def quickstart(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs and the board go.")] = Path(

@@ -20,7 +20,9 @@ def benchmarks_list(json: Json = False) -> None:
     found = listing()
     if json:
         return emit_json(found)
-    rows = [[b["name"], b["kind"], b["task"], ", ".join(b["metrics"]), ", ".join(b["selection"]), b["title"]] for b in found]
+    rows = [
+        [b["name"], b["kind"], b["task"], ", ".join(b["metrics"]), ", ".join(b["selection"]), b["title"]] for b in found
+    ]
     table("", ["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows)
 
 

@@ -25,7 +25,9 @@ Steps = Annotated[
 Device = Annotated[str, typer.Option("--device", metavar="D", help="cpu, cuda, cuda:1 ..")]
 Selection = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--selection", metavar="RULE", help="The rule that chooses among candidates; default: the protocol's."),
+    typer.Option(
+        "--selection", metavar="RULE", help="The rule that chooses among candidates; default: the protocol's."
+    ),
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN")]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...")]
@@ -77,8 +79,9 @@ def evaluate(
         typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai:, torch:, cmd: models. May be repeated."),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", min=0, metavar="SECONDS", help="For one batch; 0 for none.")
-    ] = 600.0,
+        Optional[float],  # noqa: UP045
+        typer.Option("--time-limit", min=0, metavar="SECONDS", help="For one batch; 0 for none. Default: 600."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Evaluate your own model on a benchmark and score it."""
@@ -102,7 +105,9 @@ def evaluate(
             settings=_settings(settings),
             time_limit=time_limit,
             code=code,
-            on_hang=lambda: give_up(f"predict did not come back in {time_limit:g} s and cannot be interrupted; {_KEPT}"),
+            on_hang=lambda: give_up(
+                f"predict did not come back in time and cannot be interrupted; {_KEPT}"
+            ),
         )
     if world().rank == 0:
         _scored(done, json)
@@ -195,14 +200,19 @@ def recovered(
         found = gap_recovered(run, floor, ceiling, view)
     if json:
         return emit_json(found)
-    line(f"{found['model']} recovers {in_words(found['recovered'])} of the gap from {found['floor']} to {found['ceiling']}")
+    line(
+        f"{found['model']} recovers {in_words(found['recovered'])} of the gap "
+        f"from {found['floor']} to {found['ceiling']}"
+    )
     line(found["interval"])
 
 
 @app.command()
 def plot(
     runs: Runs,
-    what: Annotated[str, typer.Option("--what", metavar="W", help="severity, gap, id_ood, noise or calibration.")] = "gap",
+    what: Annotated[
+        str, typer.Option("--what", metavar="W", help="severity, gap, id_ood, noise or calibration.")
+    ] = "gap",
     out: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf."),

@@ -13,8 +13,9 @@ from typing import Any
 from ..benchmarks.benchmark import Benchmark, find_benchmark
 from ..benchmarks.device import check_device
 from ..benchmarks.handout import hand_out
-from ..benchmarks.harness import begin, run_seed, seed_numbers
+from ..benchmarks.harness import begin, seed_numbers
 from ..benchmarks.model import Budget, Model
+from ..benchmarks.one_seed import run_seed
 from ..benchmarks.run import Run
 from ..benchmarks.run_folder import RunFolder
 from ..loaders.cache import file_sha256

@@ -102,6 +102,8 @@ def _status(items: list[Any]) -> NDArray[np.int8]:
 
 
 def _as_array(answer: Any, place: Place) -> NDArray[Any]:
+    if isinstance(answer, np.ndarray):
+        return answer
     with named_errors(f"reading the {type(answer).__name__} that predict gave on {place}"):
         return np.asarray(answer)
 
@@ -202,7 +204,7 @@ def _scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float3
     bad = np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))
     if len(bad):
         raise ModelError(
-            f"predict gave scores that are no probabilities for row {place.rows[bad[0]]:016x} ({len(bad)} rows; they sum "
-            f"to {sums[bad[0]]:.4g}): apply a softmax, or give classes, on {place}"
+            f"predict gave scores that are no probabilities for row {place.rows[bad[0]]:016x} ({len(bad)} rows; "
+            f"they sum to {sums[bad[0]]:.4g}): apply a softmax, or give classes, on {place}"
         )
     return values.astype(np.float32)

@@ -28,8 +28,9 @@ _TELL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Step:
-    """One batch: where it stands in the order of asking, its rows, and whether the model is reset before it."""
+    """One batch: its number, its place in the order of asking, its rows, and whether the model is reset before it."""
 
+    number: int
     start: int
     stop: int
     rows: slice | NDArray[np.int64]
@@ -63,13 +64,13 @@ class Asking:
             start = number * self.batch_size
             stop = min(start + self.batch_size, len(covered))
             if not covered[start]:
-                yield Step(start, stop, slice(start, stop))
+                yield Step(number, start, stop, slice(start, stop))
 
     def _walk(self, model: Any, steps: Iterator[Step], shard: Shard, label: str, done: int = 0) -> None:
         inputs, told = shard.inputs, 0.0
-        with shard:
-            for number, step in enumerate(steps):
-                place = Place(inputs.name, number, inputs.row_ids[step.rows])
+        with shard, self.limit.watching():
+            for step in steps:
+                place = Place(inputs.name, step.number, inputs.row_ids[step.rows])
                 if step.reset:
                     with named_errors(f"reset before {place}"):
                         model.reset()
@@ -113,9 +114,10 @@ def _adapting(inputs: Inputs, adaptation: Adaptation | None) -> Iterator[Step]:
         groups = np.zeros(count, np.int64) if inputs.group is None else inputs.group
         order = np.argsort(groups, kind="stable")
         edges |= set((np.flatnonzero(np.diff(groups[order])) + 1).tolist())
-    bounds = [*sorted(edges), count]
-    for low, high in itertools.pairwise(bounds):
+    number = 0
+    for low, high in itertools.pairwise([*sorted(edges), count]):
         for start in range(low, high, adaptation.batch_size):
             stop = min(start + adaptation.batch_size, high)
             first = start == low and adaptation.reset in ("part", "group")
-            yield Step(start, stop, order[start:stop], first or adaptation.reset == "batch")
+            yield Step(number, start, stop, order[start:stop], first or adaptation.reset == "batch")
+            number += 1

@@ -37,8 +37,8 @@ def answer_counts(rows: Measured) -> dict[str, int]:
 
 
 def group_scores(scored: Scored, rows: Measured, by: Metric) -> dict[str, Any]:
-    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups. None where there are fewer
-    than two.
+    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups. None where there are
+    fewer than two.
 
     The worst of several noisy scores is biased; every group is given, so that it can be judged."""
     none = {"worst": None, "quantiles": None}
@@ -98,11 +98,12 @@ def extrapolation_of(scored: Scored, views: Views, by: Metric) -> dict[str, Any]
 
 
 def valley_of(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | None:
-    """The gap at each severity that ID and OOD rows share, and where it peaks; None where they share fewer than three."""
-    severities = {view: scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")}
-    if any(severity is None for severity in severities.values()) or by.better == "lower":
+    """The gap at each severity that ID and OOD rows share, and where it peaks; None where they share under three."""
+    found = {view: scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")}
+    severities = {view: severity for view, severity in found.items() if severity is not None}
+    if len(severities) < 2 or by.better == "lower":
         return None
-    shared = sorted(set.intersection(*(set(np.unique(severity).tolist()) for severity in severities.values())))
+    shared = sorted(set.intersection(*(set(severity.tolist()) for severity in severities.values())))
     if not 3 <= len(shared) <= MAX_GROUPS:
         return None
     levels = {

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def fingerprint(model: Any) -> str:
-    """sha256 over the source of a model's class or factory, over an estimator's parameters and a torch module's weights.
+    """sha256 over the source of a model's class or factory, an estimator's parameters and a torch module's weights.
 
     Empty where there is no source to be had. Other things inside an object are not in it: what decides about them
     belongs in the factory."""
@@ -34,5 +34,7 @@ def _weights(state: Any) -> str:
         if hasattr(tensor, "detach"):
             # As bytes: some of torch's types (bfloat16) have no counterpart in NumPy.
             digest.update(str(tensor.dtype).encode())
-            digest.update(tensor.detach().cpu().contiguous().flatten().view(sys.modules["torch"].uint8).numpy().tobytes())
+            digest.update(
+                tensor.detach().cpu().contiguous().flatten().view(sys.modules["torch"].uint8).numpy().tobytes()
+            )
     return digest.hexdigest()

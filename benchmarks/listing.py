@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .benchmark import benchmarks, find_benchmark
-from .definition import Ceiling, Touch
+from .definition import Ceiling, PromptPin, Touch
 
 
 def listing() -> list[dict[str, Any]]:
@@ -52,7 +52,12 @@ def described(name: str) -> dict[str, Any]:
         ("seeds", f"{protocol.seeds} (quick: {protocol.quick_seeds})"),
         ("budget", _ceiling(protocol.ceiling)),
         ("may be touched", _touch(protocol.touch)),
-        ("prompt", "none" if definition.prompt is None else f"version {definition.prompt.version}, {definition.prompt.k} examples"),
+        (
+            "prompt",
+            "none"
+            if definition.prompt is None
+            else f"version {definition.prompt.version}, {definition.prompt.k} examples",
+        ),
         *((f"published ({one.mark})", f"{one.model}: {one.score}, {one.source}") for one in definition.references),
         *([("notes", definition.notes)] if definition.notes else []),
     ]
@@ -69,6 +74,14 @@ def described(name: str) -> dict[str, Any]:
 def _ceiling(ceiling: Ceiling) -> str:
     named = ((ceiling.steps, "steps"), (ceiling.epochs, "epochs"), (ceiling.device_seconds, "device seconds"))
     return ", ".join(f"at most {value:g} {name}" for value, name in named if value is not None) or "no ceiling"
+
+
+def _prompt(prompt: PromptPin | None) -> str:
+    if prompt is None:
+        return "none"
+    return (
+        f"version {prompt.version}, {prompt.k} examples, read by {prompt.extraction.name}@{prompt.extraction.version}"
+    )
 
 
 def _touch(touch: Touch) -> str:

@@ -25,27 +25,34 @@ if TYPE_CHECKING:
 ARROW_TYPES = {"classification": "int64", "regression": "double", "sequence": "string"}
 
 
-def predictions_table(
-    part: str, row_ids: NDArray[np.uint64], seed: int, candidate: str, answers: Answers, task: Task
-) -> pa.Table:
-    """Answers as a table; `row_ids` has shape (n,)."""
+def answers_table(row_ids: NDArray[np.uint64], answers: Answers, task: Task) -> pa.Table:
+    """Answers as a table of row_id, prediction, status and, where there are any, scores; `row_ids` has shape (n,)."""
     import pyarrow as pa
 
-    count = len(row_ids)
     lost = ~answers.answered
-    mask = lost if lost.any() else None
     columns = {
-        "part": pa.repeat(part, count),
         "row_id": pa.array(row_ids, pa.uint64()),
-        "seed": pa.repeat(pa.scalar(seed, pa.int32()), count),
-        "candidate": pa.repeat(candidate, count),
-        "prediction": pa.array(answers.prediction, ARROW_TYPES[task.type], mask=mask),
+        "prediction": pa.array(answers.prediction, ARROW_TYPES[task.type], mask=lost if lost.any() else None),
         "status": pa.array(answers.status, pa.int8()),
     }
     if answers.scores is not None:
         flat = pa.array(np.ascontiguousarray(answers.scores).reshape(-1), pa.float32())
         columns["scores"] = pa.FixedSizeListArray.from_arrays(flat, answers.scores.shape[1])
     return pa.table(columns)
+
+
+def placed(table: pa.Table, part: str, seed: int, candidate: str) -> pa.Table:
+    """A table of answers as predictions: of which part, seed and candidate."""
+    import pyarrow as pa
+
+    count = table.num_rows
+    columns = {
+        "part": pa.repeat(part, count),
+        "row_id": table["row_id"],
+        "seed": pa.repeat(pa.scalar(seed, pa.int32()), count),
+        "candidate": pa.repeat(candidate, count),
+    }
+    return pa.table(columns | {name: table[name] for name in table.column_names if name != "row_id"})
 
 
 def read_answers(table: pa.Table, task: Task) -> Answers:

@@ -19,12 +19,15 @@ Runs = Sequence[Run | Path | str]
 
 
 def effective_robustness(run: Run | Path | str, against: Runs) -> dict[str, Any]:
-    """A run's OOD accuracy minus what the line through the baselines' runs predicts from its ID accuracy, with its 95 %
-    interval (derived/robustness.py). All of one entry identity; the baselines at least three of different ID accuracy."""
+    """A run's OOD accuracy minus what the line through the baselines' runs predicts from its ID accuracy, with its
+    95 % interval (derived/robustness.py). All of one entry identity; three baselines or more, of different ID
+    accuracy."""
     one, *baselines = _read([run, *against])
     metric = current(one).metrics[0]
     if metric.bounds != (0.0, 1.0) or metric.better != "higher":
-        raise FarshiftError(f"effective robustness is of accuracies between 0 and 1, and {one.benchmark} is scored by {metric.signature}")
+        raise FarshiftError(
+            f"effective robustness is of accuracies in [0, 1], and {one.benchmark} is scored by {metric.signature}"
+        )
     points = [(_estimate(other, "id"), _estimate(other, "ood")) for other in baselines]
     line = fit_line([Point(a.value, b.value, a.rows, b.rows) for a, b in points])
     found = above_line(line, _estimate(one, "id"), _estimate(one, "ood")).record()
@@ -37,13 +40,15 @@ def effective_robustness(run: Run | Path | str, against: Runs) -> dict[str, Any]
     }
 
 
-def gap_recovered(run: Run | Path | str, floor: Run | Path | str, ceiling: Run | Path | str, view: str = "ood") -> dict[str, Any]:
-    """The share of the gap between the runs `floor` and `ceiling` that `run` closes on a view, with its Fieller interval,
-    or n/a with the reason (derived/recovered.py). All of one entry identity."""
+def gap_recovered(
+    run: Run | Path | str, floor: Run | Path | str, ceiling: Run | Path | str, view: str = "ood"
+) -> dict[str, Any]:
+    """The share of the gap between the runs `floor` and `ceiling` that `run` closes on a view, with its Fieller
+    interval, or n/a with the reason (derived/recovered.py). All of one entry identity."""
     runs = _read([run, floor, ceiling])
     metric = current(runs[0]).metrics[0]
     samples = [run_view(one, view) for one in runs]
-    if metric.better == "lower":  # from the floor down to the ceiling: the same share with both ends changed over
+    if metric.better == "lower":
         raise FarshiftError(f"gap recovered is of scores where higher is better, and {metric.signature} is a loss")
     return {
         "benchmark": runs[0].benchmark,

@@ -1,13 +1,14 @@
 """A run under way: what is finished is kept, a killed run goes on where it stopped.
 
 plan.json                        what the run is
-shards/seed-0/<job>/*.parquet    what a model answered (shards.py)
+shards/seed-0/<job>/*.arrow      what a model answered (shards.py)
 shards/seed-0/<job>.json         a finished job: one model trained (or not) and asked for everything
 shards/seed-0.json               a finished seed
 """
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import time
@@ -25,9 +26,9 @@ from ..loaders.progress import say
 from ..splits.canonical import canonical_json
 from ..splits.errors import BadRun
 from .model import Task
-from .predictions import in_order
+from .predictions import in_order, placed
 from .run import FORMAT, Run, card_digest, environment, now, read_run
-from .shards import ADVICE, Job, is_whole, parquet, read_card, useless
+from .shards import ADVICE, Job, is_whole, read_card, read_shard, useless
 from .world import ALONE, World
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class RunFolder:
             raise BadRun(f"{self.path}: seeds {absent} are not done")
         jobs = {seed: card["jobs"] for seed, card in cards.items() if card is not None}
         candidates, finals = _candidates(jobs, self.path)
-        content = parquet(self._merged(jobs, candidates))
+        content = _parquet(self._merged(jobs, candidates))
         write_atomically(self.path / "predictions.parquet", content, ADVICE)
         self.log("finished")
         spent = {f"seed_{seed}": _spent(done) for seed, done in jobs.items()}
@@ -167,17 +168,19 @@ class RunFolder:
     def _merged(self, jobs: dict[int, list[dict[str, Any]]], candidates: list[str]) -> pa.Table:
         """All shards as one table, ordered by seed, part, candidate and row id, whatever wrote them."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         found: dict[tuple[int, str, int], list[pa.Table]] = {}
         for seed, done in jobs.items():
             for job in done:
                 for name in job["shards"]:
                     part, number, *_ = name.split(".")
-                    table = pq.read_table(self.path / "shards" / f"seed-{seed}" / job["job"] / name)
+                    table = read_shard(self.path / "shards" / f"seed-{seed}" / job["job"] / name)
                     place = (seed, part, candidates.index(job["candidates"][int(number)]))
                     found.setdefault(place, []).append(table)
-        tables = [in_order(_joined_rows(found[place])) for place in sorted(found)]
+        tables = [
+            placed(in_order(_joined_rows(shards)), part, seed, candidates[number])
+            for (seed, part, number), shards in sorted(found.items(), key=lambda item: item[0])
+        ]
         if not all("scores" in table.column_names for table in tables):
             tables = [table.drop_columns([n for n in table.column_names if n == "scores"]) for table in tables]
         return pa.concat_tables(tables)
@@ -300,3 +303,11 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 def _seconds(spent: dict[str, dict[str, Any]]) -> float:
     return sum(float(item.get("fit_seconds", 0)) + float(item.get("predict_seconds", 0)) for item in spent.values())
+
+
+def _parquet(table: pa.Table) -> bytes:
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()

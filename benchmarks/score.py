@@ -65,7 +65,7 @@ class Score:
         for view, counts in record["answers"].items():
             if counts["answered"] < counts["rows"]:
                 lines.append(
-                    f"{view}: of {counts['rows']} answers {counts['abstained']} abstained and {counts['failed']} failed; "
+                    f"{view}: of {counts['rows']} answers {counts['abstained']} abstained, {counts['failed']} failed; "
                     "each counts as wrong"
                 )
         if record["candidates"] > 1:

@@ -134,7 +134,7 @@ class Scored:
 
 def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: Carded) -> list[str]:
     """What is wrong with the rows of a table of predictions: it must hold each row of each predicted part once for
-    every seed and candidate (and those of the run's selection rule for each setting's last checkpoint), and no others."""
+    every seed and candidate (and those of the run's rule for each setting's last checkpoint), and no others."""
     wanted = {part: (benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts}
     rule = benchmark.rule(card.selection)
     if rule.folds is not None:

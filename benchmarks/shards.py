@@ -1,12 +1,11 @@
 """Shards: what a model answered so far, in files that are there whole or not at all.
 
 A job is one model of a seed (one setting, or one fold of a selection rule). Its folder holds shards, each named
-`<part>.<candidate's number>.<start>-<stop>.<head of its sha256>.parquet`, positions in the order of asking.
+`<part>.<candidate's number>.<start>-<stop>.<head of its sha256>.arrow`, positions in the order of asking.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import time
 from hashlib import sha256
@@ -21,7 +20,7 @@ from ..loaders.cache import write_atomically
 from .answers import Answers
 from .handout import Inputs
 from .model import Task
-from .predictions import merged, predictions_table
+from .predictions import answers_table, merged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +72,7 @@ class Job:
         return covered
 
     def _shards(self, number: int, part: str) -> list[Path]:
-        return sorted(self.path.glob(f"{part}.{number}.*.parquet"))
+        return sorted(self.path.glob(f"{part}.{number}.*.arrow"))
 
     def asks(self, candidate: str, inputs: Inputs) -> int:
         """Note that a candidate is asked for rows; its number in this job."""
@@ -108,7 +107,7 @@ class Shard:
 
     def __init__(self, job: Job, candidate: str, inputs: Inputs, in_one: bool = False) -> None:
         self.inputs = inputs
-        self._job, self._candidate, self._in_one = job, candidate, in_one
+        self._job, self._in_one = job, in_one
         self._number = job.candidates.index(candidate)
         self._pending: list[tuple[int, int, NDArray[np.uint64], Answers]] = []
         self._rows, self._flushed = 0, time.monotonic()
@@ -135,10 +134,9 @@ class Shard:
             start, stop = self._pending[0][0], self._pending[-1][1]
             ids = np.concatenate([row_ids for _, _, row_ids, _ in self._pending])
             answers = merged([answers for *_, answers in self._pending])
-            table = predictions_table(self.inputs.name, ids, self._job.seed, self._candidate, answers, self._job.task)
-            content = parquet(table)
+            content = _arrow(answers_table(ids, answers, self._job.task))
             digest = sha256(content).hexdigest()[:16]
-            name = f"{self.inputs.name}.{self._number}.{start}-{stop}.{digest}.parquet"
+            name = f"{self.inputs.name}.{self._number}.{start}-{stop}.{digest}.arrow"
             write_atomically(self._job.path / name, content, ADVICE)
         self._pending, self._rows, self._flushed = [], 0, time.monotonic()
 
@@ -169,10 +167,18 @@ def useless(shards: Path) -> list[Path]:
     ]
 
 
-def parquet(table: pa.Table) -> bytes:
-    """The table as the bytes of a Parquet file."""
-    import pyarrow.parquet as pq
+def read_shard(shard: Path) -> pa.Table:
+    """The answers of a shard: row_id, prediction, status, scores."""
+    import pyarrow as pa
 
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue()
+    return pa.ipc.open_file(shard).read_all()
+
+
+def _arrow(table: pa.Table) -> memoryview:
+    """The table as an Arrow file: written as it lies in memory, since a model is waiting."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())

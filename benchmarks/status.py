@@ -58,7 +58,7 @@ def _status(path: Path) -> Status:
         plan = json.loads((path / "plan.json").read_text("utf-8"))
     except (OSError, ValueError):
         return _finished(path)
-    shards = sorted((path / "shards").rglob("*.parquet"))
+    shards = sorted((path / "shards").rglob("*.arrow"))
     seeds, done = plan["seeds"], len(list((path / "shards").glob("seed-*.json")))
     answers = sum(_rows(shard) for shard in shards)
     began = min((shard.stat().st_mtime for shard in shards if shard.exists()), default=None)

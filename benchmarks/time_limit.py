@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 GRACE = 5.0
@@ -17,7 +18,8 @@ class TookTooLong(BaseException):
 
 
 class TimeLimit:
-    """`with limit: model.predict(batch)` raises `TookTooLong` after `seconds` in the main thread's Python code.
+    """`with limit.watching():` around a model's batches, and `with limit:` around each. The inner one raises
+    `TookTooLong` after `seconds` in the main thread's Python code.
 
     Code that never comes back to Python (a native loop, a lock) cannot be interrupted; where `give_up` is set it is
     called, from another thread, `GRACE` seconds later: it should end the process. Outside the main thread, and where
@@ -31,24 +33,30 @@ class TimeLimit:
         self._alarms = (
             seconds > 0 and hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
         )
-        self._before: signal.Handlers | Callable[[int, FrameType | None], object] | int | None = None
         if seconds > 0 and give_up is not None:
             threading.Thread(target=self._watch, daemon=True).start()
 
-    def __enter__(self) -> None:
-        if self.seconds <= 0:
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Answer to the alarm signal while the context lasts; once for all batches, since it costs a while."""
+        if not self._alarms:
+            yield
             return
-        self._deadline = time.monotonic() + self.seconds
-        if self._alarms:
-            self._before = signal.signal(signal.SIGALRM, _raise)
-            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        before = signal.signal(signal.SIGALRM, _raise)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGALRM, before)
+
+    def __enter__(self) -> None:
+        if self.seconds > 0:
+            self._deadline = time.monotonic() + self.seconds
+            if self._alarms:
+                signal.setitimer(signal.ITIMER_REAL, self.seconds)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self.seconds <= 0:
-            return
         if self._alarms:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before)
         self._deadline = float("inf")
 
     def _watch(self) -> None:

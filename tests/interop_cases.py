@@ -99,7 +99,11 @@ def echo_home(folder: Path) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    source, draft, manifests = folder / "loaders/sources/echo.toml", folder / "echo-long.toml", folder / "splits/manifests"
+    source, draft, manifests = (
+        folder / "loaders/sources/echo.toml",
+        folder / "echo-long.toml",
+        folder / "splits/manifests",
+    )
     try:
         freeze(draft, manifests)
     except FarshiftError as error:

@@ -1,7 +1,9 @@
 """Adapters: what makes a foreign object a `Model`; one file a sort of object.
 
-An adapter module has `adapt(thing, task, seed) -> Model | None`: None where the thing is not of its sort, else a
-model of its own copy of it.
+An adapter module has one or both of
+
+    adapt(thing, task, seed) -> Model | None     None where the thing is not of its sort, else a model of a copy of it
+    SCHEME, from_spec(rest, options) -> factory  what the command line's `scheme:rest` names (own_model.py)
 """
 
 from __future__ import annotations

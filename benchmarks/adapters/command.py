@@ -49,6 +49,8 @@ class CommandFactory:
 
     words: tuple[str, ...]
     options: CommandOptions
+    keeps_time = True
+    """It has a `timeout` of its own, and needs no limit for a whole batch."""
 
     @property
     def name(self) -> str:

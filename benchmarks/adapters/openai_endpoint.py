@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Coroutine, Mapping
-from contextlib import closing, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
@@ -24,6 +22,7 @@ from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompt import Prompt
 from ._endpoint_client import EndpointClient, Lost, Pace, Wait
+from ._event_loop import completed
 from ._options import Options, read_options
 from ._responses import Response, keep_response, kept_response, response_key
 
@@ -34,8 +33,6 @@ SCHEME = "openai"
 
 GIVES_UP_AFTER = 4
 """Prompts of a batch that the endpoint fails to answer before it has answered any: then the fault is not theirs."""
-
-T = TypeVar("T")
 
 
 def _listed(text: object) -> object:
@@ -68,12 +65,14 @@ class EndpointFactory:
     """Makes a model of an endpoint. `code` is a digest of all that decides its answers; no secret is in it.
 
     own_url: whether the user named the URL. Such an endpoint may need no key.
+    keeps_time: it has a `timeout` of its own, and needs no limit for a whole batch.
     """
 
     name: str
     url: str
     own_url: bool
     options: EndpointOptions
+    keeps_time = True
 
     @property
     def where(self) -> str:
@@ -281,26 +280,3 @@ class Endpoint:
         self._counts["extraction_failures"] += 1
         cut = outcome.finish_reason == "length"
         return Failed("cut off at the token limit before an answer" if cut else "no answer could be read")
-
-
-def completed(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in an event loop of its own thread: the caller's may have one running already (a
-    notebook), and an interrupt reaches the caller at once. An interrupted coroutine is cancelled."""
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(work)
-
-    def run() -> None:
-        with closing(loop):
-            loop.run_until_complete(asyncio.wait({task}))
-            loop.run_until_complete(loop.shutdown_default_executor())
-
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except BaseException:
-        with suppress(RuntimeError):  # it came to its end meanwhile
-            loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        raise
-    return task.result()

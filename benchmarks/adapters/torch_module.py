@@ -29,9 +29,9 @@ SCHEME = "torch"
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:
     """A `torch.nn.Module` without a `predict` of its own. Never imports torch: who has a module has imported it.
 
-    It is copied, with its weights, and predicts on the device that it lies on (or is moved to by `to`). Where it has a `fit(train, val, budget)`
-    it is trained first, on the budget's device, from the weights it has; the seed governs what training draws from
-    torch's generators. For other initial weights with each seed give a factory instead.
+    It is copied, with its weights, and predicts on the device that it lies on (or is moved to by `to`). Where it has a
+    `fit(train, val, budget)` it is trained first, on the budget's device, from the weights it has; the seed governs
+    what training draws from torch's generators. For other initial weights with each seed give a factory instead.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(thing, torch.nn.Module) or hasattr(thing, "predict"):

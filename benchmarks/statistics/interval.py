@@ -1,7 +1,8 @@
 """How sure is a score, or a difference of two? Intervals over rows and training seeds.
 
 A value is measured on rows, with several seeds. Two things vary: which rows were drawn, and which seed trained the
-model. For a mean, with row means m_i over seeds and seed means m_s over rows, the variance of the grand mean is estimated by
+model. For a mean, with row means m_i over seeds and seed means m_s over rows, the variance of the grand mean is
+estimated by
 
     var(m_i) / rows + var(m_s) / seeds
 

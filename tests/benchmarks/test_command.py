@@ -289,7 +289,8 @@ def test_a_command_ends_with_the_program_that_asked_it(program, tmp_path):
 
 def test_an_interrupt_ends_the_command(model, monkeypatch):
     monkeypatch.setattr(_child, "GRACE", 0.2)
-    slow = model(READ + "rows(1)\ntime.sleep(60)")
+    slow = model(PID + "time.sleep(60)")
+    [process] = slow.predict(pairs((0, 0)))
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     begun = time.monotonic()
@@ -297,6 +298,7 @@ def test_an_interrupt_ends_the_command(model, monkeypatch):
         slow.predict(pairs((0, 0)))
     timer.join()
     assert time.monotonic() - begun < 2
+    assert not running(process)
 
 
 def test_after_an_error_the_command_starts_anew(model):

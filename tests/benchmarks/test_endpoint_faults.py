@@ -194,6 +194,14 @@ def test_an_endpoint_that_answers_nobody_stops_the_run_early(server, fault):
     assert len(server.requests) < 40
 
 
+def test_many_rows_are_lost_rather_than_the_run_where_others_are_answered_or_were_before(server):
+    server.faults_of = {"bad": ["always", "500"]}
+    names = ["good", *(f"bad {row}" for row in range(9))]
+    expected = ["good", *[Failed("status 500: no")] * 9]
+    assert model(server.url, Waits(), concurrency="1").predict(words(*names)) == expected
+    assert model(server.url, Waits(), retries="0").predict(words(*names[::-1])) == expected[::-1]
+
+
 def test_a_batch_of_which_no_row_is_answered_stops_the_run_however_small(server):
     server.faults = ["500"] * 2000
     with pytest.raises(ModelError, match="gave no prompt of a batch a response"):

@@ -102,7 +102,7 @@ def test_a_shard_that_was_damaged_is_made_again(tmp_path):
     with pytest.raises(ModelError, match="not today"):
         fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "r", name="m")
     Moody.mood.unlink()
-    shard = next((tmp_path / "r" / "shards" / "seed-0").rglob("train.*.parquet"))
+    shard = next((tmp_path / "r" / "shards" / "seed-0").rglob("train.*.arrow"))
     shard.write_bytes(shard.read_bytes()[:-10])
     run = fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "r", name="m")
     clean = fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "c", name="m")
@@ -148,3 +148,81 @@ def test_a_run_on_a_full_disk_says_so_and_goes_on(tmp_path, monkeypatch):
         fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r")
     monkeypatch.undo()
     assert fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r").seeds == (0, 1)
+
+
+class Oracle:
+    """Has no `fit`: what it once answered stays good. Breaks once, on the batch that it is told."""
+
+    asked: list[int]
+    breaks: int | None
+
+    def predict(self, batch):
+        if len(self.asked) == self.breaks:
+            Oracle.breaks = None
+            raise ConnectionError("gone")
+        self.asked.append(len(batch["a"]))
+        return (batch["a"] + batch["b"]) % 97
+
+
+def test_a_model_without_fit_is_not_asked_again_for_what_it_answered(tmp_path):
+    Oracle.asked, Oracle.breaks = [], 11
+    with pytest.raises(ModelError, match=r"train, batch 0 \(rows .* raised ConnectionError: gone"):
+        fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "r")
+    assert fs_status(tmp_path / "r").answers == sum(Oracle.asked)
+    run = fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "r")
+    assert sum(Oracle.asked) == run.predictions().num_rows, "each row once, over both attempts"
+    assert fs.score(run)["id"]["value"] == 1.0
+
+
+def test_a_model_with_fit_starts_its_seed_anew_since_training_twice_need_not_give_the_same(tmp_path):
+    class Trained(Oracle):
+        def fit(self, train, val, budget):
+            self.asked.append(0)
+
+    Oracle.asked, Oracle.breaks = [], 8
+    with pytest.raises(ModelError, match="gone"):
+        fs.evaluate(Trained(), on=ON, seeds=1, out=tmp_path / "r")
+    before = sum(Oracle.asked)
+    run = fs.evaluate(Trained(), on=ON, seeds=1, out=tmp_path / "r")
+    assert sum(Oracle.asked) == before + run.predictions().num_rows
+
+
+def fs_status(folder: Path):
+    from farshift.benchmarks.status import statuses
+
+    (found,) = statuses([folder])
+    return found
+
+
+def test_rows_left_open_and_rows_lost_count_as_wrong_and_are_shown(tmp_path):
+    def answer(batch):
+        answers = ((batch["a"] + batch["b"]) % 97).tolist()
+        for row, a in enumerate(batch["a"]):
+            if a % 10 == 0:
+                answers[row] = None
+            elif a % 10 == 1:
+                answers[row] = fs.Failed("no answer")
+        return answers
+
+    found = fs.score(fs.evaluate(models.Bad(answer), on=ON, seeds=2, out=tmp_path / "r"))
+    test = fs.benchmark(ON).part("id_test").numpy(["a"])["a"] % 10
+    assert found["id"]["value"] == pytest.approx((test > 1).mean(), abs=1e-6)
+    counts = {"rows": 2 * len(test), "answered": 2 * (test > 1).sum(), "abstained": 2 * (test == 0).sum()}
+    assert found["answers"]["id"] == counts | {"failed": 2 * (test == 1).sum()}
+    assert "each counts as wrong" in str(found)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 512])
+def test_the_state_of_runs_is_read_from_their_folders(tmp_path, batch_size):
+    Oracle.asked, Oracle.breaks = [], 5
+    with pytest.raises(ModelError):
+        fs.evaluate(Oracle(), on=ON, seeds=3, out=tmp_path / "runs" / "a", batch_size=batch_size)
+    fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "runs" / "b", name="whole")
+    from farshift.benchmarks.status import statuses
+
+    a, b = statuses([tmp_path / "runs"])
+    assert (a.state, a.seeds, a.of_seeds, a.answers, a.model) == ("running", 0, 3, 5 * batch_size, "Oracle")
+    assert (b.state, b.seeds, b.of_seeds, b.model, b.left) == ("finished", 1, 1, "whole", 0.0)
+    with pytest.raises(FarshiftError, match="no run in"):
+        (tmp_path / "empty").mkdir()
+        statuses([tmp_path / "empty"])

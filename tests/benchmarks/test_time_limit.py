@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -25,7 +26,9 @@ class Hangs:
 SLEEP = "time.sleep(60)"
 SWALLOWS = "\n            ".join(["try: time.sleep(60)", "except Exception: pass"])
 # A lock that is taken twice: the second call waits forever, whatever signals come.
-NATIVE = "lib, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64); [lib.pthread_mutex_lock(lock) for _ in range(2)]"
+NATIVE = (
+    "lib, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64); [lib.pthread_mutex_lock(lock) for _ in range(2)]"
+)
 
 
 def evaluate(tmp_path, how, hang=True, limit="0.3"):
@@ -44,7 +47,7 @@ def test_a_model_that_hangs_is_named_with_its_rows_and_what_was_answered_is_kept
     assert seconds < 20
     assert "predict took more than 0.3 s on id_test, batch 2 (rows " in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
-    (shard,) = (tmp_path / "r" / "shards" / "seed-0" / "main").glob("*.parquet")
+    (shard,) = (tmp_path / "r" / "shards" / "seed-0" / "main").glob("*.arrow")
     assert shard.name.startswith("id_test.0.0-1000.")
 
 
@@ -52,7 +55,7 @@ def test_native_code_that_never_comes_back_ends_the_process_with_one_line(tmp_pa
     done, seconds = evaluate(tmp_path, NATIVE)
     assert done.returncode == 2
     assert 5 < seconds < 30
-    assert "predict did not come back in 0.3 s and cannot be interrupted; what was answered is kept" in done.stderr
+    assert "predict did not come back in time and cannot be interrupted; what was answered is kept" in done.stderr
 
 
 def test_a_slow_fit_is_no_hanging_predict():
@@ -68,12 +71,15 @@ def test_a_slow_fit_is_no_hanging_predict():
 
 def test_the_limit_is_for_each_batch_anew_and_leaves_no_alarm_behind():
     limit = TimeLimit(0.2)
-    for _ in range(3):
-        with limit:
-            time.sleep(0.1)
-    with pytest.raises(TookTooLong), limit:
-        time.sleep(5)
-    time.sleep(0.3)
+    before = signal.getsignal(signal.SIGALRM)
+    with limit.watching():
+        for _ in range(3):
+            with limit:
+                time.sleep(0.1)
+        with pytest.raises(TookTooLong), limit:
+            time.sleep(5)
+        time.sleep(0.3)
+    assert signal.getsignal(signal.SIGALRM) is before
 
 
 def test_in_a_library_the_error_is_raised_to_the_caller():

@@ -1,0 +1,36 @@
+"""Waiting for a coroutine in code that is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import closing, suppress
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def completed(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, in an event loop of its own thread: the caller's may have one running already (a
+    notebook), and an interrupt reaches the caller at once. An interrupted coroutine is cancelled."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    ended = Event()  # an interrupted `Thread.join` takes the thread for ended
+
+    def run() -> None:
+        with closing(loop):
+            loop.run_until_complete(asyncio.wait({task}))
+            loop.run_until_complete(loop.shutdown_default_executor())
+        ended.set()
+
+    Thread(target=run, daemon=True).start()
+    try:
+        ended.wait()
+    except BaseException:
+        with suppress(RuntimeError):  # it came to its end meanwhile
+            loop.call_soon_threadsafe(task.cancel)
+        ended.wait()
+        raise
+    return task.result()

@@ -1,0 +1,70 @@
+"""Pictures of score records: one file each, found by its name, so that a new picture is a new file.
+
+A picture module has `picture(records) -> Figure`. Its docstring says what the picture shows. It is called under the
+house's style and sees records that are whole; it raises `FarshiftError` where they cannot be drawn together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...loaders.cache import write_atomically
+from ...splits.errors import FarshiftError
+from ...splits.plugins import module, named
+from ._panels import Record, checked, protocol
+from ._style import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".pdf", ".png", ".svg")
+
+
+def pictures() -> list[str]:
+    """The names of the pictures there are, sorted."""
+    return sorted(named("benchmarks/plot", ".py"))
+
+
+def figure(records: Sequence[Record], what: str) -> Figure:
+    """The picture `what` as a matplotlib `Figure`, laid out, to show or to change.
+
+    Raises `UnknownName` for a picture there is not, `MissingExtra` without matplotlib, and `FarshiftError` where these
+    records cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
+    drawing = module("benchmarks/plot", what, "picture")
+    checked(records)
+    with style():
+        made: Figure = drawing.picture(records)
+        # Ticks are made when first laid out: now, while the settings hold.
+        made.draw_without_rendering()
+    return made
+
+
+def draw(records: Sequence[Record], what: str, out: Path | str) -> Path:
+    """Write the picture `what` to `out` as PNG (300 dots an inch), SVG or PDF, by its suffix, whole or not at all.
+
+    The same records give the same bytes under one version of matplotlib. Raises as `figure`, and `FarshiftError` for
+    another suffix or where `out` cannot be written."""
+    out = Path(out)
+    kind = out.suffix.lower()
+    if kind not in SUFFIXES:
+        raise FarshiftError(f"{out}: a picture is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    made = figure(records, what)
+    content = BytesIO()
+    with style():
+        made.savefig(content, format=kind[1:], metadata=_metadata(kind, what, records))
+    write_atomically(out, content.getvalue(), "write it to another place")
+    return out
+
+
+def _metadata(kind: str, what: str, records: Sequence[Record]) -> dict[str, Any]:
+    """What the file says of itself: what it was drawn from; no date and no version, which would change its bytes."""
+    of = "; ".join(f"{r['model']} on {protocol(r)}, identity {r['entry_identity']}" for r in records)
+    title, description = f"Farshift: {what}", f"{of}; scorer {records[0]['scorer']}"
+    if kind == ".png":
+        return {"Title": title, "Description": description, "Software": None}
+    if kind == ".svg":
+        return {"Title": title, "Description": description, "Creator": None, "Date": None}
+    return {"Title": title, "Subject": description, "Creator": None, "Producer": None, "CreationDate": None}

@@ -1,0 +1,53 @@
+"""The axis of a score: limits that hold what is drawn, and ticks in percent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+
+def score_axis(
+    axes: Axes, along: Literal["x", "y"], values: Sequence[float], bounds: Sequence[float | None] | None, percent: bool
+) -> None:
+    """Limits that hold all `values` (of a score and of its intervals) and at least a tenth of its scale, and ticks, in
+    percent where the score is shown so."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = window(values, bounds)
+    margin = 0.04 * (high - low)
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    (axes.set_xlim if along == "x" else axes.set_ylim)(low - margin, high + margin)
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
+    if percent:
+        percent_ticks(axis)
+
+
+def percent_ticks(axis: Axis) -> None:
+    """Ticks of a share, written in percent."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share + 0.0:.4g}"))
+
+
+def window(values: Sequence[float], bounds: Sequence[float | None] | None) -> tuple[float, float]:
+    """The range of the values, widened to a tenth of the scale (of the largest value, where the metric has no scale),
+    but not beyond what the metric can be: no tick says 101 %."""
+    low, high = min(values), max(values)
+    floor, ceiling = bounds or (None, None)
+    floor, ceiling = -inf if floor is None else floor, inf if ceiling is None else ceiling
+    scale = ceiling - floor if isfinite(ceiling - floor) else max(abs(low), abs(high))
+    least = 0.1 * scale or 1.0
+    if high - low < least:
+        low = min(max((low + high - least) / 2, floor), ceiling - least)
+        high = low + least
+    return low, high
+
+
+def ends(estimates: Iterable[Mapping[str, Any]]) -> list[float]:
+    """The ends of the intervals: what the limits of an axis must hold."""
+    return [estimate[end] for estimate in estimates for end in ("low", "high")]

@@ -1,0 +1,51 @@
+"""The page of a picture: its size, the legend above the panels, and the note beneath that says what is what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ._style import BODY, GREY, NOTE
+from ._text import width, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+
+def page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Figure:
+    """An empty figure, `wide` inches wide, with `body` inches of height for its panels, the legend of `keys` above them
+    and the wrapped `note` beneath: its height is what these need together."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    lines = wrapped(note, NOTE, 72 * wide - 8)
+    handle = 2.6 if any(item.get_linestyle() != "None" for item in keys) else 1.0
+    columns, rows = _legend_grid([str(item.get_label()) for item in keys], 72 * wide, handle)
+    height = body + (1.25 * NOTE * len(lines) + 1.5 * BODY * rows + 10) / 72
+    figure = Figure(figsize=(wide, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04)  # type: ignore[union-attr, call-arg]
+    figure.supxlabel("\n".join(lines), x=4 / (72 * wide), ha="left", fontsize=NOTE, color=GREY)
+    if keys:
+        figure.legend(handles=list(keys), loc="outside upper center", ncols=columns, handlelength=handle)
+    return figure
+
+
+def _legend_grid(labels: Sequence[str], wide: float, handle: float) -> tuple[int, int]:
+    """How many columns and rows of legend entries, with handles of `handle` em, fit into `wide` points."""
+    if not labels:
+        return 0, 0
+    # Beside its handle and its label an entry has a space (0.8 em) and its share of what parts columns (1.2 em).
+    widest = max(width(label, BODY) for label in labels) + (handle + 2) * BODY
+    columns = max(1, min(len(labels), int(wide // widest)))
+    return columns, -(-len(labels) // columns)
+
+
+def grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
+    """`panels` axes in rows of `columns`."""
+    made = figure.subplots(-(-panels // columns), columns, squeeze=False).ravel().tolist()
+    for unused in made[panels:]:
+        unused.remove()
+    return made[:panels]

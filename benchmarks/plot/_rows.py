@@ -1,0 +1,68 @@
+"""Pictures with one row per model: names at the left, a score axis beneath, and, where wanted, words at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ._axis import ends, score_axis
+from ._page import page
+from ._panels import Panel, estimate
+from ._style import BODY, COLUMN, PAGE, PALE, TITLE
+from ._text import shortened, width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+
+def rows(
+    panels: Sequence[Panel],
+    views: Sequence[str],
+    pitch: float,
+    note: str,
+    keys: Sequence[Line2D],
+    beside: Sequence[Sequence[str]] = (),
+) -> tuple[Figure, list[Axes]]:
+    """Axes for each panel, one above the other: its k-th model is the row at height k, counted downwards, `pitch`
+    inches each, and the score axis holds its `views` with their intervals. `beside` has for each panel a head and a
+    text for each row."""
+    names = [name for panel in panels for name in panel.names]
+    heads = 1 if beside else 0
+    most = 60 if beside else 90
+    fits = max(width(name, BODY) for name in names) <= most
+    short = shortened(names, BODY, most if fits else 190)
+    # A panel's title and score axis take 0.55 inches beside its rows.
+    heights = [pitch * (len(panel.names) + heads) + 0.1 for panel in panels]
+    wide = COLUMN if fits else PAGE
+    figure = page(wide, sum(heights) + 0.55 * len(panels), note, keys)
+    # A title begins where the names end, and has the rest of the figure.
+    room = 72 * wide - max(width(name, BODY) for name in short.values()) - 16
+    titles = shortened([panel.title for panel in panels], TITLE, room)
+    places = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights).ravel().tolist()
+    for number, (axes, panel) in enumerate(zip(places, panels, strict=True)):
+        count = len(panel.names)
+        axes.set_ylim(count - 0.5, -0.5 - heads)
+        axes.set_yticks(range(count), [short[name] for name in panel.names])
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_bounds(count - 0.5, -0.5)
+        axes.hlines(
+            [row - 0.5 for row in range(1 - heads, count)],
+            0,
+            1,
+            transform=axes.get_yaxis_transform(),
+            color=PALE,
+            lw=0.5,
+            zorder=0,
+        )
+        shown = [estimate(record, view) for record in panel.records for view in views]
+        score_axis(axes, "x", ends(shown), panel.records[0]["bounds"], panel.percent)
+        axes.set_title(titles[panel.title])
+        axes.set_xlabel(panel.metric)
+        if beside:
+            right = axes.secondary_yaxis("right")
+            right.set_yticks(range(-1, count), beside[number])
+            right.tick_params(length=0)
+            right.spines["right"].set_visible(False)
+    return figure, places

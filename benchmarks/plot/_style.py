@@ -1,0 +1,163 @@
+"""How every picture looks: sizes, colours, markers, and how points are drawn with their intervals.
+
+Colours are those of Okabe and Ito (Color Universal Design, 2008) without the yellow, which is too pale for a line on
+white; no two models differ by colour alone. Nothing here touches pyplot or leaves a setting behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any
+
+from ...splits.errors import MissingExtra
+from ._text import FONT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from matplotlib.transforms import Transform
+
+COLUMN, PAGE = 3.3, 6.9
+"""Widths in inches: one column of a two-column paper, and both."""
+
+TITLE, BODY, NOTE = 9.0, 8.0, 7.0
+"""Font sizes in points."""
+
+NAME, HEAD = 170.0, 185.0
+"""The widest name in a legend and the widest title or label of a panel one column wide, in points."""
+
+MINUS = "\N{MINUS SIGN}"
+
+GREY, BAR, PALE = "#595959", "#b3b3b3", "#d9d9d9"
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+COLOURS = (BLUE, VERMILLION, GREEN, "#000000", "#E69F00", PURPLE, "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
+LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (3, 3)))
+
+SETTINGS: dict[str, Any] = {
+    "font.family": FONT,
+    "font.size": BODY,
+    "axes.titlesize": TITLE,
+    "axes.titlelocation": "left",
+    "axes.labelsize": BODY,
+    "xtick.labelsize": BODY,
+    "ytick.labelsize": BODY,
+    "legend.fontsize": BODY,
+    "legend.frameon": False,
+    "legend.borderpad": 0.2,
+    "legend.columnspacing": 1.2,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4.0,
+    "errorbar.capsize": 1.5,
+    "figure.dpi": 100,
+    "savefig.dpi": 300,
+    # Glyphs as wide as they are designed, at every resolution: what was measured to fit does fit.
+    "text.hinting": "none",
+    # A model may be called "$x$"; it is a name, not mathematics.
+    "text.parse_math": False,
+    # TrueType outlines, which journals accept, and identifiers that do not change from run to run.
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "farshift",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The house's settings, whatever the user's are, while the context lasts. `MissingExtra` without matplotlib."""
+    try:
+        from matplotlib.style import context
+    except ImportError as error:
+        raise MissingExtra("pictures", "plot") from error
+    with context(SETTINGS, after_reset=True):
+        yield
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one series is drawn. Up to twelve series differ by their markers alone."""
+
+    colour: str
+    marker: str
+    line: Any = "-"
+
+
+VIEWS = {"id": Look(BLUE, "o", "-"), "ood": Look(VERMILLION, "D", "--")}
+"""ID and OOD, where they are what is told apart; ID is hollow besides."""
+
+
+def looks(names: Sequence[str]) -> dict[str, Look]:
+    """A look for each name, in their order; a name has the same look in every panel."""
+    unique = list(dict.fromkeys(names))
+    several = (islice(cycle(these), len(unique)) for these in (COLOURS, MARKERS, LINES))
+    return {name: Look(*look) for name, *look in zip(unique, *several, strict=True)}
+
+
+def key(look: Look, label: str, *, hollow: bool = False, line: bool = True) -> Line2D:
+    """The legend's entry for a look: its marker, and its line where one is drawn."""
+    from matplotlib.lines import Line2D
+
+    drawn = look.line if line else "none"
+    return Line2D([], [], color=look.colour, ls=drawn, marker=look.marker, label=label, **face(look, hollow))
+
+
+def face(look: Look, hollow: bool) -> dict[str, Any]:
+    """The fill of a marker."""
+    return {"markerfacecolor": "white" if hollow else look.colour, "markeredgecolor": look.colour}
+
+
+def marks(
+    axes: Axes,
+    x: Sequence[Any],
+    y: Sequence[Any],
+    look: Look,
+    label: str,
+    *,
+    hollow: bool = False,
+    nudge: tuple[float, float] = (0.0, 0.0),
+) -> None:
+    """Points with their intervals. Each coordinate is a number, or an estimate (value, low, high) that gets bars along
+    that axis. `nudge`: see `nudged`."""
+    axes.errorbar(
+        [_value(item) for item in x],
+        [_value(item) for item in y],
+        xerr=_reach(x),
+        yerr=_reach(y),
+        fmt=look.marker,
+        color=look.colour,
+        elinewidth=0.9,
+        label=label,
+        transform=nudged(axes, nudge),
+        zorder=3,
+        **face(look, hollow),
+    )
+
+
+def nudged(axes: Axes, nudge: tuple[float, float]) -> Transform:
+    """Data coordinates, moved on the page by `nudge` points, so that bars at one place do not hide each other; no
+    coordinate is changed."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return axes.transData + ScaledTranslation(nudge[0] / 72, nudge[1] / 72, figure.dpi_scale_trans)
+
+
+def _value(item: Any) -> float:
+    return float(item["value"] if isinstance(item, Mapping) else item)
+
+
+def _reach(items: Sequence[Any]) -> list[list[float]] | None:
+    if not isinstance(items[0], Mapping):
+        return None
+    return [[e["value"] - e["low"] for e in items], [e["high"] - e["value"] for e in items]]

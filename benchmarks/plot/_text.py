@@ -1,0 +1,56 @@
+"""Text that fits: measured in points (1/72 inch) in the pictures' own font, wrapped or shortened to a width."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+FONT = "DejaVu Sans"
+"""Comes with matplotlib, so that a picture is the same on every machine."""
+
+
+def width(text: str, size: float) -> float:
+    """The width of one line of text, in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    wide, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(family=FONT, size=size), ismath=False)
+    return float(wide)
+
+
+def wrapped(text: str, size: float, limit: float) -> list[str]:
+    """The text in lines of at most `limit` points, broken at its spaces, though not at the non-breaking ones; a
+    longer word stands alone, shortened."""
+    lines: list[str] = []
+    for word in filter(None, text.split(" ")):
+        if lines and width(f"{lines[-1]} {word}", size) <= limit:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(_cut(word, size, limit, 0.5))
+    return lines
+
+
+def shortened(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
+    """For each name a text of at most `limit` points, cut in its middle where it must be. Different names keep
+    different texts: where the balanced cut removes what sets two of them apart, the cut moves, and at last they are
+    numbered."""
+    unique = list(dict.fromkeys(names))
+    for head in (0.5, 0.25, 0.75, 0.0, 1.0):
+        short = [_cut(name, size, limit, head) for name in unique]
+        if len(set(short)) == len(unique):
+            return dict(zip(unique, short, strict=True))
+    ends = [f" #{k}" for k in range(1, len(unique) + 1)]
+    return {name: _cut(name, size, limit - width(end, size), 0.5) + end for name, end in zip(unique, ends, strict=True)}
+
+
+def _cut(text: str, size: float, limit: float, head: float) -> str:
+    """The longest `start…end` of the text that fits, `head` the start's share of the characters kept."""
+
+    def kept(count: int) -> str:
+        start = round(count * head)
+        return f"{text[:start].rstrip()}…{text[len(text) - (count - start) :].lstrip()}"
+
+    if width(text, size) <= limit:
+        return text
+    counts = range(1, len(text))
+    return kept(bisect_left(counts, True, key=lambda count: width(kept(count), size) > limit))

@@ -1,0 +1,123 @@
+"""The score along severity: how fast skill falls as rows lie further from training. One line per model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from ...splits.errors import FarshiftError
+from ._axis import ends, score_axis
+from ._labels import label_ends
+from ._page import grid, page
+from ._panels import Panel, Record, apart, meaning_of_intervals, panels
+from ._style import BODY, COLUMN, GREY, HEAD, NAME, PAGE, PALE, TITLE, Look, key, looks, marks, nudged
+from ._text import shortened, width, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FEW, SHORT = 4, 64.0
+"""So many lines can be named at their ends, where no name is wider (in points); otherwise there is a legend."""
+
+
+def picture(records: Sequence[Record]) -> Figure:
+    """Scores in the middle of each bucket of severity, with 95 % t intervals: hollow points for ID rows, filled ones
+    for OOD rows. The severities of the ID rows, which are distributed like training, are shaded.
+
+    Raises `FarshiftError` where a benchmark gives its rows no severity."""
+    if lacking := sorted({record["benchmark"] for record in records if not record["severity"]}):
+        raise FarshiftError(f"{', '.join(lacking)}: rows have no severity, so there is no curve: leave it out")
+    shown = panels(records)
+    names = list(dict.fromkeys(name for panel in shown for name in panel.names))
+    look = looks(names)
+    direct = len(shown) == 1 and len(names) <= FEW and max(width(name, BODY) for name in names) <= SHORT
+    wide = COLUMN if len(shown) == 1 and len(names) <= 6 else PAGE
+    short = shortened(names, BODY, NAME)
+    titles = shortened([panel.title for panel in shown], TITLE, HEAD)
+    columns = min(2, len(shown))
+    keys = [] if direct else [key(look[name], short[name]) for name in names]
+    height = 3.0 if wide == PAGE and columns == 1 else 2.4
+    figure = page(wide, height * -(-len(shown) // columns), _note(records), keys)
+    for axes, panel in zip(grid(figure, len(shown), columns), shown, strict=True):
+        _draw(axes, panel, titles[panel.title], look)
+        if direct:
+            last = {name: _paths(record)[-1][-1] for name, record in zip(panel.names, panel.records, strict=True)}
+            label_ends(axes, {name: (*last[name], look[name]) for name in panel.names})
+    return figure
+
+
+def _note(records: Sequence[Record]) -> str:
+    buckets = any(point["from"] != point["to"] for record in records for point in record["severity"])
+    sentences = [
+        f"Bars: {meaning_of_intervals(records)}.",
+        "Hollow: ID rows; filled: OOD rows.",
+        "Shaded, up to the dotted line: the severities of the ID rows (the training range).",
+        "A point stands in the middle of its bucket of severities." if buckets else "",
+        apart(records),
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def _draw(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> None:
+    first = panel.records[0]
+    inside = [point for record in panel.records for point in _points(record, "id")]
+    if inside:
+        edge = max(point["to"] for point in inside)
+        axes.axvspan(min(point["from"] for point in inside), edge, color=PALE, alpha=0.5, lw=0, zorder=0)
+        axes.axvline(edge, color=GREY, lw=0.8, ls=(0, (2, 2)), zorder=1)
+    middle = (len(panel.records) - 1) / 2
+    for number, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
+        # Buckets are the same for every model, so its bars stand beside the others', a little apart.
+        nudge = ((number - middle) * min(2.0, 14 / len(panel.records)), 0.0)
+        for path in _paths(record):
+            axes.plot(
+                *zip(*path, strict=True),
+                color=look[name].colour,
+                ls=look[name].line,
+                transform=nudged(axes, nudge),
+                zorder=2,
+            )
+        for view in ("id", "ood"):
+            if points := _points(record, view):
+                middles = [_middle(point) for point in points]
+                marks(axes, middles, points, look[name], f"{name}, {view}", hollow=view == "id", nudge=nudge)
+    points = [point for record in panel.records for point in record["severity"]]
+    score_axis(axes, "y", ends(points), first["bounds"], panel.percent)
+    _severity_axis(axes, points)
+    axes.grid(axis="y")
+    axes.set(title=title, ylabel=panel.metric)
+    label = f"severity ({first['severity_unit']})" if first["severity_unit"] else "severity"
+    axes.set_xlabel("\n".join(wrapped(label, BODY, HEAD)))
+
+
+def _severity_axis(axes: Axes, points: Sequence[Mapping[str, Any]]) -> None:
+    """Limits that leave room for bars beside their severity; ticks at the severities there are, where they are few and
+    clear of each other."""
+    from matplotlib.ticker import FixedLocator, MaxNLocator
+
+    values = sorted({float(point[end]) for point in points for end in ("from", "to")})
+    span = values[-1] - values[0]
+    margin = 0.06 * span or 1.0
+    axes.set_xlim(values[0] - margin, values[-1] + margin)
+    clear = all(after - before > 0.15 * span for before, after in pairwise(values))
+    whole = all(value.is_integer() for value in values)
+    axes.xaxis.set_major_locator(FixedLocator(values) if clear else MaxNLocator(6, integer=whole))
+
+
+def _points(record: Record, view: str) -> list[Mapping[str, Any]]:
+    return sorted((point for point in record["severity"] if point["view"] == view), key=_middle)
+
+
+def _middle(point: Mapping[str, Any]) -> float:
+    return float(point["from"] + point["to"]) / 2
+
+
+def _paths(record: Record) -> list[list[tuple[float, float]]]:
+    """The lines through the points: one through all where OOD begins beyond ID, else one for each view, for at one
+    severity rows of the two views differ in more than severity."""
+    views = [points for view in ("id", "ood") if (points := _points(record, view))]
+    if len(views) == 2 and max(point["to"] for point in views[0]) < min(point["from"] for point in views[1]):
+        views = [views[0] + views[1]]
+    return [[(_middle(point), point["value"]) for point in points] for points in views]

@@ -1,0 +1,50 @@
+"""Comma-separated values (RFC 4180): every number as recorded, a value and the ends of its interval side by side."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+from ..plot._panels import Record, measured
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def render(records: Sequence[Record]) -> str:
+    """A header and one line per record, each ending in CRLF. `seeds` counts them; `steps` is empty where the budget's
+    own hold.
+
+    A text that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV Injection)."""
+    text = StringIO()
+    writer = csv.writer(text)
+    rows = [_cells(record) for record in records]
+    writer.writerow(rows[0])
+    writer.writerows(row.values() for row in rows)
+    return text.getvalue()
+
+
+def _cells(record: Record) -> dict[str, Any]:
+    worst = record["worst_group"]
+    cells = {
+        **{name: record[name] for name in ("benchmark", "kind", "metric", "better", "model", "budget", "steps")},
+        "seeds": len(record["seeds"]),
+        **{name: record[name] for name in ("protocol_seeds", "selection")},
+        **_numbers("id", record["id"]),
+        **_numbers("ood", record["ood"]),
+        **_numbers("gap", record["gap"]),
+        "worst_group": worst["group"] if measured(worst) else None,
+        **_numbers("worst_group_score", worst),
+        **{name: record[name] for name in ("interval", "scorer", "entry_identity")},
+    }
+    return {name: _defused(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+
+
+def _numbers(name: str, found: Mapping[str, Any] | None) -> dict[str, float | None]:
+    known = found if measured(found) else {}
+    return {f"{name}{end}": known.get(key) for end, key in (("", "value"), ("_low", "low"), ("_high", "high"))}
+
+
+def _defused(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA) else text
