@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..benchmarks.adapters.scikit_learn import answers_of, fit_weighted
+from ..benchmarks.answers import Answers
 from ..benchmarks.model import Budget, Columns, Task, TrainingRows
 from ..splits.draws import key
 from ..splits.errors import BadDefinition, MissingExtra, ModelError
@@ -68,8 +69,8 @@ class Baseline:
         self._model = sort(self, rows, weight, budget)
         return self._model.remarks
 
-    def predict(self, batch: Columns) -> NDArray[np.int64] | list[str]:
-        """One class (n,) or one text for each row of `batch`, in its order."""
+    def predict(self, batch: Columns) -> Answers | list[str]:
+        """One class with its probabilities, or one text, for each row of `batch`, in its order."""
         if self._model is None:
             raise ModelError(f"{self.name}: fit it before it predicts")
         return self._model.predict(batch)
@@ -81,22 +82,15 @@ class _Estimator:
     def __init__(self, of: Baseline, rows: Mapping[str, NDArray[Any]], weight: NDArray[np.float64], _: Budget) -> None:
         from .encoding import ClassEncoding
 
+        self.task = of.task
         self.encoding = ClassEncoding(of.task, rows)
         self.estimator = estimator(of.recipe, of.benchmark, of.name)
-        features, labels = self.encoding.features(rows), np.asarray(rows[of.task.label])
-        if (weight == weight[0]).all():
-            self.estimator.fit(features, labels)
-        elif "sample_weight" in inspect.signature(self.estimator.fit).parameters:
-            self.estimator.fit(features, labels, sample_weight=weight)
-        elif (weight == weight.round()).all():
-            copies = weight.astype(np.int64)
-            self.estimator.fit(features.repeat(copies, axis=0), labels.repeat(copies))
-        else:
-            raise ModelError(f"{of.name}: {of.recipe.estimator} knows no weights, and these are not whole numbers")
+        labels = np.asarray(rows[of.task.label])
+        fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)
         self.remarks = {"rows": float(len(labels))}
 
-    def predict(self, batch: Columns) -> NDArray[np.int64]:
-        return np.asarray(self.estimator.predict(self.encoding.features(batch)), np.int64)
+    def predict(self, batch: Columns) -> Answers:
+        return answers_of(self.estimator, self.encoding.features(batch), self.task)
 
 
 def estimator(recipe: Recipe, benchmark: str, name: str) -> Any:
@@ -152,23 +146,24 @@ class _Network:
                 )
             )
 
-    def predict(self, batch: Columns) -> NDArray[np.int64] | list[str]:
+    def predict(self, batch: Columns) -> Answers | list[str]:
         from .encoding import ClassEncoding
 
         if isinstance(self.encoding, ClassEncoding):
             return self._classes(self.encoding, batch)
         return self._texts(self.encoding, batch)
 
-    def _classes(self, encoding: ClassEncoding, batch: Columns) -> NDArray[np.int64]:
+    def _classes(self, encoding: ClassEncoding, batch: Columns) -> Answers:
         import torch
 
         inputs = encoding.inputs(batch)
-        found = [np.empty(0, np.int64)]
+        found = [np.empty((0, encoding.sizes.outputs), np.float32)]
         with torch.no_grad():
             for start in range(0, len(inputs[0]), PREDICT_ROWS):
                 some = (x[start : start + PREDICT_ROWS].to(self.device) for x in inputs)
-                found.append(self.network(*some).argmax(dim=1).cpu().numpy())
-        return np.concatenate(found)
+                found.append(self.network(*some).softmax(dim=1).cpu().numpy())
+        scores = np.concatenate(found)
+        return Answers.all_given(scores.argmax(axis=1), scores)
 
     def _texts(self, encoding: SequenceEncoding, batch: Columns) -> list[str]:
         """Rows of like length are decoded together, and given back in the batch's order."""

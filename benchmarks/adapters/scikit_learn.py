@@ -54,29 +54,11 @@ class FromEstimator:
         """Fit on `train`. Weights go in as `sample_weight` where the estimator takes them, else as copies of rows;
         `ModelError` where they are not whole numbers either. `val` is not looked at."""
         columns = train.numpy()
-        features, label, weight = self._features(columns), columns[self.task.label], columns["weight"]
-        if (weight == 1).all():
-            self.estimator.fit(features, label)
-        elif "sample_weight" in inspect.signature(self.estimator.fit).parameters:
-            self.estimator.fit(features, label, sample_weight=weight)
-        elif (weight == weight.astype(np.int64)).all():
-            copies = np.repeat(np.arange(len(label)), weight.astype(np.int64))
-            repeated = [features[row] for row in copies] if isinstance(features, list) else features[copies]
-            self.estimator.fit(repeated, label[copies])
-        else:
-            raise ModelError(
-                f"{type(self.estimator).__name__} takes no sample_weight, and the weights are no whole numbers"
-            )
+        fit_weighted(self.estimator, self._features(columns), columns[self.task.label], columns["weight"])
 
     def predict(self, batch: Columns) -> Answers:
-        """What the estimator predicts, which a decision threshold of its own may set apart from its likeliest class."""
-        features = self._features(batch)
-        prediction = np.asarray(self.estimator.predict(features))
-        if self.task.type == "regression" or not hasattr(self.estimator, "predict_proba"):
-            return Answers.all_given(prediction)
-        scores = np.zeros((len(prediction), self.task.classes or 0), np.float32)
-        scores[:, self.estimator.classes_] = self.estimator.predict_proba(features)
-        return Answers.all_given(prediction, scores)
+        """What the estimator predicts, with class probabilities where it has them."""
+        return answers_of(self.estimator, self._features(batch), self.task)
 
     def _features(self, columns: Columns) -> NDArray[np.float64] | list[str]:
         parts = []
@@ -88,6 +70,34 @@ class FromEstimator:
                 raise ModelError(f"input {name!r} is text: make a vectoriser the first step of a pipeline")
             parts.append(np.asarray(values, np.float64).reshape(len(values), -1))
         return np.concatenate(parts, axis=1)
+
+
+def fit_weighted(estimator: Any, features: Any, label: NDArray[Any], weight: NDArray[Any]) -> None:
+    """Fit an estimator on weighted rows. Weights go in as `sample_weight` where it takes them, else as copies of rows;
+    `ModelError` where they are not whole numbers either.
+
+    features: (n, k) array or list of n texts; label, weight: (n,)."""
+    if (weight == weight[0]).all():
+        estimator.fit(features, label)
+    elif "sample_weight" in inspect.signature(estimator.fit).parameters:
+        estimator.fit(features, label, sample_weight=weight)
+    elif (weight == weight.astype(np.int64)).all():
+        copies = np.repeat(np.arange(len(label)), weight.astype(np.int64))
+        repeated = [features[row] for row in copies] if isinstance(features, list) else features[copies]
+        estimator.fit(repeated, label[copies])
+    else:
+        raise ModelError(f"{type(estimator).__name__} takes no sample_weight, and the weights are no whole numbers")
+
+
+def answers_of(estimator: Any, features: Any, task: Task) -> Answers:
+    """What a fitted estimator predicts for n rows, with class probabilities where it has them. A decision threshold of
+    its own may set the prediction apart from the likeliest class."""
+    prediction = np.asarray(estimator.predict(features))
+    if task.type == "regression" or not hasattr(estimator, "predict_proba"):
+        return Answers.all_given(prediction)
+    scores = np.zeros((len(prediction), task.classes or 0), np.float32)
+    scores[:, estimator.classes_] = estimator.predict_proba(features)
+    return Answers.all_given(prediction, scores)
 
 
 def _sort(estimator: Any) -> str | None:

@@ -190,6 +190,19 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_another_runner_is_one_more_file(home, tmp_path, monkeypatch):
+    own = tmp_path / "home" / "benchmarks" / "interop" / "plain_text.py"
+    own.parent.mkdir(parents=True)
+    own.write_text(
+        "def files(exported):\n    return {sheet.name: sheet.samples[0].prompt.encode() for sheet in exported.sheets}\n"
+        "def command(exported, folder):\n    return f'cat {exported.name}'\n"
+    )
+    monkeypatch.setenv("FARSHIFT_PATH", f"{home}{os.pathsep}{tmp_path / 'home'}")
+    found = export(NAME, "plain-text", tmp_path / "task")
+    assert found == {"rows": 43, "files": ["id", "id_val", "ood"], "command": "cat farshift_echo_long"}
+    assert (tmp_path / "task" / "ood").read_text("utf-8").startswith('Reverse the "words"')
+
+
 def test_what_cannot_be_exported_is_one_line(farshift, tmp_path):
     assert "no prompt to export: benchmarks with one are echo/long, modadd97/xi35" in one_line_error(
         farshift("benchmarks", "export", "optdigits/writers", "--to", "lm-eval", "--out", tmp_path / "task")
@@ -200,16 +213,20 @@ def test_what_cannot_be_exported_is_one_line(farshift, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("task", "metric", "complaint"),
+    ("task", "metric", "rule", "complaint"),
     [
-        ('type = "regression"', "rmse", "is a regression task"),
-        ('type = "classification", classes = 2', "macro_f1", "is scored by macro_f1@1, which is no mean over rows"),
-        ('type = "classification", classes = 2', "nll", "is scored by nll@1"),
+        ('type = "regression"', "rmse", "last", "is a regression task"),
+        ('type = "classification", classes = 2', "macro_f1", "last", "by macro_f1@1, which is no mean over rows"),
+        ('type = "classification", classes = 2', "nll", "last", "is scored by nll@1"),
+        ('type = "sequence"', "exact_match", "leave_one_group_out", "which trains models of its own"),
     ],
 )
-def test_a_benchmark_that_other_runners_cannot_score_is_refused(home, tmp_path, monkeypatch, task, metric, complaint):
+def test_a_benchmark_that_other_runners_cannot_score_is_refused(
+    home, tmp_path, monkeypatch, task, metric, rule, complaint
+):
     definition = home / "benchmarks/definitions/echo-long.toml"
     lines = definition.read_text("utf-8").replace(NAME, "echo/odd", 1).replace('type = "sequence"', task).split("\n")
+    lines += ["[protocol]", f'selection = ["{rule}"]']
     lines = [f'metrics = [{{ name = "{metric}", version = 1 }}]' if "metrics" in line else line for line in lines]
     other = tmp_path / "home" / "benchmarks" / "definitions" / "echo-odd.toml"
     other.parent.mkdir(parents=True)

@@ -70,7 +70,19 @@ def typed(command: str, tools: Path, **environment: str) -> None:
 
 def imported(tools: Path, logs: list[Path], source: str, out: Path) -> tuple[Run, dict[str, float]]:
     """The run, and its scores not rounded, that Farshift makes of the logs, called beside the runners."""
-    command = [tools / "farshift", "benchmarks", "import", *logs, "--from", source, "--on", NAME, "--out", out, "--json"]
+    command = [
+        tools / "farshift",
+        "benchmarks",
+        "import",
+        *logs,
+        "--from",
+        source,
+        "--on",
+        NAME,
+        "--out",
+        out,
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     run = read_run(out)
@@ -85,7 +97,10 @@ def imported(tools: Path, logs: list[Path], source: str, out: Path) -> tuple[Run
 
 @pytest.mark.parametrize(
     ("backend", "path", "more"),
-    [("local-completions", "completions", ""), ("local-chat-completions", "chat/completions", " --apply_chat_template")],
+    [
+        ("local-completions", "completions", ""),
+        ("local-chat-completions", "chat/completions", " --apply_chat_template"),
+    ],
 )
 def test_lm_eval_and_the_imported_run_have_one_score(tools, home, tmp_path, backend, path, more):
     command = export(NAME, "lm-eval", tmp_path / "task")["command"]
@@ -116,9 +131,7 @@ def test_inspect_and_the_imported_run_have_one_score(tools, home, tmp_path, monk
     monkeypatch.setattr(llm_server, "_Handler", _Complete)
     command = export(NAME, "inspect", tmp_path / "task")["command"].replace("MODEL", "openai-api/loop/tiny")
     with llm_server.llm(reply_to) as server:
-        typed(
-            f"{command} --display plain --log-format {form}", tools, LOOP_BASE_URL=server.url, LOOP_API_KEY="none"
-        )
+        typed(f"{command} --display plain --log-format {form}", tools, LOOP_BASE_URL=server.url, LOOP_API_KEY="none")
     (log,) = (tmp_path / "task-logs").glob(f"*.{form}")
     script = (
         "import json, sys; from inspect_ai.log import read_eval_log; log = read_eval_log(sys.argv[1]); "

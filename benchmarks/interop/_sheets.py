@@ -1,0 +1,160 @@
+"""What is exported of a benchmark: every row that a run predicts, as one sample; the samples in sheets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.canonical import canonical_json
+from ...splits.errors import BadDefinition, FarshiftError
+from ..benchmark import Benchmark, benchmarks
+from ..grading import Grader
+from ..handout import hand_out
+from ..model import Task
+from ..prompt import Prompt
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row, ready to be asked.
+
+    row_id: 16 hexadecimal digits. view: the sheet it is on. prompt: all that the model is told, examples included.
+    target: the true label as text. label: the true label as a metric takes it (a class by its index). entry_identity:
+    the benchmark's, so that a log tells what it is of.
+    """
+
+    row_id: str
+    part: str
+    view: str
+    prompt: str
+    target: str
+    label: str | int
+    entry_identity: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Samples that make one task. scored: whether they are the rows of a view, so that their mean is that view's score;
+    else they are rows of a part that a run must predict too."""
+
+    name: str
+    scored: bool
+    samples: tuple[Sample, ...]
+
+    def jsonl(self) -> bytes:
+        """One sample a line, in canonical JSON."""
+        return b"".join(canonical_json(asdict(sample)) + b"\n" for sample in self.samples)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A benchmark as other runners take it. name: of letters, digits and underscores, for a task."""
+
+    name: str
+    title: str
+    grader: Grader
+    sheets: tuple[Sheet, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(len(sheet.samples) for sheet in self.sheets)
+
+    @property
+    def tasks(self) -> list[str]:
+        """What the sheets are called as tasks, in their order."""
+        return [f"{self.name}_{sheet.name}" for sheet in self.sheets]
+
+    def metadata(self) -> dict[str, str]:
+        """What a task says of itself in a log."""
+        grader = self.grader
+        return {
+            "benchmark": grader.benchmark,
+            "entry_identity": grader.entry_identity,
+            "prompt": grader.prompt.signature,
+            "metric": grader.metric.signature,
+        }
+
+
+def asked_by_prompt(benchmark: Benchmark) -> Prompt:
+    """The benchmark's prompt; `FarshiftError` where other runners cannot ask for it as texts and average over rows."""
+    task, primary = benchmark.task, benchmark.metrics[0]
+    if benchmark.definition.prompt is None:
+        have = [name for name, one in benchmarks().items() if one.definition.prompt is not None]
+        raise FarshiftError(f"{benchmark.name} has no prompt to export: benchmarks with one are {', '.join(have)}")
+    if task.type == "regression":
+        raise FarshiftError(f"{benchmark.name} is a regression task: other runners are given classes and texts only")
+    if primary.per_row is None or primary.needs != "prediction":
+        raise FarshiftError(
+            f"{benchmark.name} is scored by {primary.signature}, which is no mean over rows of what a text says: "
+            "other runners cannot compute it; use farshift evaluate"
+        )
+    if benchmark.rule(None).folds is not None:
+        raise FarshiftError(
+            f"{benchmark.name} is scored by {benchmark.rule(None).name}, which trains models of its own: other runners "
+            "train none; use farshift evaluate"
+        )
+    prompt = hand_out(benchmark).prompt
+    assert prompt is not None
+    return prompt
+
+
+def prompts(benchmark: Benchmark, prompt: Prompt) -> Iterator[tuple[str, NDArray[np.uint64], list[str]]]:
+    """For each predicted part its name, row ids (n,) and n prompts."""
+    handout = hand_out(benchmark)
+    for name in benchmark.predicted_parts:
+        inputs = handout.part(name)
+        yield name, inputs.row_ids, prompt.texts(inputs.batch(slice(None)))
+
+
+def exported(benchmark: Benchmark) -> Exported:
+    """Every row that a run predicts, once: a sheet per view that is scored against the true label and has no rows of an
+    earlier one (ID and OOD first), then a sheet per part for the rows that are on none."""
+    grader = Grader.of(benchmark, asked_by_prompt(benchmark))
+    left = {sample.row_id: sample for sample in _samples(benchmark, grader)}
+    sheets = []
+    for view in _views(benchmark):
+        here = [f"{row_id:016x}" for row_id in benchmark.view(view)[0].row_ids]
+        if all(row_id in left for row_id in here):
+            sheets.append(_sheet(view, True, [left.pop(row_id) for row_id in here]))
+    for part in benchmark.predicted_parts:
+        rest = [sample for sample in left.values() if sample.part == part]
+        if rest:
+            sheets.append(_sheet(part, False, rest))
+    names = [sheet.name for sheet in sheets]
+    if len({*names} - {""}) < len(names):
+        raise BadDefinition(
+            f"{benchmark.path}: as tasks its views and parts would be called {', '.join(names)}: rename views so that "
+            "each has letters or digits, and no two the same"
+        )
+    return Exported(_plain(f"farshift_{benchmark.name}"), benchmark.definition.title, grader, tuple(sheets))
+
+
+def _views(benchmark: Benchmark) -> list[str]:
+    true = [name for name, view in benchmark.definition.views.items() if view.against == "true"]
+    return sorted(true, key=lambda name: (name != "id", name != "ood", name))
+
+
+def _sheet(name: str, scored: bool, samples: list[Sample]) -> Sheet:
+    plain = _plain(name)
+    return Sheet(plain, scored, tuple(replace(sample, view=plain) for sample in samples))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _samples(benchmark: Benchmark, grader: Grader) -> Iterator[Sample]:
+    task = benchmark.task
+    for part, row_ids, texts in prompts(benchmark, grader.prompt):
+        labels = benchmark.part(part).truth().tolist()
+        for row_id, text, label in zip(row_ids, texts, labels, strict=True):
+            target = _target(label, task)
+            yield Sample(f"{row_id:016x}", part, "", text, target, label, grader.entry_identity)
+
+
+def _target(label: str | int, task: Task) -> str:
+    return task.names[int(label)] if task.names else str(label)

@@ -1,0 +1,151 @@
+"""Inspect: a benchmark as a task file, and its logs (`.eval` or `.json`), read by its own reader.
+
+Written for and tested with inspect_ai 0.3.285.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...splits.canonical import canonical_json
+from ...splits.errors import BadRun, MissingExtra, restated
+from ._logs import Log, Recorded
+from ._readme import readme
+from ._sheets import Exported
+
+_CODE = '''\
+"""The tasks of this folder: each sheet of samples on its own, and all of them in one."""
+
+from pathlib import Path
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import FieldSpec, MemoryDataset, json_dataset
+from inspect_ai.model import GenerateConfig
+from inspect_ai.scorer import Score, grouped, mean, scorer
+from inspect_ai.solver import generate
+
+from farshift.benchmarks.grading import Grader
+
+HERE = Path(__file__).parent
+GRADER = Grader.read(HERE / "benchmark.json")
+FIELDS = FieldSpec(
+    id="row_id", input="prompt", target="target", metadata=["row_id", "part", "view", "label", "entry_identity"]
+)
+
+
+@scorer([grouped(mean(), "view", all=False)], name=GRADER.metric.name)
+def graded():
+    """The benchmark's metric of what the model said; its mean by view."""
+
+    async def score(state, target):
+        said = state.output.completion
+        return Score(value=GRADER.value(said, state.metadata["label"]), answer=str(GRADER.prompt.read(said)))
+
+    return score
+
+
+def asked(*sheets):
+    samples = [one for sheet in sheets for one in json_dataset(str(HERE / "data" / f"{{sheet}}.jsonl"), FIELDS)]
+    pin = GRADER.prompt.pin
+    return Task(
+        dataset=MemoryDataset(samples, name="{name}"),
+        solver=generate(),
+        scorer=graded(),
+        config=GenerateConfig(temperature=0.0, max_tokens=pin.max_tokens, stop_seqs=pin.stop or None),
+        version=pin.version,
+        metadata={{
+{metadata}
+        }},
+    )
+
+
+@task
+def {name}():
+    return asked({all_sheets})
+'''
+
+_ONE = """
+
+@task
+def {task}():
+    return asked({sheet})
+"""
+
+
+def command(exported: Exported, folder: Path) -> str:
+    """What to type to run the exported benchmark: from any folder, its logs beside the exported one."""
+    return _run(exported, f"{folder}/task.py", f"{folder}-logs")
+
+
+def _run(exported: Exported, file: str, logs: str) -> str:
+    return f"inspect eval {shlex.quote(f'{file}@{exported.name}')} --model MODEL --log-dir {shlex.quote(logs)}"
+
+
+def files(exported: Exported) -> dict[str, bytes]:
+    """The exported folder: a task file, and the samples of each sheet."""
+    read = f"farshift benchmarks import ../logs/*.eval --from inspect --on {exported.grader.benchmark} --out ../run"
+    found = {
+        "README.md": readme(exported, "Inspect", _run(exported, "task.py", "../logs"), read),
+        "benchmark.json": canonical_json(exported.grader.record()),
+        "task.py": _code(exported).encode(),
+    }
+    return found | {f"data/{sheet.name}.jsonl": sheet.jsonl() for sheet in exported.sheets}
+
+
+def _code(exported: Exported) -> str:
+    sheets = [_literal(sheet.name) for sheet in exported.sheets]
+    metadata = [f"            {_literal(key)}: {_literal(text)}," for key, text in exported.metadata().items()]
+    every = _CODE.format(name=exported.name, metadata="\n".join(metadata), all_sheets=", ".join(sheets))
+    ones = [_ONE.format(task=task, sheet=sheet) for task, sheet in zip(exported.tasks, sheets, strict=True)]
+    return every + "".join(ones)
+
+
+def _literal(text: str) -> str:
+    """A Python literal: JSON's, as long as it leaves letters beyond ASCII alone."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def logs(paths: Sequence[Path]) -> list[Log]:
+    """Inspect's logs: those of one call for one model belong together, each epoch on its own. `MissingExtra` where
+    Inspect is not installed."""
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise restated(
+            MissingExtra, "reading Inspect's logs needs inspect_ai: import them where Inspect is installed"
+        ) from error
+    return [log for path in paths for log in _epochs(path, _opened(read_eval_log, path))]
+
+
+def _opened(read: Any, path: Path) -> Any:
+    try:
+        return read(str(path), resolve_attachments="core", exclude_fields={"events", "store"})
+    except Exception as error:  # whatever its reader meets in a file that is damaged, or is none of its logs
+        first = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise BadRun(f"{path} cannot be read as a log of Inspect: {first}") from error
+
+
+def _epochs(path: Path, log: Any) -> list[Log]:
+    if log.status != "success":
+        # Its samples that were cut off would pass for answers that could not be had.
+        raise BadRun(f"{path} is unfinished (status {log.status}): finish it by `inspect eval-retry` first")
+    epochs: dict[int, list[Recorded]] = {}
+    for sample in log.samples or ():
+        epochs.setdefault(sample.epoch, []).append(_recorded(sample, f"{path}, sample {sample.id}"))
+    version = log.eval.packages.get("inspect_ai")
+    tool = f"inspect {version}" if version else ""
+    return [
+        Log((log.eval.run_id, log.eval.model, epoch), log.eval.model, tool, samples)
+        for epoch, samples in sorted(epochs.items())
+    ]
+
+
+def _recorded(sample: Any, where: str) -> Recorded:
+    """What the model was sent is all that stands in the conversation before its answer."""
+    told = [message.text for message in sample.messages if message.role != "assistant"]
+    said = sample.output.completion if sample.output.choices else None
+    return Recorded(where, sample.metadata.get("row_id"), sample.metadata.get("entry_identity"), told, said)

@@ -1,0 +1,197 @@
+"""lm-evaluation-harness: a benchmark as a group of its tasks, and its logs of samples (`--log_samples`).
+
+Written for and tested with version 0.4.13. Its logs are read without it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...splits.canonical import canonical_json
+from ...splits.errors import BadRun
+from ._logs import Log, Recorded
+from ._readme import readme
+from ._sheets import Exported, Sheet
+
+_CODE = '''\
+"""What the tasks of this folder call: their samples, and the grade of an answer."""
+
+import json
+from pathlib import Path
+
+import datasets
+from farshift.benchmarks.grading import Grader
+
+HERE = Path(__file__).parent
+GRADER = Grader.read(HERE / "benchmark.json")
+
+
+def samples(sheet, **metadata):
+    """The samples of a task, found beside this file from wherever the tool is called."""
+    with (HERE / "data" / f"{sheet}.jsonl").open(encoding="utf-8", newline="\\n") as lines:
+        return {"test": datasets.Dataset.from_list([json.loads(line) for line in lines])}
+
+
+def process_results(doc, results):
+    """The metric of one sample, of what the model said."""
+    return {GRADER.metric.name: GRADER.value(results[0], doc["label"])}
+'''
+
+_LOG_NAME = re.compile(r"samples_.*_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
+
+
+def command(exported: Exported, folder: Path) -> str:
+    """What to type to run the exported benchmark: from any folder, its logs beside the exported one."""
+    where, logs = shlex.quote(str(folder)), shlex.quote(f"{folder}-logs")
+    return f"{_run(exported, where)} --output_path {logs}"
+
+
+def _run(exported: Exported, include: str) -> str:
+    return (
+        "lm_eval run --model hf --model_args pretrained=MODEL "
+        f"--tasks {exported.name} --include_path {include} --log_samples"
+    )
+
+
+def files(exported: Exported) -> dict[str, bytes]:
+    """The exported folder: a group, a task and the samples for each sheet, and the code that grades."""
+    read = "farshift benchmarks import ../logs/*/samples_*.jsonl --from lm-eval"
+    version = exported.grader.prompt.pin.version
+    found = {
+        "README.md": readme(
+            exported,
+            "lm-evaluation-harness",
+            f"{_run(exported, '.')} --output_path ../logs",
+            f"{read} --on {exported.grader.benchmark} --out ../run",
+        ),
+        "benchmark.json": canonical_json(exported.grader.record()),
+        "utils.py": _CODE.encode(),
+        f"{exported.name}.yaml": _yaml(
+            {"group": exported.name, "task": exported.tasks, "metadata": {"version": version}}
+        ),
+    }
+    for task, sheet in zip(exported.tasks, exported.sheets, strict=True):
+        found[f"{task}.yaml"] = _task(exported, task, sheet)
+        found[f"data/{sheet.name}.jsonl"] = sheet.jsonl()
+    return found
+
+
+class _Function(str):
+    """A name of a function in utils.py, which the tool looks up."""
+
+
+def _task(exported: Exported, name: str, sheet: Sheet) -> bytes:
+    """A task of the tool: prompts as they stand, greedy answers up to a stop string, graded one by one."""
+    grader = exported.grader
+    return _yaml(
+        {
+            "task": name,
+            # The tool opens relative paths from where it is called: a function finds its files from anywhere, and
+            # reads every text as a text (a JSON loader takes some for dates).
+            "custom_dataset": _Function("utils.samples"),
+            "dataset_kwargs": {"sheet": sheet.name},
+            "test_split": "test",
+            "output_type": "generate_until",
+            "doc_to_text": "prompt",
+            "doc_to_target": "target",
+            "num_fewshot": 0,
+            "generation_kwargs": {
+                "until": list(grader.prompt.pin.stop),
+                "max_gen_toks": grader.prompt.pin.max_tokens,
+                "do_sample": False,
+                "temperature": 0.0,
+            },
+            "process_results": _Function("utils.process_results"),
+            "metric_list": [
+                {
+                    "metric": grader.metric.name,
+                    "aggregation": "mean",
+                    "higher_is_better": grader.metric.better == "higher",
+                }
+            ],
+            "metadata": {"version": grader.prompt.pin.version, **exported.metadata()},
+        }
+    )
+
+
+def _yaml(fields: dict[str, Any]) -> bytes:
+    """YAML with a field a line; values in the form that YAML shares with JSON."""
+    return "".join(f"{name}: {_value(value)}\n" for name, value in fields.items()).encode()
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, _Function):
+        return f"!function {value}"
+    # YAML takes JSON's escapes one by one, where JSON puts a letter beyond 16 bits as two.
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(letter if letter.isascii() and letter != "\x7f" else f"\\U{ord(letter):08x}" for letter in text)
+
+
+def logs(paths: Sequence[Path]) -> list[Log]:
+    """The tool's `samples_<task>_<time>.jsonl`: all of one call of it have one time, and lie beside its
+    `results_<time>.json`, which says the model's name and the tool's version."""
+    return [_log(path) for path in paths]
+
+
+def _log(path: Path) -> Log:
+    named = _LOG_NAME.fullmatch(path.name)
+    time = named["time"] if named else ""
+    results = _results(path.parent, time) if time else {}
+    version = results.get("lm_eval_version")
+    return Log(
+        (str(path.resolve().parent), time) if time else (str(path.resolve()),),
+        str(results.get("model_name") or ""),
+        f"lm-eval {version}" if version else "",
+        list(_samples(path)),
+    )
+
+
+def _results(folder: Path, time: str) -> dict[str, Any]:
+    """What the tool says of a call; empty where that file is not there, or is none of the tool's."""
+    for path in sorted(folder.glob(f"*_{time}.json")):
+        try:
+            found = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _samples(path: Path) -> Iterator[Recorded]:
+    try:
+        lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRun(f"{path} cannot be read as text: name the tool's samples_*.jsonl ({error})") from error
+    for number, line in enumerate(lines, 1):
+        where = f"{path}, line {number}"
+        try:
+            sample = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            last = "the file was cut off" if number == len(lines) else "the file was edited"
+            raise BadRun(f"{where}, is not JSON: {last}, or it is no samples_*.jsonl") from error
+        yield _recorded(sample, where)
+
+
+def _recorded(sample: Any, where: str) -> Recorded:
+    try:
+        doc, sent, ((said,),) = sample["doc"], sample["arguments"]["gen_args_0"]["arg_0"], sample["resps"]
+        row_id, identity, told = doc.get("row_id"), doc.get("entry_identity"), _told(sent)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        told, said = [], None
+    if not told or not all(isinstance(text, str) for text in (*told, said)):
+        raise BadRun(f"{where}, is not one prompt with one response: name the samples_*.jsonl of an exported task")
+    return Recorded(where, row_id, identity, told, said)
+
+
+def _told(sent: Any) -> list[Any]:
+    """The texts of what was sent: a prompt, or for a chat endpoint messages, written as JSON in a list of one."""
+    if isinstance(sent, str):
+        return [sent]
+    (messages,) = sent
+    return [message["content"] for message in json.loads(messages)]

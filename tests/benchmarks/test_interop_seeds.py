@@ -1,0 +1,58 @@
+"""How logs become seeds, whatever they are called and in whatever order they come; and what survives a task file."""
+
+from __future__ import annotations
+
+import ast
+from itertools import product
+
+import pytest
+import yaml
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.interop._logs import Log, Recorded, transcript
+from farshift.benchmarks.interop._sheets import exported
+from farshift.benchmarks.interop.inspect import _literal
+from farshift.benchmarks.interop.lm_eval import _yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from interop_cases import NAME, echo_home
+
+texts = st.text(st.characters(codec="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FARSHIFT_PATH", str(folder))
+        echo_home(folder)
+        benchmark = find_benchmark(NAME)
+        yield benchmark, exported(benchmark)
+
+
+def log(sitting, sheet, said) -> Log:
+    samples = [Recorded("here", one.row_id, one.entry_identity, [one.prompt], said) for one in sheet.samples]
+    return Log((sitting,), "tiny", "", samples)
+
+
+@given(st.data(), st.integers(1, 4), st.booleans())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_answer_is_in_one_seed_and_every_seed_is_whole(task, data, passes, one_by_one):
+    benchmark, made = task
+    logs = [
+        log((number, sheet.name) if one_by_one else number, sheet, f"pass {number}")
+        for number, sheet in product(range(passes), made.sheets)
+    ]
+    seeds = transcript(benchmark, made.grader.prompt, data.draw(st.permutations(logs))).seeds
+    rows = {int(sample.row_id, 16) for sheet in made.sheets for sample in sheet.samples}
+    assert [set(said) for said in seeds] == [rows] * passes
+    for row in rows:
+        assert sorted(said[row] for said in seeds) == [f"pass {number}" for number in range(passes)]
+    if not one_by_one:
+        assert all(len(set(said.values())) == 1 for said in seeds)
+
+
+@given(st.lists(texts), texts)
+@settings(max_examples=200, deadline=None)
+def test_any_text_comes_back_from_a_task_file(stop, title):
+    assert yaml.safe_load(_yaml({"until": stop, "deep": {"title": title}})) == {"until": stop, "deep": {"title": title}}
+    assert ast.literal_eval(_literal(title)) == title
