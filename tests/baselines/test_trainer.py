@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(made) -> N
 
 def test_predictions_of_another_seed_differ() -> None:
     ask = additions().only("a", "b")
-    first, again, other = (trained(SHORT, ADD, additions(), seed).predict(ask) for seed in (0, 0, 1))
+    first, again, other = (trained(SHORT, ADD, additions(), seed).predict(ask).prediction for seed in (0, 0, 1))
     assert (first == again).all()
     assert (first != other).any()
 
@@ -77,7 +77,7 @@ def test_a_weighted_row_decides_between_two_contradicting_ones() -> None:
     rows = Rows(a=[3, 3], b=[3, 3], sum=[1, 5], weight=[1, 9])
     for settings in ({"batch_size": 20}, {"batch_size": 0}):
         model = trained(recipe("mlp", 60, lr=0.01, **settings), ADD, rows)
-        assert model.predict({"a": np.array([3]), "b": np.array([3])}).tolist() == [5]
+        assert model.predict({"a": np.array([3]), "b": np.array([3])}).prediction.tolist() == [5]
 
 
 def test_full_batches_in_chunks_are_the_same_training() -> None:
@@ -143,10 +143,12 @@ def test_estimators_equal_scikit_learn_called_directly() -> None:
     flat = digits.data.astype(np.float32) / np.float32(16)
     for name, direct in (("knn", KNeighborsClassifier(3)), ("logistic-regression", LogisticRegression(max_iter=1000))):
         found = trained(shipped(name), task, rows).predict({"pixels": pixels[400:]})
-        assert (found == direct.fit(flat[:400], labels[:400]).predict(flat[400:])).all(), name
+        direct.fit(flat[:400], labels[:400])
+        assert (found.prediction == direct.predict(flat[400:])).all(), name
+        assert np.allclose(found.scores, direct.predict_proba(flat[400:]), atol=1e-6), name
 
 
 def test_an_estimator_without_weights_gets_copies() -> None:
     made = shipped("knn").model_copy(update={"settings": {"n_neighbors": 3}})
     rows = Rows(a=[0, 1, 2, 3], b=[0, 0, 0, 0], sum=[1, 5, 5, 5], weight=[3, 1, 1, 1])
-    assert trained(made, ADD, rows).predict({"a": np.array([0]), "b": np.array([0])}).tolist() == [1]
+    assert trained(made, ADD, rows).predict({"a": np.array([0]), "b": np.array([0])}).prediction.tolist() == [1]

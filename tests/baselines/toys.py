@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from farshift.benchmarks.answers import Answers
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import Recipe
 from farshift.benchmarks.model import Budget, Task
@@ -81,4 +82,6 @@ def trained(made: Recipe, task: Task, rows: Rows, seed: int = 0) -> Baseline:
 
 
 def accuracy(model: Baseline, task: Task, rows: Rows) -> float:
-    return float(np.mean(np.array(model.predict(rows.only(*task.inputs))) == rows.columns[task.label]))
+    answer = model.predict(rows.only(*task.inputs))
+    prediction = answer.prediction if isinstance(answer, Answers) else np.array(answer)
+    return float(np.mean(prediction == rows.columns[task.label]))
