@@ -1,0 +1,166 @@
+"""The commands about runs and benchmarks: what they print, what they write, what they refuse."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import farshift as fs
+import pytest
+from farshift.benchmarks.relate import effective_robustness, gap_recovered
+from support import one_line_error
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+
+ON = "modadd97/xi35"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> dict[str, Path]:
+    """Adders that are wrong on a share of rows, by that share, two seeds each; and one on another benchmark."""
+    base = tmp_path_factory.mktemp("runs")
+    found = {}
+    for wrong in (0.05, 0.2, 0.4, 0.6):
+        name = f"wrong-{wrong}"
+        fs.evaluate(lambda seed, wrong=wrong: models.Adder(seed, wrong), on=ON, seeds=2, out=base / name, name=name)
+        found[name] = base / name
+    fs.evaluate(models.Echo(), on="scan/length", seeds=1, out=base / "echo", name="echo")
+    return found | {"echo": base / "echo"}
+
+
+def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, farshift_json, farshift):
+    against = [part for name in ("wrong-0.2", "wrong-0.4", "wrong-0.6") for part in ("--against", runs[name])]
+    found = farshift_json("robustness", runs["wrong-0.05"], *against)
+    assert found == effective_robustness(runs["wrong-0.05"], [runs[f"wrong-{w}"] for w in (0.2, 0.4, 0.6)])
+    assert found["robustness"]["low"] <= found["robustness"]["value"] <= found["robustness"]["high"]
+    assert abs(found["robustness"]["value"]) < 0.05, "an adder's OOD accuracy is what its ID accuracy foretells"
+    assert "3 baselines (wrong-0.2, wrong-0.4, wrong-0.6)" in found["line"]
+    few = farshift("robustness", runs["wrong-0.05"], "--against", runs["wrong-0.2"])
+    assert "3" in one_line_error(few)
+    other = farshift("robustness", runs["wrong-0.05"], *against, "--against", runs["echo"])
+    assert "cannot be related: wrong-0.05 is on modadd97/xi35" in one_line_error(other)
+
+
+def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, farshift_json, farshift):
+    floor, run, ceiling = (runs[f"wrong-{w}"] for w in (0.6, 0.4, 0.05))
+    found = farshift_json("recovered", run, "--floor", floor, "--ceiling", ceiling)
+    assert found == gap_recovered(run, floor, ceiling)
+    scores = [fs.score(one)["ood"]["value"] for one in (floor, run, ceiling)]
+    assert found["recovered"]["value"] == pytest.approx((scores[1] - scores[0]) / (scores[2] - scores[0]), abs=1e-5)
+    assert found["recovered"]["low"] < found["recovered"]["value"] < found["recovered"]["high"]
+    nothing = gap_recovered(run, floor, floor)
+    assert "standard errors" in nothing["recovered"]["n/a"] or "n/a" in nothing["recovered"]
+    wrong = farshift("recovered", run, "--floor", floor, "--ceiling", ceiling, "--view", "odd")
+    assert "no view of modadd97/xi35 named 'odd': did you mean ood" in one_line_error(wrong)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_picture_is_written(runs, farshift_json, tmp_path, suffix):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / f"figure.{suffix}"
+    found = farshift_json("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--what", "noise", "--out", out)
+    assert found == {"file": str(out), "what": "noise", "runs": 2}
+    heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    assert out.read_bytes().startswith(heads[suffix])
+
+
+def test_a_table_is_printed_or_written_and_holds_the_scores(runs, farshift, tmp_path):
+    done = farshift("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--table", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["model"] for row in rows] == ["wrong-0.2", "wrong-0.4"]
+    expected = fs.score(runs["wrong-0.2"])["ood"]["value"]
+    assert any(value and abs(float(value) - expected) < 1e-9 for value in rows[0].values() if is_number(value))
+    farshift("plot", runs["echo"], "--table", "latex", "--out", tmp_path / "t.tex")
+    assert "\\toprule" in (tmp_path / "t.tex").read_text()
+    assert "name a picture to write" in one_line_error(farshift("plot", runs["echo"]))
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_the_state_of_runs_is_a_table_that_ends_when_all_are_finished(runs, farshift, farshift_json):
+    folder = runs["echo"].parent
+    found = farshift_json("status", folder)
+    assert [Path(item["run"]).name for item in found] == sorted(runs)
+    assert {item["state"] for item in found} == {"finished"}
+    watched = farshift("status", folder, "--watch")
+    assert watched.returncode == 0
+    assert "wrong-0.05" in watched.stdout
+
+
+def test_benchmarks_are_listed_and_one_is_shown_in_full(farshift_json, farshift):
+    listed = farshift_json("benchmarks", "list")
+    assert {"name", "kind", "task", "metrics", "selection", "parts"} <= listed[0].keys()
+    assert [item["name"] for item in listed] == sorted(item["name"] for item in listed)
+    shown = farshift_json("benchmarks", "show", ON)
+    bench = fs.benchmark(ON)
+    assert shown["identities"]["last"] == bench.identity("full", None, "last")
+    assert len(set(shown["identities"].values())) == len(shown["identities"]) == 3
+    assert shown["rows"]["train"] == len(bench.part("train"))
+    words = farshift("benchmarks", "show", "optdigits/writers").stdout
+    assert "crafted_shift" in words
+    assert "did you mean scan/length" in one_line_error(farshift("benchmarks", "show", "scan/lenth"))
+
+
+COMMAND = """
+import json, sys
+for line in sys.stdin:
+    row = json.loads(line)
+    if "task" not in row:
+        print(json.dumps({"id": row["id"], "prediction": (row["inputs"]["a"] + row["inputs"]["b"]) % 97}), flush=True)
+"""
+
+
+def test_a_command_is_a_model(farshift_json, tmp_path):
+    script = tmp_path / "adder.py"
+    script.write_text(COMMAND)
+    found = farshift_json(
+        "evaluate",
+        f"cmd:{sys.executable} {script}",
+        "--on",
+        ON,
+        "--seeds",
+        1,
+        "--out",
+        tmp_path / "r",
+        "--name",
+        "jsonl",
+    )
+    assert found["score"]["id"]["value"] == 1.0
+    assert found["score"]["model"] == "jsonl"
+
+
+def test_settings_are_read_from_a_file(farshift_json, farshift, tmp_path):
+    (tmp_path / "m.py").write_text(
+        "class M:\n    def __init__(self, seed, shift=0): self.shift = shift\n"
+        "    def predict(self, batch): return (batch['a'] + batch['b'] + self.shift) % 97\n"
+    )
+    (tmp_path / "s.toml").write_text("[off]\nshift = 1\n[right]\nshift = 0\n")
+    command = ["evaluate", f"{tmp_path / 'm.py'}:M", "--on", ON, "--seeds", 1]
+    found = farshift_json(
+        *command, "--settings", tmp_path / "s.toml", "--selection", "clean_val", "--out", tmp_path / "r"
+    )["score"]
+    assert (found["id"]["value"], found["selection"], found["candidates"]) == (1.0, "clean_val", 2)
+    rescored = farshift_json("score", tmp_path / "r", "--selection", "last")[0]
+    assert rescored["id"]["value"] == 0.0
+    (tmp_path / "bad.toml").write_text("shift = 1\n")
+    done = farshift(*command, "--settings", tmp_path / "bad.toml", "--out", tmp_path / "q")
+    assert "write one table per setting" in one_line_error(done)
+    wrong = farshift(*command, "--selection", "best", "--out", tmp_path / "q")
+    assert "selection 'best': the protocol of modadd97/xi35 allows last or id_val or clean_val" in one_line_error(wrong)
+
+
+def test_a_run_can_be_evaluated_twice_at_once_and_is_one(farshift_json, tmp_path):
+    (tmp_path / "m.py").write_text("def predict(batch): return (batch['a'] + batch['b']) % 97\n")
+    command = ["evaluate", f"{tmp_path / 'm.py'}:predict", "--on", ON, "--seeds", 1, "--out", tmp_path / "r"]
+    assert farshift_json(*command)["digest"] == farshift_json(*command)["digest"]
+    assert json.loads((tmp_path / "r" / "log.jsonl").read_text().splitlines()[-1])["event"] == "finished"
