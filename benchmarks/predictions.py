@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .answers import ANSWERED, Answers
+from .answers import Answers
 from .model import Task
 
 if TYPE_CHECKING:
@@ -90,8 +90,3 @@ def in_order(table: pa.Table) -> pa.Table:
     """The rows by ascending row id."""
     ids = table["row_id"].to_numpy()
     return table if (ids[1:] > ids[:-1]).all() else table.take(np.argsort(ids, kind="stable"))
-
-
-def answered(status: NDArray[np.int8]) -> int:
-    """How many rows have an answer."""
-    return int((status == ANSWERED).sum())

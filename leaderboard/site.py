@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..benchmarks.benchmark import benchmarks
+from ..benchmarks.score import in_words
 from ..loaders.cache import write_atomically
 from ..splits.errors import MissingExtra
 from .board import Board
@@ -24,7 +25,7 @@ def build(board: Board, out: Path | str | None = None) -> Path:
     pages = Environment(
         loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    pages.filters |= {"score": _score, "percent": _percent}
+    pages.filters |= {"score": _score, "finer": _finer, "words": in_words}
     where = Path(out) if out is not None else board.path / "site"
     standings = board.standings()
     head = board.ledger.records()[-1]
@@ -38,18 +39,22 @@ def build(board: Board, out: Path | str | None = None) -> Path:
     return where / "index.html"
 
 
-def _score(estimate: dict[str, Any]) -> str:
-    return f"{100 * estimate['value']:.1f}"
+_SHARE = [0.0, 1.0]
+"""The bounds of a score that is shown in percent; any other is shown as it is."""
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.2f}"
+def _score(value: float, bounds: list[float] | None) -> str:
+    return f"{100 * value:.1f}" if bounds == _SHARE else f"{value:.4g}"
+
+
+def _finer(value: float, bounds: list[float] | None) -> str:
+    return f"{100 * value:.2f}" if bounds == _SHARE else f"{value:.5g}"
 
 
 def _curve(score: dict[str, Any]) -> dict[str, Any] | None:
     """The severity curve in the coordinates of its picture (560 x 215), or None where there is none to draw."""
     curve = sorted(score["severity"], key=lambda point: (point["from"] + point["to"], point["view"]))
-    if len(curve) < 2:
+    if len(curve) < 2 or score["bounds"] != _SHARE:
         return None
     middles: list[float] = [(point["from"] + point["to"]) / 2 for point in curve]
     low, high = min(middles), max(middles)

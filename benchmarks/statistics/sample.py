@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import fsum, inf, isfinite
+from math import fsum, isfinite
 from typing import Any, Protocol
 
 import numpy as np
@@ -151,6 +151,3 @@ def replicates(
 def finite(bounds: tuple[float, float]) -> bool:
     """Whether both ends of a scale are finite."""
     return isfinite(bounds[0]) and isfinite(bounds[1])
-
-
-UNBOUNDED = (-inf, inf)

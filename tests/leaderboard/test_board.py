@@ -262,3 +262,32 @@ def test_steps_set_by_hand_are_shown(board, tmp_path):
     fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "short", steps=7)
     board.submit(pack([tmp_path / "short"], tmp_path / "s.zip"))
     assert "7 steps, set by hand" in build(board).read_text()
+
+
+class Stages(models.Adder):
+    """Two checkpoints, the second one worse; leaves some rows open."""
+
+    def fit(self, train, val, budget):
+        return {"steps": 2}
+
+    def checkpoints(self):
+        yield "early", models.Adder(self.seed, 0.1)
+        yield "late", models.Bad(lambda batch: [None if a < 10 else 0 for a in batch["a"]])
+
+
+def test_pages_show_how_candidates_were_chosen_other_metrics_and_lost_answers(board, tmp_path):
+    for rule in ("last", "id_val"):
+        fs.evaluate(Stages, on=ON, seeds=2, out=tmp_path / rule, selection=rule, name=rule)
+        board.submit(pack([tmp_path / rule], tmp_path / f"{rule}.zip"))
+    page = build(board)
+    index = page.read_text()
+    assert index.count("<h2>modadd97/xi35") == 2, "one table for each rule"
+    assert "candidates chosen by id_val" in index
+    entries = {path: path.read_text() for path in (page.parent / "entries").iterdir()}
+    (last,) = (text for text in entries.values() if "2 candidates, chosen by last" in text)
+    assert "answers" in last
+    assert "abstained and 0 failed; each counts as wrong" in last
+    assert "<td>oracle</td>" in last
+    assert "nll@1" in last
+    assert "n/a (the model gave no class probabilities)" in last
+    assert board.verify().differences == []
