@@ -125,6 +125,8 @@ class _Network:
         recipe = of.recipe
         assert recipe.network and recipe.algorithm
         settings = defaults(recipe) | recipe.settings_on(of.benchmark)
+        # Outputs that were fitted to one-hot targets are no logits, and their softmax no probability.
+        self.gives_logits = settings.get("loss") == "cross-entropy"
         steps = budget.steps or recipe.steps(budget.name, of.benchmark)
         algorithm, network = (
             module("baselines/algorithms", recipe.algorithm, "algorithm"),
@@ -163,7 +165,7 @@ class _Network:
                 some = (x[start : start + PREDICT_ROWS].to(self.device) for x in inputs)
                 found.append(self.network(*some).softmax(dim=1).cpu().numpy())
         scores = np.concatenate(found)
-        return Answers.all_given(scores.argmax(axis=1), scores)
+        return Answers.all_given(scores.argmax(axis=1), scores if self.gives_logits else None)
 
     def _texts(self, encoding: SequenceEncoding, batch: Columns) -> list[str]:
         """Rows of like length are decoded together, and given back in the batch's order."""

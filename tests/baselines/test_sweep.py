@@ -107,3 +107,11 @@ def test_ctrl_c_in_a_terminal_is_one_line_and_ends_the_workers(tmp_path):
     assert "Traceback" not in error
     with pytest.raises(BadRun, match="unfinished"):
         fs.read_run(out)
+
+
+@pytest.mark.parametrize(
+    ("name", "on", "has"), [("quadratic-mlp", "modadd97/xi35", False), ("mlp", "modadd97/xi35", True)]
+)
+def test_class_probabilities_are_given_by_networks_whose_outputs_are_logits(tmp_path, name, on, has):
+    run = run_baseline(name, on, seeds=1, out=tmp_path / "r", budget="quick", steps=3)
+    assert ("scores" in run.predictions().column_names) is has

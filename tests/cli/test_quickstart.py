@@ -104,7 +104,7 @@ def test_the_real_one_shows_every_shift_biting_the_plain_baseline(tmp_path):
     for kind in ("length", "compositional", "easy-to-hard", "corrupted-label"):
         row = plain[kind]
         # Medians: on another processor one seed of three may end elsewhere, since sums round otherwise there.
-        assert statistics.median(row["id"]["per_seed"]) > 0.9, (kind, row["id"])
+        assert statistics.median(row["id"]["per_seed"]) > 0.8, (kind, row["id"])
         assert statistics.median(row["gap"]["per_seed"]) > 0.3, (kind, row["gap"])
     if "domain" in plain:
         assert plain["domain"]["gap"]["value"] > 0
