@@ -9,6 +9,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from .cli_benchmarks import app as benchmarks_app
+from .cli_cache import app as cache_app
 from .cli_runs import app as runs_app
 from .cli_splits import app as splits_app
 from .terminal import Json, complain, debugging, emit_json, exit_if, go_offline, line, table, watched
@@ -26,6 +27,7 @@ board_app = typer.Typer(help="Leaderboards in a folder: init, site, verify.", no
 app.add_typer(splits_app, name="splits")
 app.add_typer(benchmarks_app, name="benchmarks")
 app.add_typer(runs_app)
+app.add_typer(cache_app, name="cache")
 app.add_typer(baselines_app, name="baselines")
 app.add_typer(board_app, name="board")
 
@@ -83,8 +85,8 @@ def baselines_list(json: Json = False) -> None:
 def pack(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The submission file to write.")],
-    team: Annotated[str, typer.Option("--team")] = "",
-    note: Annotated[str, typer.Option("--note")] = "",
+    team: Annotated[str, typer.Option("--team", help="Who hands it in.")] = "",
+    note: Annotated[str, typer.Option("--note", help="A line that the board shows.")] = "",
     json: Json = False,
 ) -> None:
     """Pack finished runs into a submission file: predictions and cards, no code."""

@@ -9,6 +9,8 @@ import typer
 
 from .terminal import Json, emit_json, line, table, watched
 
+Name = Annotated[str, typer.Argument(help="The benchmark's name, such as scan/length.")]
+
 app = typer.Typer(help="Benchmarks: list, show, export, import.", no_args_is_help=True)
 
 
@@ -27,7 +29,7 @@ def benchmarks_list(json: Json = False) -> None:
 
 
 @app.command("show")
-def benchmarks_show(name: str, json: Json = False) -> None:
+def benchmarks_show(name: Name, json: Json = False) -> None:
     """Show a benchmark: task, rows, protocol, what may be touched, prompt, published numbers."""
     from .benchmarks.listing import described
 
@@ -35,12 +37,15 @@ def benchmarks_show(name: str, json: Json = False) -> None:
         found = described(name)
     if json:
         return emit_json(found)
-    table(found["title"], ["", ""], [[key, value] for key, value in found["lines"]])
+    line(found["title"])
+    width = max(len(key) for key, _ in found["lines"])
+    for key, value in found["lines"]:
+        line(f"{key:>{width}}  {value}")
 
 
 @app.command("export")
 def benchmarks_export(
-    name: str,
+    name: Name,
     to: Annotated[str, typer.Option("--to", metavar="TOOL", help="lm-eval or inspect.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
     json: Json = False,
@@ -55,14 +60,17 @@ def benchmarks_export(
 
 @app.command("import")
 def benchmarks_import(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The runner's log of every sample.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="The runner's logs of every sample; each of its calls is a seed."),
+    ],
     source: Annotated[str, typer.Option("--from", metavar="TOOL", help="lm-eval or inspect.")],
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK")],
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark that was exported.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.")],
     name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
     json: Json = False,
 ) -> None:
-    """Make a run of what another runner recorded: one file per seed."""
+    """Make a run of what another runner recorded; each of its calls is a seed."""
     from .benchmarks.interop import import_run
     from .benchmarks.score import score
 

@@ -29,13 +29,18 @@ Selection = Annotated[
         "--selection", metavar="RULE", help="The rule that chooses among candidates; default: the protocol's."
     ),
 ]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN")]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...")]
+Rescored = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--selection", metavar="RULE", help="Another rule that the protocol allows; default: the run's own."),
+]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A finished run's folder.")]
+Other = Annotated[Path, typer.Argument(metavar="OTHER", help="The run that it is compared with.")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Finished runs' folders.")]
 
 
 @app.command()
 def run(
-    baseline: str,
+    baseline: Annotated[str, typer.Argument(help="The baseline's name: farshift baselines list.")],
     on: On,
     out: Out,
     seeds: Seeds = None,
@@ -68,7 +73,7 @@ def evaluate(
     budget: BudgetName = "full",
     steps: Steps = None,
     name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 512,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows that the model is asked at once.")] = 512,
     selection: Selection = None,
     settings: Annotated[
         Optional[Path],  # noqa: UP045
@@ -76,11 +81,16 @@ def evaluate(
     ] = None,
     option: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai:, torch:, cmd: models. May be repeated."),
+        typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai: and cmd: models. May be repeated."),
     ] = None,
     time_limit: Annotated[
         Optional[float],  # noqa: UP045
-        typer.Option("--time-limit", min=0, metavar="SECONDS", help="For one batch; 0 for none. Default: 600."),
+        typer.Option(
+            "--time-limit",
+            min=0,
+            metavar="SECONDS",
+            help="For one batch; 0 for none. Default: 600; openai: and cmd: keep their own time.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -105,9 +115,7 @@ def evaluate(
             settings=_settings(settings),
             time_limit=time_limit,
             code=code,
-            on_hang=lambda: give_up(
-                f"predict did not come back in time and cannot be interrupted; {_KEPT}"
-            ),
+            on_hang=lambda: give_up(f"predict did not come back in time and cannot be interrupted; {_KEPT}"),
         )
     if world().rank == 0:
         _scored(done, json)
@@ -129,7 +137,7 @@ def _settings(path: Path | None) -> dict[str, Any] | None:
 
 
 @app.command()
-def score(runs: Runs, selection: Selection = None, json: Json = False) -> None:
+def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
     """Score finished runs from their predictions."""
     from .benchmarks.score import score as go
 
@@ -142,7 +150,7 @@ def score(runs: Runs, selection: Selection = None, json: Json = False) -> None:
 
 
 @app.command()
-def compare(left: RunPath, right: RunPath, json: Json = False) -> None:
+def compare(left: RunPath, right: Other, json: Json = False) -> None:
     """Compare two runs on the same rows: the paired difference, with its interval."""
     from .benchmarks.compare import compare as go
 
@@ -150,18 +158,17 @@ def compare(left: RunPath, right: RunPath, json: Json = False) -> None:
         found = go(left, right)
     if json:
         return emit_json(found)
-    words = {True: "yes", False: "no", None: "needs more seeds"}
-    rows = [
-        [
-            name,
-            f"{item['value']:+.4f}",
-            f"[{item['low']:+.4f}, {item['high']:+.4f}]",
-            words[item["distinguishable"]],
-        ]
-        for name, item in found["difference"].items()
-    ]
+    rows = [[name, *_difference(item)] for name, item in found["difference"].items()]
     title = f"{found['left']} minus {found['right']} on {found['benchmark']}"
     table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, found["interval"])
+
+
+def _difference(found: dict[str, Any]) -> list[str]:
+    if "n/a" in found:
+        return ["n/a", found["n/a"], ""]
+    words = {True: "yes", False: "no", None: "needs more seeds"}
+    interval = f"[{found['low']:+.4f}, {found['high']:+.4f}]"
+    return [f"{found['value']:+.4f}", interval, words[found["distinguishable"]]]
 
 
 @app.command()
@@ -211,14 +218,15 @@ def recovered(
 def plot(
     runs: Runs,
     what: Annotated[
-        str, typer.Option("--what", metavar="W", help="severity, gap, id_ood, noise or calibration.")
+        str, typer.Option("--what", metavar="W", help="severity, gap, id_ood, noise, calibration, or one of your own.")
     ] = "gap",
     out: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf."),
     ] = None,
     form: Annotated[
-        str, typer.Option("--table", metavar="F", help="Instead of a picture a table: latex, markdown or csv.")
+        str,
+        typer.Option("--table", metavar="F", help="A table instead: latex, markdown, csv, or a form of your own."),
     ] = "",
     json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from .terminal import Json, emit_json, exit_if, go_offline, line, table, watched
 
-app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build.", no_args_is_help=True)
+app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build, export.", no_args_is_help=True)
 Mirror = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
     typer.Option("--mirror", metavar="DIR", help="Search this folder first, by digest. May be repeated."),
@@ -155,6 +155,34 @@ def splits_build(
         )
     line(f"{manifest.full_name} frozen in {manifest.folder}: identity {manifest.identity}")
     line(f"audit: {audit['why']}")
+
+
+@app.command("export")
+def splits_export(
+    name: str,
+    part: Annotated[str, typer.Option("--part", metavar="P", help="train, id_test, ood_test ..")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="F", help="parquet (one file) or webdataset (a folder of shards).")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file, or the new folder.")],
+    shard_bytes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--shard-bytes", metavar="N", help="The most that a shard holds, such as 64MB. Default: 256MiB."),
+    ] = None,
+    mirror: Mirror = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Use no network.")] = False,
+    json: Json = False,
+) -> None:
+    """Write one part of a split, verified, in another format."""
+    from .loaders.export import write
+
+    go_offline(offline)
+    with watched():
+        done = write(name, part, to, out, shard_bytes, _folders(mirror))
+    if json:
+        return emit_json(done)
+    files = "1 file" if len(done["files"]) == 1 else f"{len(done['files'])} files"
+    line(f"{done['split']}, {done['part']}: {done['rows']:,} rows in {done['out']}, {files}, {done['bytes']:,} bytes")
 
 
 def _folders(mirror: list[Path] | None) -> tuple[Path, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from .benchmark import MAX_TEXT
 from .model import Task
 
 _SUM_TOLERANCE = 1e-3
+_NO_ROWS = (str, bytes, Mapping, Set)
+"""What has a length, and is still no sequence of answers."""
 
 
 @dataclass(frozen=True)
@@ -60,23 +62,41 @@ def read_answer(answer: Any, place: Place, task: Task) -> Answers:
     """What `predict` gave for a batch, as `Answers` of its rows; `ModelError` says what is wrong with it, and where.
 
     Taken are: `Answers`; (n,) whole numbers, finite numbers or texts, as the task asks; a list of those with None (left
-    open) or `Failed` (lost) in it; for classification an (n, classes) array of probabilities.
+    open) or `Failed` (lost) in it, or a masked array (masked: left open); for classification an (n, classes) array of
+    probabilities.
     """
-    _held_to_count(answer, place)
+    with named_errors(_Reading(answer, place)):
+        return _read(answer, place, task)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    answer: Any
+    place: Place
+
+    def __str__(self) -> str:
+        return f"reading the {type(self.answer).__name__} that predict gave on {self.place}"
+
+
+def _read(answer: Any, place: Place, task: Task) -> Answers:
+    _hold_to_rows(answer, place)
     if isinstance(answer, Answers):
         return _given(answer, place, task)
+    if isinstance(answer, np.ma.MaskedArray):
+        answer = answer.tolist()  # what is masked becomes None
     if task.type != "sequence" and not _may_leave_out(answer):
-        return _array(_as_array(answer, place), place, task)
+        return _array(np.asarray(answer), place, task)
     items = list(answer)
+    _hold_to_count(len(items), place)
     status = _status(items)
     if not status.any():
-        return _array(items if task.type == "sequence" else _as_array(answer, place), place, task)
+        return _array(items if task.type == "sequence" else np.asarray(items), place, task)
     here = np.flatnonzero(status == ANSWERED)
     prediction = _blank(len(items), task)
     if len(here):
         given: Any = [items[row] for row in here]
         there = Place(place.part, place.batch, place.rows[here])
-        prediction[here] = _prediction(given if task.type == "sequence" else _as_array(given, place), there, task)
+        prediction[here] = _prediction(given if task.type == "sequence" else np.asarray(given), there, task)
     return Answers(prediction, status)
 
 
@@ -85,27 +105,26 @@ def _may_leave_out(answer: Any) -> bool:
     return isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.dtype == object)
 
 
-def _held_to_count(answer: Any, place: Place) -> None:
-    expected = len(place.rows)
+def _hold_to_rows(answer: Any, place: Place) -> None:
+    """Refuse what is no sequence of as many answers as there are rows."""
     try:
-        count = len(answer)
+        count = None if isinstance(answer, _NO_ROWS) else len(answer)
     except TypeError:
+        count = None
+    if count is None:
         kind = type(answer).__name__
-        raise ModelError(f"predict gave {kind} instead of {expected} predictions on {place}") from None
-    if count != expected:
-        raise ModelError(f"predict gave {count} predictions for {expected} rows on {place}")
+        raise ModelError(f"predict gave {kind} instead of {len(place.rows)} predictions on {place}")
+    _hold_to_count(count, place)
+
+
+def _hold_to_count(count: int, place: Place) -> None:
+    if count != len(place.rows):
+        raise ModelError(f"predict gave {count} predictions for {len(place.rows)} rows on {place}")
 
 
 def _status(items: list[Any]) -> NDArray[np.int8]:
     kinds = [ABSTAINED if item is None else FAILED if isinstance(item, Failed) else ANSWERED for item in items]
     return np.array(kinds, np.int8)
-
-
-def _as_array(answer: Any, place: Place) -> NDArray[Any]:
-    if isinstance(answer, np.ndarray):
-        return answer
-    with named_errors(f"reading the {type(answer).__name__} that predict gave on {place}"):
-        return np.asarray(answer)
 
 
 def _blank(count: int, task: Task) -> NDArray[Any]:
@@ -135,9 +154,11 @@ def _given(answers: Answers, place: Place, task: Task) -> Answers:
     if len(here):
         prediction[here] = _prediction(np.asarray(answers.prediction)[here], there, task)
     if answers.scores is not None:
+        given = np.asarray(answers.scores)
+        _hold_to_count(len(given), place)
         scores = np.full((len(answers), task.classes or 0), 1 / (task.classes or 1), np.float32)
         if len(here):
-            scores[here] = _scores(np.asarray(answers.scores)[here], there, task)
+            scores[here] = _scores(given[here], there, task)
     return Answers(prediction, status.astype(np.int8), scores)
 
 
@@ -170,10 +191,12 @@ def _classes(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.int64
 
 
 def _numbers(values: NDArray[Any], place: Place) -> NDArray[np.float64]:
-    _finite(values, place)
     if values.dtype.kind not in "iuf":
         raise ModelError(f"predict gave dtype {values.dtype}, expected numbers, on {place}")
-    return values.astype(np.float64)
+    with np.errstate(over="ignore"):  # what float64 cannot hold is infinite in it
+        numbers = values.astype(np.float64)
+    _finite(numbers, place)
+    return numbers
 
 
 def _texts(answer: Any, place: Place) -> NDArray[Any]:

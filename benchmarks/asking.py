@@ -50,8 +50,9 @@ class Asking:
     def ask(self, model: Any, candidate: str, inputs: Inputs, job: Job, label: str) -> None:
         """Ask `model` for every row of `inputs` that is this process's and has no answer in `job` yet, and keep the
         answers in its shards. What was answered before an error stays kept."""
-        adapts = self.adaptation is not None and hasattr(model, "reset")
-        covered = job.covered(job.asks(candidate, inputs), inputs)
+        adapts = self.adaptation is not None and getattr(model, "reset", None) is not None
+        job.asks(candidate, inputs)
+        covered = job.covered(candidate, inputs)
         if not adapts:
             self._walk(model, self._plain(covered), Shard(job, candidate, inputs), label, int(covered.sum()))
         elif self.world.rank == 0 and not covered.all():

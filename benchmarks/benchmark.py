@@ -35,11 +35,11 @@ VALIDATION = ("id_val", "ood_val")
 """The parts that candidates are chosen on; predicted wherever a benchmark has them."""
 
 
-def name_problem(name: Any) -> str:
-    """What is wrong with a model's name; empty if nothing is."""
+def name_problem(name: Any, whose: str = "the model's name") -> str:
+    """What is wrong with the name of a model, setting or checkpoint; empty if nothing is."""
     if isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable():
         return ""
-    return "the model's name must be 1 to 100 printable characters"
+    return f"{whose} must be 1 to 100 printable characters"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Benchmark:
         return open_split(self.definition.split)
 
     def check(self) -> None:
-        """Hold the definition to its data: inputs of role input, the split's label, views that have rows."""
+        """Hold the definition to its data: inputs of role input, the split's label, parts and views that have rows."""
         self.metrics  # noqa: B018  (held to their versions)
         schema, label = self.split.source.schema, self.manifest.definition.label
         for name in self.definition.task.inputs:
@@ -132,6 +132,12 @@ class Benchmark:
                 raise BadDefinition(f"{self.path}: {name!r} is of role {schema[name].role}, and no input for a model")
         if self.definition.task.label != label:
             raise BadDefinition(f"{self.path}: label {self.definition.task.label!r} is not the split's, {label!r}")
+        for holdout in self.definition.holdouts:
+            if holdout.to in self.manifest.definition.parts:
+                raise BadDefinition(f"{self.path}: holdouts: the split has rows of {holdout.to} already")
+        for name in sorted({"train", *self.predicted_parts}):
+            if self.has_part(name) and not len(self.part(name)):
+                raise BadDefinition(f"{self.path}: the part {name} has no rows: its share, or what is left, is none")
         for name in self.definition.protocol.selection:
             if reason := self.rule(name).unavailable(self):
                 raise BadDefinition(f"{self.path}: selection {name!r}: {reason}")

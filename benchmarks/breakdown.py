@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,8 @@ def answer_counts(rows: Measured) -> dict[str, int]:
 
 
 def group_scores(scored: Scored, rows: Measured, by: Metric) -> dict[str, Any]:
-    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups. None where there are
-    fewer than two.
+    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups, both of those groups
+    that the metric is defined on. None where there are fewer than two groups, or none of these.
 
     The worst of several noisy scores is biased; every group is given, so that it can be judged."""
     none = {"worst": None, "quantiles": None}
@@ -47,10 +46,10 @@ def group_scores(scored: Scored, rows: Measured, by: Metric) -> dict[str, Any]:
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
         return none
     every = {str(name): mean(rows.select(groups == name).by(by)) for name in names}
-    records = {name: estimate.record() for name, estimate in every.items() if not isnan(estimate.value)}
-    if not records:
+    records = {name: estimate.record() for name, estimate in every.items()}
+    values = {name: records[name]["value"] for name, estimate in every.items() if estimate.defined}
+    if not values:
         return none
-    values = {name: record["value"] for name, record in records.items()}
     worst = worst_group(values, by.better)
     return {
         "worst": {"group": worst, **records[worst], "groups": records},
@@ -67,7 +66,7 @@ def severity_curve(scored: Scored, views: Views, by: Metric) -> list[dict[str, A
             return []
         for low, high in _buckets(severity, most):
             estimate = mean(views[view].select((severity >= low) & (severity <= high)).by(by))
-            if not isnan(estimate.value):
+            if estimate.defined:
                 curve.append({"view": view, "from": low, "to": high, **estimate.record()})
     return curve
 

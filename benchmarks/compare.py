@@ -17,7 +17,8 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
     """Left minus right on the same rows: differences in ID, OOD and gap, each with its paired 95 % interval.
 
     `distinguishable` says whether the interval excludes zero; it is None where a run has a single seed, since the
-    interval then lacks the noise of training. Refuses runs of different entry identity."""
+    interval then lacks the noise of training, and where the difference is `n/a`. Refuses runs of different entry
+    identity."""
     a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
     if a.entry_identity != b.entry_identity:
         raise FarshiftError(f"these runs cannot be compared: {described(a)}, {described(b)}")
@@ -29,8 +30,10 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
         "rows only: a single seed tells nothing of training noise" if single else "rows and the training seeds of both"
     )
     for item in found.values():
-        item["distinguishable"] = None if single else not item["low"] <= 0 <= item["high"]
-        del item["per_seed"], item["seeds"]
+        unsure = single or "n/a" in item
+        item["distinguishable"] = None if unsure else not item["low"] <= 0 <= item["high"]
+        for name in ("per_seed", "seeds"):
+            item.pop(name, None)
     return {
         "benchmark": a.benchmark,
         "left": a.model,

@@ -15,7 +15,7 @@ class TaskPin(_Strict):
     type: Literal["classification", "sequence", "regression"]
     inputs: list[str] = Field(min_length=1)
     label: str
-    classes: int | None = None
+    classes: int | None = Field(default=None, ge=2)
     tokens: Literal["whitespace", "character"] = "whitespace"
     aligned: bool = False
     names: list[str] = []
@@ -176,6 +176,8 @@ class Definition(_Strict):
             raise ValueError("task: as many names as classes, or none")
         if len({pin.name for pin in self.metrics}) < len(self.metrics):
             raise ValueError("metrics: each once")
+        if len({holdout.to for holdout in self.holdouts}) < len(self.holdouts):
+            raise ValueError("holdouts: each part is made of one")
         if self.composed and not {self.composed.view, self.composed.of} <= self.views.keys():
             raise ValueError("composed: `view` and `of` must be views")
         if "@" not in self.split:

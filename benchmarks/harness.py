@@ -7,13 +7,15 @@ everything is read from the benchmark's handout.
 
 from __future__ import annotations
 
+import operator
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from ..splits.errors import FarshiftError
+from .answering import named_errors
 from .asking import Asking
 from .benchmark import MAX_SEEDS, Benchmark, find_benchmark, name_problem
 from .device import check_device
@@ -21,9 +23,10 @@ from .fingerprint import fingerprint
 from .handout import hand_out
 from .making import factory, model_name
 from .model import Budget
-from .one_seed import BATCH, TIME_LIMIT, Settings, plain_remarks, run_seed
+from .one_seed import BATCH, TIME_LIMIT, run_seed
 from .run import Run, version
 from .run_folder import RunFolder
+from .settings import Settings, checked, stated
 from .time_limit import TimeLimit
 from .world import ALONE, World, world
 
@@ -67,23 +70,24 @@ def evaluate(
     benchmark = find_benchmark(on) if isinstance(on, str) else on
     if budget not in ("full", "quick"):
         raise FarshiftError(f"budget {budget!r}: use full or quick")
-    if batch_size < 1:
-        raise FarshiftError(f"batch_size must be at least 1, not {batch_size}")
+    batch_size = _whole("batch_size", batch_size)
+    steps = None if steps is None else _whole("steps", steps)
     check_device(device)
     chosen = seed_numbers(seeds, benchmark, budget)
     spend = Budget(budget, steps, device)
-    named = _checked_settings(settings)
+    named = checked(settings)
     together = world()
     handout = hand_out(benchmark)
-    make = factory(model, benchmark.task, device, handout.prompt)
-    card: dict[str, Any] = {
-        "name": name or model_name(model),
-        "kind": "own",
-        "code": code or getattr(model, "code", None) or fingerprint(model),
-        "batch_size": batch_size,
-    }
+    with named_errors(f"reading the model, a {type(model).__name__},"):
+        make = factory(model, benchmark.task, device, handout.prompt)
+        card: dict[str, Any] = {
+            "name": name or model_name(model),
+            "kind": "own",
+            "code": code or _own_code(model) or fingerprint(model),
+            "batch_size": batch_size,
+        }
     if settings:
-        card["settings"] = {key: plain_remarks(dict(values)) for key, values in named.items()}
+        card["settings"] = {key: stated(values) for key, values in named.items()}
     with begin(benchmark, out, card, spend, chosen, selection, together) as folder:
         teller = Asking(
             benchmark.task,
@@ -103,21 +107,32 @@ def _seconds(time_limit: float | None, model: Any) -> float:
     return 0.0 if getattr(model, "keeps_time", False) else TIME_LIMIT
 
 
-def _checked_settings(settings: Settings | None) -> Settings:
-    """The settings by name; one nameless one where there are none."""
-    if not settings:
-        return {"": {}}
-    for key in settings:
-        if problem := name_problem(key) or ("/" in key and "it must not hold a /"):
-            raise FarshiftError(f"setting {key!r}: {problem}")
-    return settings
+def _own_code(model: Any) -> str:
+    """The digest of its code that a model brings along; a model may also keep something else under this name."""
+    code = getattr(model, "code", None)
+    return code if isinstance(code, str) else ""
+
+
+def _whole(name: str, value: Any) -> int:
+    """A number that counts something, from wherever it comes (NumPy has whole numbers of its own)."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if not 0 < number < 2**31:
+        raise FarshiftError(f"{name} must be a whole number, at least 1, not {value!r}")
+    return number
 
 
 def seed_numbers(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget: str) -> list[int]:
     """The seeds to run, sorted."""
     if seeds is None:
         seeds = benchmark.seeds(budget)
-    numbers = list(range(seeds)) if isinstance(seeds, int) else sorted(set(seeds))
+    try:
+        each = seeds if isinstance(seeds, Iterable) else range(min(operator.index(seeds), MAX_SEEDS + 1))
+        numbers = sorted({operator.index(seed) for seed in each})
+    except TypeError:
+        numbers = []
     if not 0 < len(numbers) <= MAX_SEEDS or numbers[0] < 0 or numbers[-1] >= 2**31:
         raise FarshiftError(f"seeds: give 1 to {MAX_SEEDS}, each from 0 to 2147483647")
     return numbers

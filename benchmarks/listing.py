@@ -52,12 +52,7 @@ def described(name: str) -> dict[str, Any]:
         ("seeds", f"{protocol.seeds} (quick: {protocol.quick_seeds})"),
         ("budget", _ceiling(protocol.ceiling)),
         ("may be touched", _touch(protocol.touch)),
-        (
-            "prompt",
-            "none"
-            if definition.prompt is None
-            else f"version {definition.prompt.version}, {definition.prompt.k} examples",
-        ),
+        ("prompt", _prompt(definition.prompt)),
         *((f"published ({one.mark})", f"{one.model}: {one.score}, {one.source}") for one in definition.references),
         *([("notes", definition.notes)] if definition.notes else []),
     ]

@@ -63,6 +63,8 @@ def _made(
         taken = inspect.signature(lambda: None).parameters
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
     for name in setting:
+        if name in offered:
+            raise ModelError(f"{name!r} comes from the harness, and a setting cannot give it")
         if not open_ended and name not in taken:
             raise ModelError(f"the factory takes no {name!r}, which a setting gives")
     made = make(**{key: value for key, value in (offered | dict(setting)).items() if open_ended or key in taken})
@@ -76,6 +78,7 @@ def model_name(model: Any) -> str:
     """A name for the run card: the function's, class's or object's own; a pipeline's steps."""
     if isinstance(own := getattr(model, "name", None), str) and own:
         return own[:100]
-    if steps := getattr(model, "steps", None):
+    steps = getattr(model, "steps", None)
+    if isinstance(steps, list) and steps and all(isinstance(step, tuple) and len(step) == 2 for step in steps):
         return "+".join(type(step).__name__ for _, step in steps)[:100]
     return str(getattr(model, "__name__", None) or type(model).__name__)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from ..splits.errors import ModelError
@@ -18,6 +20,7 @@ from .model import Budget, Model
 from .run import Stopwatch
 from .run_folder import RunFolder
 from .selection import Fold
+from .settings import NONE, Settings, plain_remarks
 from .shards import Job
 from .time_limit import TimeLimit
 from .visible import VisibleRows
@@ -25,8 +28,6 @@ from .visible import VisibleRows
 BATCH = 512
 TIME_LIMIT = 600.0
 """Rows that a model is asked at once, and seconds that it may take over them, where nobody says otherwise."""
-
-Settings = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class _Seed:
 
     def candidates(self, setting: str, values: Mapping[str, Any]) -> Job:
         """Train a setting's model and ask all its checkpoints for every part."""
-        job = self._job(setting or "main")
+        job = self._job(setting)
         if not job.is_done():
             parts = [self.handout.part(part) for part in self.benchmark.predicted_parts]
             val = self.handout.training("id_val") if self.handout.has_part("id_val") else None
@@ -56,14 +57,13 @@ class _Seed:
 
     def fold(self, setting: str, values: Mapping[str, Any], fold: Fold, number: int, part: str, candidate: str) -> Job:
         """Train one model for a selection rule, and ask its last checkpoint alone."""
-        job = self._job(f"{setting or 'main'}.{part}.{number}", fold=True)
+        job = self._job(setting, f".{part}.{number}")
         if not job.is_done():
             self._go(job, values, lambda: fold.train, None, [replace(fold.asked, name=part)], candidate, only_last=True)
         return job
 
-    def _job(self, name: str, fold: bool = False) -> Job:
-        safe = "".join(letter if letter.isalnum() or letter in "._-" else f"%{ord(letter):x}" for letter in name)
-        return self.folder.job(self.seed, safe, self.benchmark.task, fold)
+    def _job(self, setting: str, fold: str = "") -> Job:
+        return self.folder.job(self.seed, _file_name(setting) + fold, self.benchmark.task, bool(fold))
 
     def _go(
         self,
@@ -77,11 +77,8 @@ class _Seed:
     ) -> None:
         with named_errors(f"{self.where}: the model's factory"):
             model = self.make(self.seed, values)
-        try:
+        with _closed_after(model, f"{self.where}: close"):
             self._train_and_ask(model, job, train, val, parts, prefix, only_last)
-        finally:
-            if callable(close := getattr(model, "close", None)):
-                close()
 
     def _train_and_ask(
         self,
@@ -95,26 +92,30 @@ class _Seed:
     ) -> None:
         _check_adaptation(model, self.benchmark)
         spent: dict[str, Any] = {}
+        measured: dict[str, float] = {}
         touched: list[str] = []
         watch = Stopwatch()
         if getattr(model, "fit", None) is not None:
             job.mark_trained()
             with named_errors(f"{self.where}: fit"):
-                remarks = model.fit(train(), val, self.budget, **self._opened(model, touched))
-            spent |= plain_remarks(remarks)
-            spent["fit_seconds"] = watch.seconds()
-            self._check_ceiling(spent)
+                spent |= _remarked(model.fit(train(), val, self.budget, **self._opened(model, touched)))
+            measured["fit_seconds"] = watch.seconds()
+            self._check_ceiling(spent | measured)
         watch = Stopwatch()
         for checkpoint, ready in self._checkpoints(model, only_last):
+            _check_adaptation(ready, self.benchmark)
             candidate = prefix if only_last else f"{prefix}{checkpoint}"
             for inputs in parts:
                 which = "" if candidate == "last" else f" {candidate}"
                 label = f"{self.benchmark.name} {inputs.name} seed {self.seed}{which}"
                 self.asking.ask(ready, candidate, inputs, job, label)
-        spent |= plain_remarks(_remarks(model))
-        spent["predict_seconds"] = watch.seconds()
+        if callable(remarks := getattr(model, "remarks", None)):
+            with named_errors(f"{self.where}: remarks"):
+                spent |= _remarked(remarks())
+        measured["predict_seconds"] = watch.seconds()
+        self._check_ceiling(spent | measured)
         if self.asking.world.rank == 0:
-            self.folder.finish_job(job, spent, touched)
+            self.folder.finish_job(job, spent | measured, touched)
 
     def _opened(self, model: Any, touched: list[str]) -> dict[str, Any]:
         """What `fit` asks for by name beyond training and validation rows: given where the protocol opens it."""
@@ -130,7 +131,7 @@ class _Seed:
         return opened
 
     def _checkpoints(self, model: Any, only_last: bool) -> Iterable[tuple[str, Model]]:
-        if not hasattr(model, "checkpoints"):
+        if getattr(model, "checkpoints", None) is None:
             return [("last", model)]
         with named_errors(f"{self.where}: checkpoints"):
             found = iter(model.checkpoints())
@@ -148,6 +149,30 @@ class _Seed:
                 raise ModelError(f"{self.where}: fit spent {used:g} {name}, and the protocol allows {most:g}")
 
 
+@contextmanager
+def _closed_after(model: Any, what: str) -> Iterator[None]:
+    """Close a model that can be closed; what went wrong before says more than what goes wrong then."""
+    close = getattr(model, "close", None)
+    try:
+        yield
+    except BaseException:
+        if callable(close):
+            with suppress(Exception):
+                close()
+        raise
+    if callable(close):
+        with named_errors(what):
+            close()
+
+
+def _file_name(setting: str) -> str:
+    """A name for a setting's files. A setting may be called anything and a file may not, so a digest tells them apart,
+    also where a file system takes upper and lower case for the same."""
+    if not setting:
+        return "main"
+    return f"{re.sub('[^a-z0-9]+', '-', setting.lower())[:30]}-{sha256(setting.encode()).hexdigest()[:12]}"
+
+
 def _drawn(found: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model]]:
     names: set[str] = set()
     last: tuple[str, Model] | None = None
@@ -157,7 +182,7 @@ def _drawn(found: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model
             if item is None:
                 break
             name, ready = item
-        if problem := name_problem(name) or ("the name was given before" if name in names else ""):
+        if problem := name_problem(name, "its name") or ("the name was given before" if name in names else ""):
             raise ModelError(f"{where}: checkpoint {name!r}: {problem}")
         names.add(name)
         if len(names) > MAX_CANDIDATES:
@@ -185,12 +210,15 @@ def run_seed(
     handout = handout or hand_out(benchmark)
     asking = asking or Asking(benchmark.task, BATCH, TimeLimit(TIME_LIMIT))
     go = _Seed(folder, benchmark, make, seed, budget, asking, handout)
-    jobs = []
+    jobs, candidates = [], 0
     rule = benchmark.rule(folder.plan["benchmark"]["selection"])
-    for setting, values in (settings or {"": {}}).items():
+    for setting, values in (settings or NONE).items():
         jobs.append(go.candidates(setting, values))
+        candidates += len(jobs[-1].answered())
+        if candidates > MAX_CANDIDATES:
+            raise ModelError(f"{go.where}: more than {MAX_CANDIDATES} candidates: give fewer settings or checkpoints")
         if rule.folds is not None:
-            final = jobs[-1].final()
+            final = jobs[-1].answered()[-1]
             folds = enumerate(rule.folds(benchmark, handout))
             jobs += [go.fold(setting, values, fold, number, rule.part, final) for number, fold in folds]
     if asking.world.rank == 0:
@@ -198,27 +226,16 @@ def run_seed(
 
 
 def _check_adaptation(model: Any, benchmark: Benchmark) -> None:
-    if hasattr(model, "reset") and benchmark.definition.protocol.touch.adaptation is None:
+    if getattr(model, "reset", None) is not None and benchmark.definition.protocol.touch.adaptation is None:
         raise ModelError(
-            f"a {type(model).__name__} has reset(), so it adapts at test time, and the protocol of {benchmark.name} "
-            "does not allow that: evaluate it without, or on a benchmark that does"
+            f"the model {type(model).__name__} has reset(), so it adapts at test time, and the protocol of "
+            f"{benchmark.name} does not allow that: evaluate it without, or on a benchmark that does"
         )
 
 
-def _remarks(model: Any) -> object:
-    found = getattr(model, "remarks", None)
-    with named_errors("the model's remarks"):
-        return found() if callable(found) else None
+def _remarked(remarks: object) -> dict[str, Any]:
+    """What a model remarks, without the names of what is measured here."""
+    return {name: value for name, value in plain_remarks(remarks).items() if name not in _MEASURED}
 
 
-def plain_remarks(remarks: object) -> dict[str, Any]:
-    """What of a model's remarks goes on the run card: finite numbers and short texts."""
-    if not isinstance(remarks, Mapping):
-        return {}
-    found: dict[str, Any] = {}
-    for key, value in remarks.items():
-        if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
-            found[str(key)[:100]] = value
-        elif isinstance(value, str | float):
-            found[str(key)[:100]] = str(value)[:200]
-    return found
+_MEASURED = ("fit_seconds", "predict_seconds")

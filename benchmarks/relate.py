@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..splits.errors import FarshiftError
+from ..splits.errors import BadRun, FarshiftError
 from .compare import described, run_view
 from .derived.recovered import gap_recovered_on_rows
 from .derived.robustness import Point, fit_line
@@ -62,7 +62,10 @@ def gap_recovered(
 
 
 def _estimate(run: Run, view: str) -> Estimate:
-    return mean(run_view(run, view))
+    estimate = mean(run_view(run, view))
+    if not estimate.defined:
+        raise BadRun(f"{run.path}: {current(run).metrics[0].signature} is not defined on the view {view}: leave it out")
+    return estimate
 
 
 def _read(runs: Runs) -> list[Run]:

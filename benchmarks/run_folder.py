@@ -28,7 +28,19 @@ from ..splits.errors import BadRun
 from .model import Task
 from .predictions import in_order, placed
 from .run import FORMAT, Run, card_digest, environment, now, read_run
-from .shards import ADVICE, Job, is_whole, read_card, read_shard, useless
+from .shards import (
+    ADVICE,
+    Job,
+    card_of,
+    discard,
+    discard_useless,
+    is_whole,
+    key_of,
+    read_card,
+    read_shard,
+    rows_of,
+    shards_in,
+)
 from .world import ALONE, World
 
 if TYPE_CHECKING:
@@ -63,11 +75,11 @@ class RunFolder:
             (path / _LEADER).unlink(missing_ok=True)
             if (path / "run.toml").exists():
                 folder.run = _finished(path, plan)
+                folder._tidy()
                 say(f"{path} holds this very run, finished: nothing to do")
             else:
+                discard_useless(path / "shards")
                 folder._take_up()
-                for half_done in useless(path / "shards"):
-                    shutil.rmtree(half_done)
                 folder.log("begun", seeds=plan["seeds"])
             if world.size > 1:
                 write_atomically(path / _LEADER, world.launch.encode(), ADVICE)
@@ -109,7 +121,7 @@ class RunFolder:
 
     def finish_seed(self, seed: int, jobs: list[Job]) -> None:
         """Note that all jobs of a seed are done."""
-        cards = [read_card(job.path.with_name(f"{job.name}.json")) for job in jobs]
+        cards = [read_card(card_of(job.path)) for job in jobs]
         content = json.dumps({"seed": seed, "jobs": cards}).encode()
         write_atomically(self.path / "shards" / f"seed-{seed}.json", content, ADVICE)
         self.log("seed done", seed=seed, **_spent([card for card in cards if card is not None]))
@@ -161,27 +173,37 @@ class RunFolder:
         }
         card["digests"]["run"] = card_digest(card)
         write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), ADVICE)
-        shutil.rmtree(self.path / "shards", ignore_errors=True)
-        (self.path / "plan.json").unlink(missing_ok=True)
+        self._tidy()
         return read_run(self.path)
 
+    def _tidy(self) -> None:
+        """Remove what a finished run no longer needs, and what killed processes left."""
+        for folder in ("shards", ".shards.gone"):
+            shutil.rmtree(self.path / folder, ignore_errors=True)
+        (self.path / "plan.json").unlink(missing_ok=True)
+        for name in ("plan.json", "predictions.parquet", "run.toml"):
+            for leftover in self.path.glob(f".{name}.*.tmp"):
+                leftover.unlink(missing_ok=True)
+
     def _merged(self, jobs: dict[int, list[dict[str, Any]]], candidates: list[str]) -> pa.Table:
-        """All shards as one table, ordered by seed, part, candidate and row id, whatever wrote them."""
+        """All shards as one table, ordered by seed, part, candidate and row id, the same whatever wrote them: class
+        probabilities are kept where every row of every candidate has them."""
         import pyarrow as pa
 
         found: dict[tuple[int, str, int], list[pa.Table]] = {}
         for seed, done in jobs.items():
             for job in done:
+                numbers = {key_of(name): candidates.index(name) for name in job["candidates"]}
                 for name in job["shards"]:
-                    part, number, *_ = name.split(".")
+                    part, key, *_ = name.split(".")
                     table = read_shard(self.path / "shards" / f"seed-{seed}" / job["job"] / name)
-                    place = (seed, part, candidates.index(job["candidates"][int(number)]))
+                    place = (seed, part, numbers[key])
                     found.setdefault(place, []).append(table)
         tables = [
             placed(in_order(_joined_rows(shards)), part, seed, candidates[number])
             for (seed, part, number), shards in sorted(found.items(), key=lambda item: item[0])
         ]
-        if not all("scores" in table.column_names for table in tables):
+        if not all("scores" in table.column_names and not table["scores"].null_count for table in tables):
             tables = [table.drop_columns([n for n in table.column_names if n == "scores"]) for table in tables]
         return pa.concat_tables(tables)
 
@@ -193,10 +215,12 @@ def _joined_rows(shards: list[pa.Table]) -> pa.Table:
 
 
 def _joined(folder: RunFolder, world: World) -> RunFolder:
-    """The folder that the first process of this launch has begun, once it has."""
-    leader = folder.path / _LEADER
+    """The folder that the first process of this launch has begun, once it has, or finished before this one came."""
+    leader, card = folder.path / _LEADER, folder.path / "run.toml"
 
     def begun() -> bool:
+        if card.exists():
+            return True
         # The lock tells a living leader from what a killed one left behind.
         try:
             return leader.read_text("utf-8") == world.launch and not _lockable(folder.path)
@@ -204,8 +228,8 @@ def _joined(folder: RunFolder, world: World) -> RunFolder:
             return False
 
     _wait(begun, folder.path, "the first process of this launch to begin the run")
-    if (folder.path / "run.toml").exists():
-        folder.run = read_run(folder.path)
+    if card.exists():
+        folder.run = _finished(folder.path, folder.plan)
     return folder
 
 
@@ -221,7 +245,7 @@ def _wait(ready: Any, path: Path, what: str) -> None:
     """Wait for other processes; give up where nothing in the folder has changed for an hour."""
     since, seen = time.monotonic(), -1
     while not ready():
-        shards = len(list((path / "shards").rglob("*"))) if path.exists() else 0
+        shards = len(shards_in(path / "shards"))
         if shards != seen:
             since, seen = time.monotonic(), shards
         if time.monotonic() - since > _STALE_SECONDS:
@@ -253,7 +277,7 @@ def _spent(cards: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for card in cards:
         for key, value in card["spent"].items():
-            adds = key in _ADDED and key in found
+            adds = key in _ADDED and all(isinstance(one, int | float) for one in (value, found.get(key)))
             found[key] = round(found[key] + value, 3) if adds else value
     return found
 
@@ -279,13 +303,17 @@ def _finished(path: Path, plan: dict[str, Any]) -> Run:
 
 def _replace(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
     """Put a new plan in the place of one under which nothing was kept; else refuse."""
-    done = len(list((path / "shards").glob("seed-*.json")))
-    if done:
+    shards = path / "shards"
+    done = len(list(shards.glob("seed-*.json")))
+    answers = sum(stop - start for start, stop in map(rows_of, shards_in(shards)))
+    if done or answers:
+        kept = f"{done} seeds done" if done else f"{answers:,} answers kept"
         raise BadRun(
-            f"{path} holds an unfinished run of another plan ({done} seeds done; other {_differences(begun, plan)}): "
+            f"{path} holds an unfinished run of another plan ({kept}; other {_differences(begun, plan)}): "
             "choose another --out or remove it"
         )
-    shutil.rmtree(path / "shards", ignore_errors=True)
+    if shards.exists():
+        discard(shards)
     write_atomically(path / "plan.json", canonical_json(plan), ADVICE)
 
 
@@ -309,5 +337,6 @@ def _parquet(table: pa.Table) -> bytes:
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    # In one piece: where a Parquet file's pages end depends on the pieces that it is written from.
+    pq.write_table(table.combine_chunks(), sink, compression="zstd")
     return sink.getvalue()

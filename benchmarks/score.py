@@ -6,7 +6,6 @@ The same predictions give the same bytes (`Score.json()`) everywhere: offline, o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +93,7 @@ def in_words(estimate: dict[str, Any]) -> str:
     """A value and its interval, such as `0.953 [0.941, 0.965]`."""
     if "n/a" in estimate:
         return f"n/a ({estimate['n/a']})"
-    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+    return f"{estimate['value']:z.3f} [{estimate['low']:z.3f}, {estimate['high']:z.3f}]"
 
 
 def score(run: Run | Path | str, selection: str | None = None) -> Score:
@@ -133,7 +132,9 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded,
     primary, *others = benchmark.metrics
     views = {name: scored.view(name, chosen) for name in benchmark.definition.views}
     samples = {name: view.by(primary) for name, view in views.items()}
-    estimates = {name: _defined(mean(sample), primary, name) for name, sample in samples.items()}
+    estimates = {name: mean(sample) for name, sample in samples.items()}
+    apart = gap(samples["id"], samples["ood"])
+    _hold_defined({"id": estimates["id"], "ood": estimates["ood"], "gap": apart}, primary)
     groups = group_scores(scored, views["ood"], primary)
     record: dict[str, Any] = {
         "scorer": SCORER,
@@ -152,7 +153,7 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded,
         "bounds": list(primary.bounds) if finite(primary.bounds) else None,
         "id": estimates["id"].record(),
         "ood": estimates["ood"].record(),
-        "gap": gap(samples["id"], samples["ood"]).record(),
+        "gap": apart.record(),
         "views": {name: estimate.record() for name, estimate in estimates.items()},
         "metrics": {metric.signature: _secondary(views, metric) for metric in others},
         "answers": {name: answer_counts(view) for name, view in views.items()},
@@ -172,12 +173,14 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded,
     return Score(record, _spent(card))
 
 
-def _defined(estimate: Estimate, metric: Metric, view: str) -> Estimate:
-    if isnan(estimate.value):
-        raise BadRun(
-            f"{metric.signature} is not defined on the view {view}: a row has no answer, or the rows do not vary"
-        )
-    return estimate
+def _hold_defined(headline: dict[str, Estimate], metric: Metric) -> None:
+    """Refuse a run whose entry would have no number to stand by."""
+    for name, estimate in headline.items():
+        if not estimate.defined:
+            raise BadRun(
+                f"{metric.signature} is not defined on the view {name}: a row has no answer, answers are too large, or "
+                "the rows are too few or do not vary"
+            )
 
 
 def _secondary(views: dict[str, Measured], metric: Metric) -> dict[str, Any]:
@@ -187,13 +190,7 @@ def _secondary(views: dict[str, Measured], metric: Metric) -> dict[str, Any]:
         return dict.fromkeys(("id", "ood", "gap"), reason)
     samples = [views[name].by(metric) for name in ("id", "ood")]
     found = [mean(samples[0]), mean(samples[1]), gap(*samples)]
-    return {name: _or_undefined(one) for name, one in zip(("id", "ood", "gap"), found, strict=True)}
-
-
-def _or_undefined(estimate: Estimate) -> dict[str, Any]:
-    if isnan(estimate.value) or isnan(estimate.low):
-        return NotAvailable("not defined on these rows and answers").record()
-    return estimate.record()
+    return {name: one.record() for name, one in zip(("id", "ood", "gap"), found, strict=True)}
 
 
 def _severity_unit(benchmark: Benchmark) -> str:

@@ -59,8 +59,11 @@ class Measured:
         groups = row_groups(self.row_ids)
         sizes = np.bincount(groups)
         members = [np.flatnonzero(groups == group) for group in range(len(sizes))]
-        states = [[metric.update(one[rows], self.truth[rows], self.task) for rows in members] for one in self._settled]
-        return replicates(states, metric.merge, metric.compute, sizes, metric.bounds)
+        with np.errstate(over="ignore"):  # what is too large to add is infinite, and its estimate not defined
+            states = [
+                [metric.update(one[rows], self.truth[rows], self.task) for rows in members] for one in self._settled
+            ]
+            return replicates(states, metric.merge, metric.compute, sizes, metric.bounds)
 
     def states(self, metric: Metric) -> list[State]:
         """The metric's state of each seed's answers."""

@@ -1,12 +1,14 @@
 """Shards: what a model answered so far, in files that are there whole or not at all.
 
 A job is one model of a seed (one setting, or one fold of a selection rule). Its folder holds shards, each named
-`<part>.<candidate's number>.<start>-<stop>.<head of its sha256>.arrow`, positions in the order of asking.
+`<part>.<candidate's key>.<start>-<stop>.<head of its sha256>.arrow`, positions in the order of asking.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -32,63 +34,64 @@ _TRAINED = "trained"
 """A file that says: this job's model was trained, so what it answered is of no use to another process."""
 
 
+def key_of(candidate: str) -> str:
+    """What stands for a candidate in the names of its shards: of its name alone, so that a model that a later process
+    makes may name its candidates in another order."""
+    return sha256(candidate.encode()).hexdigest()[:12]
+
+
 class Job:
     """One model of a seed: trained (or not), and asked for the parts of all its candidates."""
 
     def __init__(self, path: Path, seed: int, task: Task, fold: bool = False) -> None:
         self.path, self.seed, self.task, self.fold = path, seed, task, fold
         self.candidates: list[str] = []
-        self._asked: list[tuple[int, Inputs]] = []
+        self._asked: list[tuple[str, Inputs]] = []
 
     @property
     def name(self) -> str:
         return self.path.name
 
-    @property
-    def _card(self) -> Path:
-        return self.path.with_name(f"{self.name}.json")
-
     def is_done(self) -> bool:
         """Whether the job has its card, and every shard that the card names is whole."""
-        card = read_card(self._card)
-        return card is not None and all(is_whole(self.path / name) for name in card["shards"])
+        return _is_done(self.path)
 
-    def final(self) -> str:
-        """The last candidate that was asked, here or by the process that finished the job."""
-        card = read_card(self._card)
-        return str((card["candidates"] if card else self.candidates)[-1])
+    def answered(self) -> list[str]:
+        """The candidates that were asked, in order, here or by the process that finished the job."""
+        card = read_card(card_of(self.path))
+        return list(card["candidates"]) if card else self.candidates
 
     def mark_trained(self) -> None:
         """Note that what follows comes from a model that was trained here."""
         write_atomically(self.path / _TRAINED, b"", ADVICE)
 
-    def covered(self, number: int, inputs: Inputs) -> NDArray[np.bool_]:
-        """Which rows have an answer of the candidate of this number, in the order of asking, shape (n,)."""
+    def covered(self, candidate: str, inputs: Inputs) -> NDArray[np.bool_]:
+        """Which rows have an answer of the candidate, in the order of asking, shape (n,). A shard that was damaged has
+        none, and is removed."""
         covered = np.zeros(len(inputs), bool)
-        for shard in self._shards(number, inputs.name):
-            start, stop = map(int, shard.name.split(".")[2].split("-"))
-            if not covered[start:stop].all() and is_whole(shard):
-                covered[start:stop] = True
+        for shard in self._shards(candidate, inputs.name):
+            if is_whole(shard):
+                covered[slice(*rows_of(shard))] = True
+            else:
+                shard.unlink(missing_ok=True)
         return covered
 
-    def _shards(self, number: int, part: str) -> list[Path]:
-        return sorted(self.path.glob(f"{part}.{number}.*.arrow"))
+    def _shards(self, candidate: str, part: str) -> list[Path]:
+        return sorted(self.path.glob(f"{part}.{key_of(candidate)}.*.arrow"))
 
-    def asks(self, candidate: str, inputs: Inputs) -> int:
-        """Note that a candidate is asked for rows; its number in this job."""
+    def asks(self, candidate: str, inputs: Inputs) -> None:
+        """Note that a candidate is asked for rows."""
         if candidate not in self.candidates:
             self.candidates.append(candidate)
-        number = self.candidates.index(candidate)
-        self._asked.append((number, inputs))
-        return number
+        self._asked.append((candidate, inputs))
 
     def is_covered(self) -> bool:
         """Whether all rows that were asked for have their answers, from this process or others."""
-        return all(self.covered(number, inputs).all() for number, inputs in self._asked)
+        return all(self.covered(candidate, inputs).all() for candidate, inputs in self._asked)
 
     def finish(self, spent: dict[str, Any], touched: list[str]) -> None:
         """Write the job's card: its candidates, shards, and what it spent."""
-        shards = [path.name for number, inputs in self._asked for path in self._shards(number, inputs.name)]
+        shards = [path.name for candidate, inputs in self._asked for path in self._shards(candidate, inputs.name)]
         card = {
             "job": self.name,
             "fold": self.fold,
@@ -97,7 +100,7 @@ class Job:
             "spent": spent,
             "touched": touched,
         }
-        write_atomically(self._card, json.dumps(card).encode(), ADVICE)
+        write_atomically(card_of(self.path), json.dumps(card).encode(), ADVICE)
 
 
 class Shard:
@@ -108,7 +111,7 @@ class Shard:
     def __init__(self, job: Job, candidate: str, inputs: Inputs, in_one: bool = False) -> None:
         self.inputs = inputs
         self._job, self._in_one = job, in_one
-        self._number = job.candidates.index(candidate)
+        self._key = key_of(candidate)
         self._pending: list[tuple[int, int, NDArray[np.uint64], Answers]] = []
         self._rows, self._flushed = 0, time.monotonic()
 
@@ -136,7 +139,7 @@ class Shard:
             answers = merged([answers for *_, answers in self._pending])
             content = _arrow(answers_table(ids, answers, self._job.task))
             digest = sha256(content).hexdigest()[:16]
-            name = f"{self.inputs.name}.{self._number}.{start}-{stop}.{digest}.arrow"
+            name = f"{self.inputs.name}.{self._key}.{start}-{stop}.{digest}.arrow"
             write_atomically(self._job.path / name, content, ADVICE)
         self._pending, self._rows, self._flushed = [], 0, time.monotonic()
 
@@ -158,13 +161,47 @@ def read_card(path: Path) -> dict[str, Any] | None:
     return card if isinstance(card, dict) else None
 
 
-def useless(shards: Path) -> list[Path]:
-    """The folders of jobs that a trained model left half done."""
-    return [
-        marker.parent
-        for marker in sorted(shards.glob(f"*/*/{_TRAINED}"))
-        if not marker.parent.with_name(f"{marker.parent.name}.json").exists()
-    ]
+def card_of(job: Path) -> Path:
+    """Where the card of the job in a folder lies: beside it."""
+    return job.with_name(f"{job.name}.json")
+
+
+def rows_of(shard: Path) -> tuple[int, int]:
+    """The rows [start, stop) of the order of asking that a shard answers, by its name."""
+    start, stop = map(int, shard.name.split(".")[2].split("-"))
+    return start, stop
+
+
+def shards_in(folder: Path) -> list[Path]:
+    """The shards anywhere in a folder, sorted; fewer where another process removes it meanwhile."""
+    found: list[Path] = []
+    for place, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith(".")]  # on its way out (`discard`)
+        found += [Path(place) / name for name in names if name.endswith(".arrow")]
+    return sorted(found)
+
+
+def _is_done(job: Path) -> bool:
+    card = read_card(card_of(job))
+    return card is not None and all(is_whole(job / name) for name in card["shards"])
+
+
+def discard_useless(shards: Path) -> None:
+    """Remove the jobs of trained models that are half done, or were damaged since: another training may not give the
+    same model, so what is left of them cannot be completed."""
+    for marker in sorted(shards.glob(f"*/[!.]*/{_TRAINED}")):
+        job = marker.parent
+        if not _is_done(job):
+            card_of(job).unlink(missing_ok=True)
+            discard(job)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder, at once for whoever looks: a process that is killed meanwhile leaves no half of it behind."""
+    gone = folder.with_name(f".{folder.name}.gone")
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    shutil.rmtree(gone)
 
 
 def read_shard(shard: Path) -> pa.Table:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..splits.errors import FarshiftError
+from ..splits.errors import BadRun, FarshiftError
 from ..splits.plugins import read_toml
+from .run import card_problem
+from .shards import rows_of, shards_in
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ class Status:
 
 
 def statuses(folders: Sequence[Path]) -> list[Status]:
-    """The state of every run in these folders, by path. Raises `FarshiftError` where there is none."""
+    """The state of every run in these folders, by path. Raises `FarshiftError` where there is none, `BadRun` where one
+    cannot be read."""
     found = {path: _status(path) for folder in folders for path in _runs(folder)}
     if not found:
         raise FarshiftError(f"no run in {', '.join(map(str, folders))}: name run folders, or folders that hold some")
@@ -50,18 +54,27 @@ def statuses(folders: Sequence[Path]) -> list[Status]:
 def _runs(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise FarshiftError(f"{folder} is no folder")
-    return sorted({path.parent for name in ("run.toml", "plan.json") for path in folder.rglob(name)})
+    # os.walk passes over what another process removes meanwhile.
+    return sorted({Path(place) for place, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
 
 
 def _status(path: Path) -> Status:
     try:
+        if (path / "run.toml").exists():
+            return _finished(path)
         plan = json.loads((path / "plan.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return _finished(path)
-    shards = sorted((path / "shards").rglob("*.arrow"))
+        shards = shards_in(path / "shards")
+        if (path / "run.toml").exists():  # meanwhile
+            return _finished(path)
+        return _running(path, plan, shards)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadRun(f"{path} is no run that can be read ({type(error).__name__}: {error}): leave it out") from error
+
+
+def _running(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
     seeds, done = plan["seeds"], len(list((path / "shards").glob("seed-*.json")))
-    answers = sum(_rows(shard) for shard in shards)
-    began = min((shard.stat().st_mtime for shard in shards if shard.exists()), default=None)
+    answers = sum(stop - start for start, stop in map(rows_of, shards))
+    began = min((written for shard in shards if (written := _written(shard)) is not None), default=None)
     elapsed = None if began is None else time.time() - began
     rate = answers / elapsed if elapsed and len(shards) > 1 else None
     # Seeds are alike: what the finished ones took, the others will take.
@@ -72,15 +85,20 @@ def _status(path: Path) -> Status:
     )
 
 
-def _rows(shard: Path) -> int:
-    start, stop = map(int, shard.name.split(".")[2].split("-"))
-    return stop - start
+def _written(shard: Path) -> float | None:
+    """When a shard was written; None where it is gone."""
+    try:
+        return shard.stat().st_mtime
+    except FileNotFoundError:
+        return None
 
 
 def _finished(path: Path) -> Status:
     import pyarrow.parquet as pq
 
     card = read_toml(path / "run.toml")
+    if problem := card_problem(card):
+        raise BadRun(f"{path / 'run.toml'}: {problem}")
     seeds = len(card["budget"]["seeds"])
     answers = pq.ParquetFile(path / "predictions.parquet").metadata.num_rows
     seconds = sum(seed.get("predict_seconds", 0) for seed in card["spent"]["by_seed"].values())

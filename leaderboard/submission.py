@@ -23,14 +23,14 @@ CARD = "submission.toml"
 
 
 def pack(runs: Sequence[Run | Path | str], out: Path | str, team: str = "", note: str = "") -> Path:
-    """Pack finished runs into a submission file. Refuses two runs of one model on one benchmark and budget."""
+    """Pack finished runs into a submission file. Refuses two runs of one model on one benchmark, budget and rule."""
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     if not read:
         raise FarshiftError("pack: name at least one run folder")
     read.sort(key=lambda run: (run.benchmark, run.model, run.budget, run.digest))
-    seen: dict[tuple[str, str, str], Run] = {}
+    seen: dict[tuple[str, ...], Run] = {}
     for run in read:
-        twin = seen.setdefault((run.benchmark, run.model, run.budget), run)
+        twin = seen.setdefault((run.benchmark, run.model, run.budget, run.selection), run)
         if twin is not run:
             raise FarshiftError(
                 f"{twin.path} and {run.path} are both {run.model} on {run.benchmark} (budget {run.budget}): "

@@ -101,7 +101,7 @@ def _toml(files: dict[str, bytes], name: str, problems: list[str]) -> dict[str, 
         return tomllib.loads(files[name].decode("utf-8"))
     except KeyError:
         problems.append(f"{name} is missing")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
         problems.append(f"{name}: not valid TOML: {error}")
     return {}
 
@@ -150,13 +150,28 @@ def _card_values(card: dict[str, Any]) -> str:
     steps = budget.get("steps")
     if steps is not None and (type(steps) is not int or not 0 < steps < 2**31):
         return "steps must be a whole number above 0"
+    if not isinstance(budget.get("device"), str):
+        return "device must be a text"
     if len(set(seeds)) != len(seeds):
         return "a seed is listed twice"
     if problem := name_problem(model.get("name")):
         return problem
     if not all(isinstance(benchmark.get(name), str) for name in ("name", "entry_identity", "selection")):
         return "lacks the benchmark's name, entry identity or selection rule"
-    return _candidate_problem(model.get("candidates"), model.get("finals"))
+    return _spent_problem(card["spent"]) or _candidate_problem(model.get("candidates"), model.get("finals"))
+
+
+def _spent_problem(spent: dict[str, Any]) -> str:
+    touched, by_seed = spent.get("touched"), spent.get("by_seed")
+    if not isinstance(touched, list) or not set(map(str, touched)) <= _TOUCHABLE:
+        return f"touched must list none, one or more of {', '.join(sorted(_TOUCHABLE))}"
+    if not isinstance(by_seed, dict) or not all(isinstance(seed, dict) for seed in by_seed.values()):
+        return "spent must have a table for each seed"
+    return ""
+
+
+_TOUCHABLE = {"ood_val", "unlabelled"}
+"""What `fit` may ask for beyond training and validation rows."""
 
 
 def _candidate_problem(candidates: Any, finals: Any) -> str:

@@ -2,7 +2,8 @@
 
 Every write goes to a temporary neighbour and is renamed into place, under a lock per target, so a killed or a
 second process never leaves or sees half a file. A stored file carries a marker (its sha256, size, mtime and inode):
-while the marker fits, the file is opened as it is; otherwise it is hashed again, and rebuilt if it changed.
+while the marker fits, the file is opened as it is; otherwise it is hashed again, and rebuilt if it changed. A marker's
+own time of change says when the file was last used. What is in use is not removed: see `cache_entries.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,17 +20,14 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from ..splits.errors import FarshiftError
+from .cache_entries import cache_root as cache_root
+from .cache_entries import lock_is_free as lock_is_free
+from .cache_entries import one_call, use
+from .cache_limit import cache_limit, keep_within_limit
 from .progress import say
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def cache_root() -> Path:
-    """`FARSHIFT_CACHE`, or `farshift` in the user's cache folder."""
-    named = os.environ.get("FARSHIFT_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
 
 
 def offline() -> bool:
@@ -41,13 +39,15 @@ ADVICE = "set FARSHIFT_CACHE to another disk"
 
 
 @contextmanager
-def plain_disk_errors(path: Path, advice: str = ADVICE) -> Iterator[None]:
-    """Turn the operating system's refusals into one line that says where, and what to do."""
+def plain_disk_errors(path: Path, advice: str = ADVICE, kept: bool = True) -> Iterator[None]:
+    """Turn the operating system's refusals into one line that says where, what to do, and, where it is so, that what
+    was done is kept."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise FarshiftError(f"no space left for {path}: free some, or {advice}; what was done is kept") from error
+            ending = "; what was done is kept" if kept else ""
+            raise FarshiftError(f"no space left for {path}: free some, or {advice}{ending}") from error
         raise FarshiftError(f"{path} cannot be written: {error.strerror or error}; {advice}") from error
 
 
@@ -70,17 +70,6 @@ def locked(path: Path, what: str = "") -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def lock_is_free(lock: FileLock) -> bool:
-    """Take the lock if nobody holds it."""
-    from filelock import Timeout
-
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
-    return True
 
 
 def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE) -> None:
@@ -121,10 +110,13 @@ def mark(path: Path, digest: str) -> None:
 
 
 def intact(path: Path) -> bool:
-    """Whether `path` is what was once stored there: by its marker, else by hashing it anew."""
+    """Whether `path` is what was once stored there: by its marker, else by hashing it anew. Counts as a use of it."""
+    use(path)
     try:
         marker = json.loads(_marker(path).read_text("utf-8"))
         if marker["stamp"] == _stamp(path):
+            with suppress(OSError):  # a cache that may only be read
+                os.utime(_marker(path))
             return True
         if marker["sha256"] != file_sha256(path):
             return False
@@ -138,19 +130,32 @@ def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
     """The Arrow table stored at `path`, memory-mapped; built and stored first where it is absent or damaged."""
     import pyarrow as pa
 
-    if not intact(path):
-        with locked(path):
-            if not intact(path):
-                if path.exists():
-                    say(f"{path} was cut off or changed: building it again")
-                for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-                    leftover.unlink(missing_ok=True)
-                table = build()
-                sink = pa.BufferOutputStream()
-                with pa.ipc.new_file(sink, table.schema) as writer:
-                    # One record batch, one big write: the mapping then reads at memory speed.
-                    writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
-                content = memoryview(sink.getvalue())
-                write_atomically(path, content)
-                mark(path, sha256(content).hexdigest())
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    cache_limit()  # a wrong one is refused before any work
+    built = False
+    with one_call() as outermost:
+        if not intact(path):
+            with locked(path):
+                if not intact(path):
+                    _build(path, build)
+                    built = True
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    if outermost:
+        keep_within_limit(built)
+    return table
+
+
+def _build(path: Path, build: Callable[[], pa.Table]) -> None:
+    import pyarrow as pa
+
+    if path.exists():
+        say(f"{path} was cut off or changed: building it again")
+    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+        leftover.unlink(missing_ok=True)
+    table = build()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        # One record batch, one big write: the mapping then reads at memory speed.
+        writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
+    content = memoryview(sink.getvalue())
+    write_atomically(path, content)
+    mark(path, sha256(content).hexdigest())

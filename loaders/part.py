@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..splits.errors import FarshiftError, UnknownName
+from ..splits.errors import MissingExtra, UnknownName
 from ..splits.schema import Schema
-from .order import epoch_order
+from .batches import Column, FixedColumn, Text, TextColumn, check_text, objects, read_batches
+from .order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from torch import device as Device
+
+    from .on_device import DevicePart
+    from .torch_stream import TorchStream
 
 _ADDED = ("row_id", "weight", "group", "severity", "corrupted")
 
@@ -82,11 +90,11 @@ class Part:
         """The rows as a pyarrow Table; tensors are fixed-size lists in C order."""
         import pyarrow as pa
 
-        return pa.table({name: self._column(name, None) for name in self._chosen(columns)})
+        return pa.table({name: self._arrow(name) for name in self.chosen(columns)})
 
     def numpy(self, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """The rows as arrays, first axis the row; text is an object array of `str`, tensors have their shape."""
-        return {name: self._array(name, None) for name in self._chosen(columns)}
+        return {name: _whole(self.column(name), len(self)) for name in self.chosen(columns)}
 
     def batches(
         self,
@@ -95,37 +103,109 @@ class Part:
         epoch: int = 0,
         drop_last: bool = False,
         columns: Sequence[str] | None = None,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        worker: int = 0,
+        workers: int = 1,
+        start: int = 0,
+        text: Text = "str",
+        reuse: bool = False,
     ) -> Iterator[dict[str, NDArray[Any]]]:
-        """Dictionaries of arrays of `batch_size` rows (the last one may be shorter), each row once.
+        """One epoch in dictionaries of arrays: each row once, over all ranks and workers.
 
         Without a seed, in stored order; with one, in an order that is a pure function of (manifest identity, part,
-        seed, epoch).
+        seed, epoch). The order is cut into global batches of `batch_size` rows, the same for every `world` that divides
+        `batch_size`: `rank` has a contiguous share of each (of a shorter last batch, as even a share as can be;
+        `drop_last` leaves that batch out). `workers` take the global batches in turn. `start` is the first global
+        batch to give: an epoch that was left before batch t goes on with start=t, at any `world` and `workers`.
+
+        `text="bytes"` gives a text column as two arrays: `<name>`, its UTF-8 bytes end to end (uint8), and
+        `<name>.offsets` (int64), row i being bytes[offsets[i]:offsets[i + 1]]. With `reuse`, arrays of fixed width are
+        valid until the next batch only: they lie in one buffer, or are read-only views of the file where it holds the
+        rows side by side. Otherwise every array is the caller's own.
+
+        Raises `FarshiftError` where these numbers do not fit together, `UnknownName` for a column there is not.
         """
-        if batch_size < 1:
-            raise FarshiftError(f"batch_size must be at least 1, not {batch_size}")
-        chosen = self._chosen(columns)
-        order = (
-            np.arange(len(self)) if seed is None else epoch_order(self.identity, self.name, seed, epoch, self.row_ids)
-        )
-        stop = len(self) - len(self) % batch_size if drop_last else len(self)
-        for start in range(0, stop, batch_size):
-            here = order[start : start + batch_size]
-            yield {name: self._array(name, here) for name in chosen}
+        cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
+        steps = cut.steps(start, worker, workers)
+        readers = {name: self.column(name, text) for name in self.chosen(columns)}
+        return read_batches(readers, self.order(seed, epoch), cut, steps, raw_text=text == "bytes", reuse=reuse)
+
+    def order(self, seed: int | None, epoch: int) -> Order:
+        """The order of an epoch; that of the stored rows without a seed."""
+        if seed is None:
+            return AsStored()
+        if len(self) > STORED_ROWS:
+            return index_order(self.identity, self.name, seed, epoch, len(self))
+        return StoredPermutation(epoch_order(self.identity, self.name, seed, epoch, self.row_ids))
+
+    def torch(
+        self,
+        batch_size: int,
+        seed: int | None = 0,
+        epoch: int = 0,
+        drop_last: bool = False,
+        columns: Sequence[str] | None = None,
+        *,
+        text: Text = "str",
+        rank: int | None = None,
+        world: int | None = None,
+    ) -> TorchStream:
+        """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`.
+
+        `batch_size` counts the global batch, over all ranks. See `TorchStream` for ranks, workers and resuming.
+        """
+        _need_torch("a torch stream")
+        from .torch_stream import TorchStream
+
+        return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world)
+
+    def on_device(
+        self, device: Device | str, columns: Sequence[str] | None = None, text: Literal["bytes"] | None = None
+    ) -> DevicePart:
+        """The whole part as tensors in a device's memory, in batches by the same order as `batches`.
+
+        Raises `FarshiftError` for a text column, unless `text="bytes"` asks for its bytes and offsets.
+        """
+        _need_torch("a part on a device")
+        from .on_device import DevicePart
+
+        return DevicePart.load(self, device, columns, text)
+
+    def to_hf(self) -> Any:
+        """The rows as a `datasets.Dataset`."""
+        from .export.hugging_face import to_hf
+
+        return to_hf(self)
+
+    def to_webdataset(self, folder: Path | str, shard_bytes: int | None = None) -> Path:
+        """Write the rows into `folder` as WebDataset shards of at most `shard_bytes` (256 MiB), and return it."""
+        from .export.webdataset import SHARD_BYTES, to_webdataset
+
+        return to_webdataset(self, folder, SHARD_BYTES if shard_bytes is None else shard_bytes)
+
+    def to_parquet(self, file: Path | str) -> Path:
+        """Write the rows into one Parquet file, and return its path."""
+        from .export.parquet import to_parquet
+
+        return to_parquet(self, file)
 
     def truth(self) -> NDArray[Any]:
         """The true labels, whatever a split made of them; for scorers. Shape (rows,)."""
-        return self._to_array(self.label, self._stored(self.label, self.places))
+        return _whole(self._source_column(self.label), len(self))
 
     def given(self) -> NDArray[Any]:
         """The labels as training sees them. Shape (rows,)."""
-        return self._array(self.label, None)
+        return _whole(self.column(self.label), len(self))
 
     @property
     def corrupted(self) -> NDArray[np.bool_]:
         """Which rows' label was replaced, shape (rows,)."""
         return np.zeros(len(self), bool) if self.override is None else ~np.ma.getmaskarray(self.override)
 
-    def _chosen(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+    def chosen(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """The named columns, or all; `UnknownName` for one that there is not."""
         if columns is None:
             return self.columns
         for name in columns:
@@ -133,35 +213,71 @@ class Part:
                 raise UnknownName("column", name, self.columns)
         return tuple(columns)
 
-    def _stored(self, name: str, places: NDArray[Any]) -> pa.Array:
-        column = self.source[name]
-        return column.chunk(0).take(places) if column.num_chunks == 1 else column.take(places).combine_chunks()
+    def column(self, name: str, text: Text = "str") -> Column:
+        """What reads a column by position. Texts that are no Arrow data are objects, unless `text` is "bytes"."""
+        import pyarrow as pa
 
-    def _column(self, name: str, here: NDArray[Any] | None) -> Any:
+        check_text(text)
+        if name in self.carried or name == "corrupted":
+            values = self.corrupted if name == "corrupted" else self.carried[name]
+            is_text = values.dtype == object and text == "bytes"
+            return TextColumn(pa.array(values, pa.large_string())) if is_text else FixedColumn(values)
+        column = self._source_column(name)
+        if name != self.label or self.override is None:
+            return column
+        if isinstance(column, FixedColumn):
+            return replace(column, override=self.override)
+        return TextColumn(self._arrow(name))
+
+    def _source_column(self, name: str) -> Column:
+        stored = _one_array(self.source[name])
+        places = self.places if self._first_place is None else None
+        if self._first_place is not None:
+            stored = stored.slice(self._first_place, len(self))
+        kind = "uint64" if name == "row_id" else self.schema[name].item
+        if kind in ("string", "bytes"):
+            return TextColumn(stored, places)
+        shape = () if name == "row_id" else self.schema[name].shape
+        flat = (stored.flatten() if shape else stored).to_numpy(zero_copy_only=False)
+        return FixedColumn(flat.reshape(-1, *shape), places)
+
+    @cached_property
+    def _first_place(self) -> int | None:
+        """Where the part begins in its source, if its rows lie side by side there."""
+        return int(self.places[0]) if len(self) and bool((np.diff(self.places) == 1).all()) else None
+
+    def _arrow(self, name: str) -> Any:
         """A column as Arrow data, or NumPy data that needs no conversion."""
         import pyarrow as pa
 
-        places = self.places if here is None else self.places[here]
         if name in self.carried:
-            return self.carried[name] if here is None else self.carried[name][here]
+            return self.carried[name]
         if name == "corrupted":
-            return self.corrupted if here is None else self.corrupted[here]
-        stored = self._stored(name, places)
+            return self.corrupted
+        column = self.source[name]
+        stored = column.chunk(0).take(self.places) if column.num_chunks == 1 else column.take(self.places)
         if name != self.label or self.override is None:
             return stored
-        override = self.override if here is None else self.override[here]
-        values = np.where(np.ma.getmaskarray(override), self._to_array(name, stored), override.data)
+        values = np.where(np.ma.getmaskarray(self.override), self.truth(), self.override.data)
         return pa.array(values, stored.type)
 
-    def _array(self, name: str, here: NDArray[Any] | None) -> NDArray[Any]:
-        column = self._column(name, here)
-        return column if isinstance(column, np.ndarray) else self._to_array(name, column)
 
-    def _to_array(self, name: str, column: pa.Array) -> NDArray[Any]:
-        if name == "row_id":
-            ids: NDArray[Any] = column.to_numpy()
-            return ids
-        field = self.schema[name]
-        if field.shape:
-            return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, *field.shape)  # type: ignore[no-any-return]
-        return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+def _whole(column: Column, rows: int) -> NDArray[Any]:
+    every = np.arange(rows)
+    return column.take(every) if isinstance(column, FixedColumn) else objects(column.take(every))
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece: as it is mapped where it has one chunk, else copied."""
+    import pyarrow as pa
+
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    # Only text passes 2 GiB, where 32-bit offsets end.
+    wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(column.type, column.type)
+    return column.cast(wide).combine_chunks()
+
+
+def _need_torch(what: str) -> None:
+    if find_spec("torch") is None:
+        raise MissingExtra(what, "train")

@@ -6,6 +6,7 @@ A fenced block is one of
     sh           commands
     python       a program
     text         what the block before it prints; … in a line stands for anything, … alone for any lines
+    math         a formula
 
 A line of `text` that begins with `farshift: error:` is one on stderr, and says that the commands end with code 2.
 """
@@ -18,9 +19,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-TOLERANCE = 0.1
+TOLERANCE = 0.02
 """How far a number with decimals may lie from the page's: other versions of a library train other models."""
 
 ERROR = "farshift: error:"
@@ -32,9 +32,10 @@ _DECIMAL = re.compile(r"(-?\d+\.\d+)")
 
 @dataclass(frozen=True)
 class Example:
-    """A block of a page. name: of a file; printed: what the page says that it prints, None where it does not say."""
+    """A block of a page. sort: file, sh or python; name: of a file; printed: what the page says that it prints, None
+    where it does not say."""
 
-    sort: Literal["file", "sh", "python"]
+    sort: str
     content: str
     name: str = ""
     printed: str | None = None
@@ -55,13 +56,16 @@ def examples(text: str) -> list[Example]:
     for block in _FENCED.finditer(text):
         language, content = block.groups()
         named = _NAMED.match(content)
+        if language == "math":
+            continue
         if language == "text":
-            if not found or found[-1].sort == "file" or found[-1].printed is not None or text[end : block.start()].strip():
+            is_next = found and not text[end : block.start()].strip()
+            if not is_next or found[-1].sort == "file" or found[-1].printed is not None:
                 raise ValueError(f"output of nothing: {content}")
             found[-1] = replace(found[-1], printed=content)
         elif named:
             found.append(Example("file", content, named[1]))
-        elif language == "sh" or language == "python":
+        elif language in ("sh", "python"):
             found.append(Example(language, content))
         else:
             raise ValueError(f"neither a file nor a command: {content}")
@@ -78,7 +82,13 @@ def run(example: Example, folder: Path, environment: Mapping[str, str]) -> None:
         return
     program = ["bash", "-euo", "pipefail", "-c"] if example.sort == "sh" else [sys.executable, "-c"]
     done = subprocess.run(
-        [*program, example.content], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [*program, example.content],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     expected = example.printed or ""
     refused = any(line.startswith(ERROR) for line in expected.splitlines())

@@ -1,66 +1,149 @@
-"""The pages of docs/ are true: every example runs as printed, and prints what the page says."""
+"""The pages of docs/ are true: every example runs as printed, and prints what its page says."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tiny_hf
-from docs_runner import Example, examples, hold, run, sections
+from docs_runner import Example, alike, examples, hold, run, sections
 from llm_server import Llm, llm
 from support import ROOT
 
-PAGES = ("evaluate.md", "scoring.md", "formats.md", "llm.md", "pictures.md", "protocol.md")
-SECTIONS = {
-    f"{page}: {title}": found for page in PAGES for title, found in sections(ROOT / "docs" / page).items()
-}
-ENDPOINT = "http://127.0.0.1:8000/v1"
+PAGES = ("evaluate.md", "scoring.md", "formats.md", "llm.md", "pictures.md", "protocol.md", "loading.md")
+BY_PAGE = {page: sections(ROOT / "docs" / page) for page in PAGES}
+SECTIONS = {f"{page}: {title}": found for page in PAGES for title, found in BY_PAGE[page].items()}
+
+GUIDE = sections(ROOT / "CONTRIBUTING.md")
+ELSEWHERE = "Adding one thing is adding one file"
+"""The section of the guide that tests/cli/test_plugins.py runs."""
+
+SECTIONS |= {f"CONTRIBUTING.md: {title}": found for title, found in GUIDE.items() if title != ELSEWHERE}
+
+SERVED, LOCAL = "http://127.0.0.1:8000/v1", "hf:./my-model"
+"""What a reader of the pages has, and the tests must provide: an endpoint, and a model in a folder."""
+
 LEARNT = 48
-"""Bits up to which the served model knows the parities."""
+"""Bits up to which the served model knows parities."""
 
 
 def parities(prompt: str) -> str:
-    """What a model says that has learnt the task of prefix_sums, and not of more than so many bits."""
+    """What the served model says to a prompt of prefix_sums."""
     bits = prompt.rsplit("bits: ", 1)[1].split("\n")[0][:LEARNT]
     return " " + "".join(str(bits[: end + 1].count("1") % 2) for end in range(len(bits)))
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Llm]:
+    pytest.importorskip("openai")
     with llm(parities) as site:
         yield site
 
 
+@pytest.fixture(scope="module")
+def local(tmp_path_factory) -> Path:
+    pytest.importorskip("transformers")
+    return tiny_hf.decoder(tmp_path_factory.mktemp("local") / "my-model")
+
+
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """That of a user's shell: the commands of this Python first on the path, and no settings of the tests' own."""
+    """A reader's: this Python's commands first on the path, and nothing set for language models."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTEST_"))}
-    return kept | {"PATH": path}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    # The examples' networks are small: more threads would only wait for each other.
+    return kept | {"PATH": path, "OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_example_runs_as_printed(section, tmp_path, environment, request):
     for example in SECTIONS[section]:
-        if "hf:./my-model" in example.content and not (tmp_path / "my-model").exists():
-            pytest.importorskip("transformers")
-            tiny_hf.decoder(tmp_path / "my-model")
-        if ENDPOINT in example.content:
-            pytest.importorskip("openai")
+        if LOCAL in example.content:
+            shutil.copytree(request.getfixturevalue("local"), tmp_path / "my-model")
+        if SERVED in example.content:
             url = request.getfixturevalue("served").url
-            example = Example(example.sort, example.content.replace(ENDPOINT, url), example.name, example.printed)
+            example = replace(example, content=example.content.replace(SERVED, url))
         run(example, tmp_path, environment)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_example_of_a_page_is_left_out(page):
     text = (ROOT / "docs" / page).read_text("utf-8")
-    run_here = [example for title, found in SECTIONS.items() if title.startswith(f"{page}: ") for example in found]
-    blocks = len(run_here) + sum(example.printed is not None for example in run_here)
-    assert 2 * blocks == len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE))
+    found = [example for some in BY_PAGE[page].values() for example in some]
+    blocks = len(found) + sum(example.printed is not None for example in found)
+    formulas = len(re.findall(r"^```math$", text, re.MULTILINE))
+    assert len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)) == 2 * (blocks + formulas)
     outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r"^(?: {4}|\t)\S", outside, re.MULTILINE), "an indented block is not run: fence it"
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_file_of_a_section_is_used_in_it(section):
+    rest = list(SECTIONS[section])
+    while rest:
+        example = rest.pop(0)
+        if example.sort == "file":
+            stem = Path(example.name).stem
+            names = {stem, stem.replace("-", "/")}  # the file of the benchmark digits/own is digits-own.toml
+            assert any(name in later.content for name in names for later in rest), example.name
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_headings_that_are_there(page):
+    path = ROOT / "docs" / page
+    for target, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text("utf-8")):
+        text = (path.parent / target if target else path).read_text("utf-8")
+        titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        ("```\nfarshift doctor\n```\n", "neither a file nor a command"),
+        ("```json\n{}\n```\n", "neither a file nor a command"),
+        ("```text\nok\n```\n", "output of nothing"),
+        ("```python\n# a.py\n```\n```text\nok\n```\n", "output of nothing"),
+        ("```sh\ntrue\n```\nwhich prints\n```text\nok\n```\n", "output of nothing"),
+    ],
+)
+def test_a_block_that_would_not_be_run_is_refused(page, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        examples(page)
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected", "same"),
+    [
+        ("id  0.958 [0.944, 0.973]", "id  0.961 [0.941, 0.970]", True),
+        ("id  0.958 [0.944, 0.973]", "id  0.858 [0.944, 0.973]", False),
+        ("id  0.958", "ood  0.958", False),
+        ("4705 answers", "4706 answers", False),
+        ("spent: fit_seconds 3.1, steps 9", "spent: fit_seconds …, steps 9", True),
+        ("spent: fit_seconds 3.1, steps 8", "spent: fit_seconds …, steps 9", False),
+    ],
+)
+def test_a_line_is_held_to_the_page(printed, expected, same):
+    assert alike(printed, expected) is same
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [("a b", "a"), ("a", "a b"), ("a b c", "a c"), ("b a", "… a b"), ("a b c", "a …  b"), ("", "a")],
+)
+def test_lines_that_are_missing_or_left_over_are_found(printed, expected):
+    with pytest.raises(AssertionError):
+        hold(printed.split(), expected.split())
+
+
+def test_an_example_that_fails_or_prints_something_else_is_found(tmp_path, environment):
+    for command, printed in (("false", None), ("echo yes", "no\n"), ("echo yes", "farshift: error: no\n")):
+        with pytest.raises(AssertionError):
+            run(Example("sh", command, printed=printed), tmp_path, environment)
+    run(Example("sh", "echo 'farshift: error: no' >&2; exit 2", printed="farshift: error: no\n"), tmp_path, environment)

@@ -65,9 +65,3 @@ def test_the_readme_runs_as_printed(tmp_path):
     assert "'command':" in printed[2]
     assert "verified" in "".join(printed)
     assert "lstm minus Copycat on scan/length" in printed[-1]
-
-
-def test_the_page_on_models_runs_as_printed(tmp_path):
-    first, second = run_as_printed(blocks("docs/evaluate.md"), tmp_path, "net.py")
-    assert "Net on modadd97/xi35" in first
-    assert "StandardScaler+KNeighborsClassifier on modadd97/xi35" in second

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...splits.draws import bits
+from ...splits.plugins import module_file
 from ..augmentations import augmented
 from . import Ballot, Fold, needs_part
 
@@ -25,6 +26,12 @@ PART = "crafted_shift"
 
 
 def unavailable(benchmark: Benchmark) -> str:
+    for family in _families(benchmark):
+        module_file("benchmarks/augmentations", family, "augmentation")
+        schema = benchmark.split.source.schema
+        for name in benchmark.task.inputs:
+            if len(schema[name].shape) < 2:
+                return f"the input {name!r} is no image, and augmentations are for images"
     return needs_part(benchmark, "id_val")
 
 

@@ -22,7 +22,7 @@ def unavailable(benchmark: Benchmark) -> str:
     groups = benchmark.part("train").carried.get("group")
     count = 0 if groups is None else len(np.unique(groups))
     if count < 2:
-        return f"the training rows of {benchmark.name} form {count} groups, and it takes two"
+        return f"the training rows of {benchmark.name} form {count} group{'' if count == 1 else 's'}, and it takes two"
     return f"{count} training groups are more than {MAX_GROUPS} models to train" if count > MAX_GROUPS else ""
 
 

@@ -14,11 +14,12 @@ freedom (Biometrics Bulletin 1946). Rows are taken as independent.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum, isnan, nan, sqrt
+from math import fsum, isfinite, nan, sqrt
 from typing import Any
 
+from ..derived.not_available import NotAvailable
 from .sample import Sample, Scores  # noqa: F401
-from .spread import Spread, seed_spread
+from .spread import Spread, average, seed_spread
 from .student_t import two_sided
 
 LEVEL = 0.95
@@ -38,8 +39,18 @@ class Estimate:
     seeds: int
     per_seed: tuple[float, ...]
 
+    @property
+    def defined(self) -> bool:
+        """Whether there is a value, and an interval around it."""
+        return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
+
     def record(self) -> dict[str, Any]:
-        """Plain JSON; six decimals, so that the last bits of a platform's arithmetic do not show."""
+        """Plain JSON; six decimals, so that the last bits of a platform's arithmetic do not show. `n/a` with the reason
+        where it is not defined."""
+        if not isfinite(self.value):
+            return NotAvailable("not defined on these rows and answers").record()
+        if not self.defined:
+            return NotAvailable(f"{self.value:g}, but not defined without some of the rows: no interval").record()
         return {
             "value": round(self.value, 6),
             "low": round(self.low, 6),
@@ -55,17 +66,18 @@ class Estimate:
 def interval(
     value: float, rows: list[Spread], seeds: list[Spread | None], bounds: tuple[float, float]
 ) -> tuple[float, float, float, float | None]:
-    """(low, high, row_se, seed_se) of the t interval around `value`, cut at `bounds`."""
+    """(low, high, row_se, seed_se) of the t interval around `value`, cut at `bounds`; NaN where there is none."""
     known = [spread for spread in seeds if spread is not None]
     row_se = sqrt(fsum(spread.variance for spread in rows))
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
-    if isnan(row_se) or isnan(value):
+    if not all(map(isfinite, (value, row_se, seed_se or 0.0))):
         return nan, nan, row_se, seed_se
     parts = [spread for spread in (*rows, *known) if spread.variance > 0]
     total = fsum(spread.variance for spread in parts)
     reach = 0.0
     if parts:
-        df = total**2 / fsum(spread.variance**2 / spread.df for spread in parts)
+        # By shares of the total: squares of very large or very small variances are no floats.
+        df = 1 / fsum((spread.variance / total) ** 2 / spread.df for spread in parts)
         reach = two_sided(LEVEL, df) * sqrt(total)
     return max(bounds[0], value - reach), min(bounds[1], value + reach), row_se, seed_se
 
@@ -73,7 +85,7 @@ def interval(
 def _estimate(
     per_seed: list[float], rows: list[Spread], seeds: list[Spread | None], bounds: tuple[float, float], count: int
 ) -> Estimate:
-    value = fsum(per_seed) / len(per_seed)
+    value = average(per_seed)
     low, high, row_se, seed_se = interval(value, rows, seeds, bounds)
     return Estimate(value, low, high, row_se, seed_se, count, len(per_seed), tuple(per_seed))
 
@@ -116,6 +128,6 @@ def difference_of_gaps(left: tuple[Sample, Sample], right: tuple[Sample, Sample]
 
 def _between(rows: list[Spread], values: list[list[float]], count: int, bounds: tuple[float, float]) -> Estimate:
     """The difference of two models' values, whose seeds have nothing to do with each other."""
-    value = fsum(values[0]) / len(values[0]) - fsum(values[1]) / len(values[1])
+    value = average(values[0]) - average(values[1])
     low, high, row_se, seed_se = interval(value, rows, [seed_spread(one) for one in values], bounds)
     return Estimate(value, low, high, row_se, seed_se, count, min(map(len, values)), ())

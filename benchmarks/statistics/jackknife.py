@@ -27,9 +27,10 @@ def delete_group(value: float, without: NDArray[np.float64], sizes: NDArray[np.i
     NaN where any of them is; there must be two groups or more, and none of them empty."""
     groups = len(sizes)
     times = sizes.sum() / sizes
-    pseudo = times * value - (times - 1) * without
-    centre = (pseudo / times).sum()
-    return Spread(float(np.mean((pseudo - centre) ** 2 / (times - 1))), groups - 1)
+    with np.errstate(over="ignore", invalid="ignore"):  # too large to square: no variance, which its reader sees
+        pseudo = times * value - (times - 1) * without
+        centre = (pseudo / times).sum()
+        return Spread(float(np.mean((pseudo - centre) ** 2 / (times - 1))), groups - 1)
 
 
 def ends(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import fsum, isfinite
+from math import isfinite, nan
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...splits.draws import shuffled
 from .jackknife import delete_group
-from .spread import Spread, mean_spread
+from .spread import Spread, average, mean_spread
 
 Scores = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class RowScores:
 
     @property
     def per_seed(self) -> list[float]:
-        return [fsum(row) / len(row) for row in self.scores.tolist()]
+        return [average(row) for row in self.scores.tolist()]
 
     @property
     def rows(self) -> int:
@@ -84,7 +84,8 @@ class RowScores:
 
 @dataclass(frozen=True)
 class Replicates:
-    """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups)."""
+    """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups): NaN where that
+    leaves no row, or none that it is defined on."""
 
     per_seed: list[float]
     without: NDArray[np.float64]
@@ -96,15 +97,18 @@ class Replicates:
         return int(self.sizes.sum())
 
     def spread(self) -> Spread:
-        return delete_group(fsum(self.per_seed) / len(self.per_seed), self.without.mean(axis=0), self.sizes)
+        if len(self.sizes) < 2:
+            return Spread(nan, 0)
+        return delete_group(average(self.per_seed), self.without.mean(axis=0), self.sizes)
 
     def pooled(self) -> Replicates:
-        value = fsum(self.per_seed) / len(self.per_seed)
-        return Replicates([value], self.without.mean(axis=0)[None, :], self.sizes, self.bounds)
+        return Replicates([average(self.per_seed)], self.without.mean(axis=0)[None, :], self.sizes, self.bounds)
 
     def minus(self, other: Replicates) -> Replicates:
         values = [a - b for a, b in zip(self.per_seed, other.per_seed, strict=True)]
-        return Replicates(values, self.without - other.without, self.sizes, _difference(self.bounds, other.bounds))
+        with np.errstate(invalid="ignore"):  # infinite on both sides: not defined
+            without = self.without - other.without
+        return Replicates(values, without, self.sizes, _difference(self.bounds, other.bounds))
 
 
 def _difference(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
@@ -126,6 +130,8 @@ def replicates(
     bounds: tuple[float, float],
 ) -> Replicates:
     """A statistic from its states, one per seed and group of rows: `states[seed][group]`, groups of `sizes` rows."""
+    if len(sizes) < 2:  # a single row: nothing is left without it
+        return Replicates([compute(state) for (state,) in states], np.full((len(states), 1), nan), sizes, bounds)
     values, without = [], []
     for row in states:
         before, after = [row[0]], [row[-1]]

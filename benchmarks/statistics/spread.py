@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum, isfinite
+from math import fsum, inf, isfinite, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,21 @@ class Spread:
     df: float
 
 
+def average(values: Sequence[float]) -> float:
+    """The mean, exactly rounded; NaN where one of the values, or their sum, is not finite."""
+    try:
+        total = fsum(values)
+    except (OverflowError, ValueError):  # too large to add, infinities of both signs
+        return nan
+    return total / len(values) if isfinite(total) else nan
+
+
 def _variance(values: list[float]) -> float:
-    mean = fsum(values) / len(values)
-    return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    mean = average(values)
+    try:
+        return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    except OverflowError:
+        return inf
 
 
 def mean_spread(scores: NDArray[np.float64], ends: tuple[float, float] = (0.0, 1.0)) -> Spread:
@@ -34,8 +47,8 @@ def mean_spread(scores: NDArray[np.float64], ends: tuple[float, float] = (0.0, 1
     if all(map(isfinite, ends)):
         tally += [(ends[0], 1), (ends[1], 1)]
     n = sum(count for _, count in tally)
-    if n < 2:
-        return Spread(float("nan"), 0)
+    if n < 2 or not np.isfinite(means).all():
+        return Spread(nan, 0)
     centre = fsum(value * count for value, count in tally) / n
     variance = fsum(count * (value - centre) ** 2 for value, count in tally) / (n - 1)
     return Spread(variance / n, n - 1)

@@ -57,7 +57,7 @@ def test_a_bad_answer_is_named_with_part_batch_and_rows(tmp_path, factory, compl
     [
         (lambda batch: [1] * len(batch["command"]), "gave int instead of text"),
         (lambda batch: ["\ud800"] * len(batch["command"]), "not valid Unicode"),
-        (lambda batch: "text", r"gave 4 predictions for 512"),
+        (lambda batch: "text", r"gave str instead of 512 predictions"),
     ],
 )
 def test_a_bad_text_is_named(answer, complaint):

@@ -28,7 +28,7 @@ class Untrained(Slowly):
     fit = None
     def predict(self, batch):
         answer = super().predict(batch)
-        if os.environ.get("DIES") == os.environ.get("RANK") and self.rows > 4000: os.kill(os.getpid(), 9)
+        if os.environ.get("DIES", "nobody") == os.environ.get("RANK") and self.rows > 4000: os.kill(os.getpid(), 9)
         return answer
 """
 

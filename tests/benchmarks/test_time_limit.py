@@ -48,7 +48,7 @@ def test_a_model_that_hangs_is_named_with_its_rows_and_what_was_answered_is_kept
     assert "predict took more than 0.3 s on id_test, batch 2 (rows " in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     (shard,) = (tmp_path / "r" / "shards" / "seed-0" / "main").glob("*.arrow")
-    assert shard.name.startswith("id_test.0.0-1000.")
+    assert shard.name.split(".")[0:3:2] == ["id_test", "0-1000"]
 
 
 def test_native_code_that_never_comes_back_ends_the_process_with_one_line(tmp_path):

@@ -104,7 +104,7 @@ def adaptive(**adaptation):
 
 def test_a_model_that_adapts_is_refused_where_the_protocol_does_not_allow_it():
     with pytest.raises(
-        ModelError, match=r"Adapting has reset\(\), so it adapts at test time, and the protocol of optdigits"
+        ModelError, match=r"model Adapting has reset\(\), so it adapts at test time, and the protocol of optdigits"
     ):
         fs.evaluate(Adapting, on=DIGITS, seeds=1)
 

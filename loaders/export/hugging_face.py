@@ -1,0 +1,78 @@
+"""A part as a `datasets.Dataset`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...splits.canonical import canonical_json, identity_of
+from ...splits.errors import MissingExtra
+from ...splits.schema import Field
+from . import description
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from datasets import Dataset
+
+    from ..part import Part
+
+_LARGEST_OFFSET = 2**31 - 1
+
+
+def to_hf(part: Part) -> Dataset:
+    """The part as a `datasets.Dataset` over the memory of `Part.arrow`; its columns are `Part.columns`.
+
+    Features: scalars keep their type; a tensor of one dimension is a list of fixed length, one of two to five an
+    `Array2D` .. `Array5D`. Its fingerprint is taken of the manifest's identity and the rows, so what `map` caches is
+    found again. Raises `MissingExtra` where `datasets` is not installed.
+    """
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtra("a datasets.Dataset", "stream") from error
+    table = part.arrow()
+    tensors = {field.name: field for field in part.schema.fields if field.shape}
+    features = datasets.Features(
+        {
+            name: _tensor(datasets, tensors[name]) if name in tensors else datasets.Value(_scalar(column.type))
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+    )
+    for name, field in tensors.items():
+        if len(field.shape) > 1:
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, _nested(table[name], field, features[name]()))
+    said = description(part)
+    return datasets.Dataset(
+        datasets.table.InMemoryTable(table),
+        info=datasets.DatasetInfo(description=canonical_json(said).decode(), features=features),
+        split=datasets.NamedSplit(part.name),
+        fingerprint=identity_of(said)[:16],
+    )
+
+
+def _tensor(datasets: Any, field: Field) -> Any:
+    if len(field.shape) == 1:
+        return datasets.Sequence(datasets.Value(field.item), length=field.shape[0])
+    return getattr(datasets, f"Array{len(field.shape)}D")(field.shape, field.item)
+
+
+def _scalar(kind: pa.DataType) -> str:
+    return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
+
+
+def _nested(column: pa.ChunkedArray, field: Field, target: pa.ExtensionType) -> pa.ChunkedArray:
+    """Fixed-size lists as the lists of lists that `datasets` stores: the elements stay where they are."""
+    import numpy as np
+    import pyarrow as pa
+
+    at_once = max(1, _LARGEST_OFFSET // math.prod(field.shape))
+    chunks = []
+    for chunk in column.chunks:
+        for start in range(0, len(chunk), at_once):
+            values = chunk.slice(start, at_once).flatten()
+            for side in reversed(field.shape):
+                offsets = np.arange(0, len(values) + 1, side, dtype=np.int32)
+                values = pa.ListArray.from_arrays(pa.array(offsets), values)
+            chunks.append(pa.ExtensionArray.from_storage(target, values))
+    return pa.chunked_array(chunks, target)

@@ -1,0 +1,79 @@
+"""A part as one Parquet file."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ...splits.canonical import canonical_json
+from ...splits.errors import FarshiftError
+from ..cache import lock_elsewhere, locked, plain_disk_errors
+from ..progress import advance
+from . import blocks, description
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..part import Part
+
+FORMAT = "farshift-parquet-1"
+
+
+def to_parquet(part: Part, file: Path | str) -> Path:
+    """Write the part to `file`, zstd-compressed, in one piece: the whole file or none.
+
+    Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
+    metadata has, under `farshift`, canonical JSON: format, split, identity, part, rows, label, fields, and the `shapes`
+    of the tensors. Returns the file. Raises `FarshiftError` where `file` is a folder, or a file that is no such export;
+    an earlier export is replaced.
+    """
+    target = Path(file)
+    with locked(lock_elsewhere(target), str(target)), plain_disk_errors(target, "name another file", kept=False):
+        _refuse_others(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.tmp")
+        try:
+            with temporary.open("wb") as sink:
+                _write(part, sink, f"writing {target.name}")
+                sink.flush()
+                os.fsync(sink.fileno())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    return target
+
+
+def _write(part: Part, sink: BinaryIO, label: str) -> None:
+    import pyarrow.parquet as pq
+
+    each = blocks(part)
+    first = next(each)
+    schema, done = _schema(first.schema, part), 0
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for block in chain([first], each):
+            writer.write_table(block.cast(schema), row_group_size=max(1, block.num_rows))
+            done += block.num_rows
+            advance(label, done, len(part))
+
+
+def _schema(schema: pa.Schema, part: Part) -> pa.Schema:
+    shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
+    said = canonical_json({"format": FORMAT, "shapes": shapes, **description(part)})
+    return schema.with_metadata({"farshift": said})
+
+
+def _refuse_others(target: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not target.exists():
+        return
+    try:
+        ours = target.is_file() and b"farshift" in (pq.read_schema(target).metadata or {})
+    except pa.ArrowInvalid:
+        ours = False
+    if not ours:
+        what = "a folder" if target.is_dir() else "not an export of a part"
+        raise FarshiftError(f"{target} is {what}: name another file")

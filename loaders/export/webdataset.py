@@ -1,0 +1,229 @@
+"""A part as WebDataset shards, with an index that gives each row's bytes.
+
+One sample per row, in stored order. A sample's key is the row id in 16 hexadecimal digits; its members are `<key>.json`
+(numbers, texts and truth values) and per tensor `<key>.<field>.npy`, per field of bytes `<key>.<field>.bin`. Never a
+pickle. Layout: https://github.com/webdataset/webdataset (Aizman, Maltby and Breuel, 2019, arXiv:2001.01858).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.canonical import canonical_json
+from ...splits.errors import FarshiftError
+from ...splits.rows import heads, row_digests
+from ..cache import file_sha256, lock_elsewhere, locked, plain_disk_errors
+from ..progress import advance
+from . import blocks, description
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..part import Part
+
+FORMAT = "farshift-webdataset-1"
+SHARD_BYTES = 256 * 2**20
+_ADVICE = "name another folder"
+_END = bytes(2 * tarfile.BLOCKSIZE)
+
+
+def to_webdataset(part: Part, folder: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
+    """Write the part into a new `folder`, in one piece: the whole folder or none. Returns the folder.
+
+    `<source>-<split>-<part>-000000.tar` ..: shards of at most `shard_bytes` (one row at least). The same part gives
+    the same bytes: owners, modes and times are fixed.
+    `<source>-<split>-<part>.index.parquet`: per row `row_id`, `check` (of the row as written, `splits/rows.py`),
+    `shard` (its number), and the `offset` and `length` in bytes of the whole sample and of each member's content, such
+    as `pixels.npy.offset`: one range request reads one row.
+    `manifest.json`: format, split, identity, part, rows, label, fields, `shard_bytes`, the index and the shards with
+    rows, bytes and sha256.
+
+    Nothing is done where the folder holds this very export, intact. Raises `FarshiftError` where it holds anything
+    else, for a part in which a row stands twice, or where there is no space.
+    """
+    target = Path(folder)
+    if shard_bytes < 1:
+        raise FarshiftError(f"shard_bytes must be at least 1, not {shard_bytes}")
+    if len(np.unique(part.row_ids)) != len(part):
+        raise FarshiftError(f"{part.split}, {part.name}: a selected row stands twice, and a key names one sample only")
+    with locked(lock_elsewhere(target), str(target)), plain_disk_errors(target, _ADVICE, kept=False):
+        if not _is_there(target, part, shard_bytes):
+            with _new_folder(target) as beside:
+                _write(part, beside, shard_bytes)
+    return target
+
+
+def _write(part: Part, folder: Path, shard_bytes: int) -> None:
+    stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
+    shards = _Shards(folder, stem, shard_bytes)
+    index: dict[str, list[int]] = {}
+    checks: list[NDArray[np.uint64]] = []
+    try:
+        for block in blocks(part):
+            checks.append(heads(row_digests(block, part.schema)))
+            for key, members in _samples(block, part):
+                for name, value in shards.add(key, members).items():
+                    index.setdefault(name, []).append(value)
+            advance(f"writing {stem}", sum(map(len, checks)), len(part))
+    finally:
+        shards.close()
+    _write_index(folder / f"{stem}.index.parquet", part.row_ids, np.concatenate(checks), index)
+    manifest = {
+        "format": FORMAT,
+        **description(part),
+        "shard_bytes": shard_bytes,
+        "index": _file_record(folder / f"{stem}.index.parquet"),
+        "shards": shards.records,
+    }
+    (folder / "manifest.json").write_bytes(canonical_json(manifest) + b"\n")
+
+
+def _samples(block: pa.Table, part: Part) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """Each row's key and members, by extension."""
+    apart = {field.name: field for field in part.schema.fields if field.shape or field.item == "bytes"}
+    plain = block.select([name for name in block.column_names if name not in apart]).to_pylist()
+    extensions = {name: f"{name}.npy" if field.shape else f"{name}.bin" for name, field in apart.items()}
+    contents: dict[str, Callable[[int], bytes]] = {}
+    for name, field in apart.items():
+        contents[name] = _npy(block[name], field.shape) if field.shape else _bytes(block[name])
+    for place, (row_id, row) in enumerate(zip(block["row_id"].to_pylist(), plain, strict=True)):
+        members = {"json": canonical_json(row)}
+        members |= {extensions[name]: contents[name](place) for name in sorted(apart)}
+        yield f"{row_id:016x}", members
+
+
+def _npy(column: pa.ChunkedArray, shape: tuple[int, ...]) -> Callable[[int], bytes]:
+    import pyarrow.compute as pc
+
+    values = pc.list_flatten(column).to_numpy().reshape(-1, *shape)
+    values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+    header = io.BytesIO()
+    described: dict[str, Any] = {"descr": values.dtype.str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, described)
+    head = header.getvalue()
+    return lambda place: head + values[place].tobytes()
+
+
+def _bytes(column: pa.ChunkedArray) -> Callable[[int], bytes]:
+    return lambda place: bytes(column[place].as_py())
+
+
+class _Shards:
+    """Writes samples into tar files one after another, and keeps a record of each."""
+
+    def __init__(self, folder: Path, stem: str, limit: int) -> None:
+        self.records: list[dict[str, Any]] = []
+        self._folder, self._stem, self._limit = folder, stem, limit
+        self._file: BinaryIO | None = None
+        self._next()
+
+    def add(self, key: str, members: dict[str, bytes]) -> dict[str, int]:
+        """Write a sample; where it and its members are."""
+        pieces: list[bytes] = []
+        size, inside = 0, {}
+        for extension, content in members.items():
+            head = _tar_header(f"{key}.{extension}", len(content))
+            inside[extension] = (size + len(head), len(content))
+            pieces += [head, content, bytes(-len(content) % tarfile.BLOCKSIZE)]
+            size += sum(map(len, pieces[-3:]))
+        if self._rows and self._at + size + len(_END) > self._limit:
+            self._next()
+        start = self._at
+        self._put(b"".join(pieces))
+        self._rows += 1
+        where = {"shard": len(self.records), "offset": start, "length": size}
+        for extension, (offset, length) in inside.items():
+            where |= {f"{extension}.offset": start + offset, f"{extension}.length": length}
+        return where
+
+    def close(self) -> None:
+        """End the last shard."""
+        if self._file is None:
+            return
+        self._put(_END)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._file = None
+        self.records.append(
+            {"file": self._path.name, "rows": self._rows, "bytes": self._at, "sha256": self._hash.hexdigest()}
+        )
+
+    def _next(self) -> None:
+        self.close()
+        self._path = self._folder / f"{self._stem}-{len(self.records):06d}.tar"
+        self._file = self._path.open("wb")
+        self._hash, self._at, self._rows = sha256(), 0, 0
+
+    def _put(self, content: bytes) -> None:
+        assert self._file is not None
+        self._file.write(content)
+        self._hash.update(content)
+        self._at += len(content)
+
+
+def _tar_header(name: str, size: int) -> bytes:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = size, 0o644
+    return member.tobuf(tarfile.PAX_FORMAT, "utf-8")
+
+
+def _write_index(
+    path: Path, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64], index: dict[str, list[int]]
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {"row_id": row_ids, "check": checks, **{name: np.array(index[name], np.int64) for name in index}}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+
+
+def _file_record(path: Path) -> dict[str, Any]:
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
+
+
+def _is_there(target: Path, part: Part, shard_bytes: int) -> bool:
+    """Whether the folder holds this export, each file by its sha256; `FarshiftError` where it holds anything else."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return False
+    try:
+        found = json.loads((target / "manifest.json").read_text("utf-8"))
+        wanted = {"format": FORMAT, **description(part), "shard_bytes": shard_bytes}
+        same = all(found[key] == value for key, value in wanted.items()) and all(
+            (target / record["file"]).stat().st_size == record["bytes"]
+            and file_sha256(target / record["file"]) == record["sha256"]
+            for record in (found["index"], *found["shards"])
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        same = False
+    if not same:
+        raise FarshiftError(f"{target} holds something else than this export: {_ADVICE}, or remove it")
+    return True
+
+
+@contextmanager
+def _new_folder(target: Path) -> Iterator[Path]:
+    """A folder beside the target to write into; renamed into place at the end, gone where it was not reached."""
+    whole = target.resolve()
+    beside = whole.with_name(f".{whole.name}.tmp")
+    shutil.rmtree(beside, ignore_errors=True)  # a process was killed as it wrote
+    beside.mkdir(parents=True)
+    try:
+        yield beside
+        if whole.exists():
+            whole.rmdir()
+        beside.rename(whole)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,313 @@
+"""kill -9 at any step, damage, and processes that come late: nothing that was kept is lost, no two trainings mixed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import farshift as fs
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.benchmarks import run_folder
+from farshift.benchmarks.run_folder import RunFolder
+from farshift.benchmarks.shards import discard
+from farshift.benchmarks.status import statuses
+from farshift.benchmarks.world import World
+from farshift.splits.errors import BadRun, FarshiftError, ModelError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import models
+
+ON = "modadd97/xi35"
+
+KILLED_ANYWHERE = """
+import os, shutil, sys
+from pathlib import Path
+import numpy as np, farshift as fs, pyarrow.parquet
+
+class Drawn:
+    '''Every training gives another model, which answers alike to all rows.'''
+    def fit(self, train, val, budget): self.answer = int.from_bytes(os.urandom(2), "big") % 97
+    def checkpoints(self): yield from (("first", self), ("last", self))
+    def predict(self, batch): return np.full(len(batch["a"]), self.answer)
+
+class Fixed:
+    def predict(self, batch): return (batch["a"] + batch["b"]) % 97
+
+model, out, first, step = {"Drawn": Drawn, "Fixed": Fixed}[sys.argv[1]], Path(sys.argv[2]), *map(int, sys.argv[3:5])
+CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree"}
+
+def evaluate(kill_before):
+    '''In a process of its own, that dies before its change number `kill_before` of the run folder.'''
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    left = [kill_before]
+    def hook(event, arguments):
+        if event in CHANGES and str(out) in str(arguments[0]):
+            left[0] -= 1
+            if left[0] == 0: os.kill(os.getpid(), 9)
+    sys.addaudithook(hook)
+    try:
+        fs.evaluate(model, on="modadd97/xi35", seeds=2, out=out, name="m", settings={"a": {}, "b": {}}, batch_size=5000)
+    except BaseException as error:
+        print(error); os._exit(1)
+    os._exit(0)
+
+number = first
+while True:
+    shutil.rmtree(out, ignore_errors=True)
+    died = [evaluate(number) for _ in range(2)]  # the second time in what the first one left
+    end = evaluate(-1)
+    assert end == 0, (number, end)
+    assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"], number
+    fs.score(out)
+    table = fs.read_run(out).predictions()
+    if model is Drawn:
+        trained = {(seed, name.split("/")[0]) for seed, name in zip(table["seed"].to_pylist(), table["candidate"].to_pylist())}
+        answers = set(zip(table["seed"].to_pylist(), [name.split("/")[0] for name in table["candidate"].to_pylist()], table["prediction"].to_pylist()))
+        assert len(answers) == len(trained) == 4, (number, sorted(answers))
+    print(number, died)
+    if died[0] == 0:
+        break
+    number += step
+"""
+
+
+def killed_at(tmp_path: Path, model: str, first: int, step: int) -> int:
+    """At how many steps a run was killed, each time finished by repeating it."""
+    fs.evaluate(models.Adder(), on=ON, seeds=1)  # so that what follows finds the benchmark prepared
+    command = [sys.executable, "-c", KILLED_ANYWHERE, model, tmp_path / "r", str(first), str(step)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, (done.stdout[-500:], done.stderr[-3000:])
+    return len(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(("model", "step"), [("Drawn", 23), ("Fixed", 19)])
+def test_a_run_that_is_killed_at_some_steps_is_finished_by_repeating_it(tmp_path, model, step):
+    assert killed_at(tmp_path, model, 5, step) > 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["Drawn", "Fixed"])
+def test_a_run_that_is_killed_at_any_step_is_finished_by_repeating_it(tmp_path, model):
+    assert killed_at(tmp_path, model, 1, 1) > 60
+
+
+class Drawn:
+    """Every training gives another model, which answers alike to all rows; while a file exists it fails on seed 1."""
+
+    mood: Path
+    trainings: list[int]
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def fit(self, train, val, budget):
+        self.trainings.append(self.seed)
+        self.answer = len(self.trainings)
+
+    def predict(self, batch):
+        if self.seed == 1 and self.mood.exists():
+            raise ValueError("not today")
+        return np.full(len(batch["a"]), self.answer)
+
+
+@pytest.fixture
+def half_done(tmp_path) -> Path:
+    """A run of a trained model with one of two seeds done."""
+    Drawn.mood, Drawn.trainings = tmp_path / "mood", []
+    Drawn.mood.write_text("")
+    with pytest.raises(ModelError, match="not today"):
+        fs.evaluate(Drawn, on=ON, seeds=2, out=tmp_path / "r", name="m")
+    Drawn.mood.unlink()
+    return tmp_path / "r"
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", None], ids=["emptied", "overwritten", "removed"])
+def test_a_trained_models_damaged_answers_are_all_made_again_by_one_new_training(half_done, damage):
+    shard = next((half_done / "shards" / "seed-0").rglob("train.*.arrow"))
+    shard.unlink() if damage is None else shard.write_bytes(damage)
+    run = fs.evaluate(Drawn, on=ON, seeds=2, out=half_done, name="m")
+    assert Drawn.trainings == [0, 1, 0, 1]
+    table = run.predictions()
+    of_seed_0 = {
+        answer for seed, answer in zip(*(table[name].to_pylist() for name in ("seed", "prediction"))) if not seed
+    }
+    assert of_seed_0 == {3}, "not one row of the first training"
+
+
+def test_a_model_whose_answers_vary_replaces_a_damaged_shard_for_good(tmp_path):
+    class Fickle:
+        asked: list[int] = []
+
+        def predict(self, batch):
+            if len(self.asked) == 25:
+                self.asked.append(0)
+                raise ConnectionError("gone")
+            self.asked.append(len(batch["a"]))
+            return (batch["a"] + len(self.asked)) % 97
+
+    with pytest.raises(ModelError, match="gone"):
+        fs.evaluate(Fickle(), on=ON, seeds=2, out=tmp_path / "r", name="m")
+    shard = next((tmp_path / "r" / "shards" / "seed-0").rglob("*.arrow"))
+    shard.write_bytes(shard.read_bytes()[:-10])
+    run = fs.evaluate(Fickle(), on=ON, seeds=2, out=tmp_path / "r", name="m")
+    assert fs.score(run)["candidates"] == 1
+
+
+def test_checkpoints_that_come_in_another_order_after_a_kill_keep_their_own_answers(tmp_path):
+    class Folder:
+        """No `fit`: its checkpoints were trained elsewhere, and more of them may lie there the next time."""
+
+        names = ("b", "c")
+        breaks = True
+
+        def checkpoints(self):
+            yield from ((name, models.Adder(0, 0.1 * "abc".index(name))) for name in self.names)
+            if Folder.breaks:
+                raise ConnectionError("gone")
+
+        def predict(self, batch):
+            raise AssertionError
+
+    with pytest.raises(ModelError, match="gone"):
+        fs.evaluate(Folder(), on=ON, seeds=1, out=tmp_path / "r", name="m")
+    Folder.breaks, Folder.names = False, ("a", "b", "c")
+    run = fs.evaluate(Folder(), on=ON, seeds=1, out=tmp_path / "r", name="m")
+    clean = fs.evaluate(Folder(), on=ON, seeds=1, out=tmp_path / "c", name="m")
+    assert run.predictions().equals(clean.predictions())
+
+
+def test_answers_that_were_kept_are_never_thrown_away_for_another_plan(tmp_path):
+    class Gone(models.Adder):
+        """No `fit`, and one answer that cost much."""
+
+        def predict(self, batch):
+            if "asked" in vars(self):
+                raise ConnectionError("gone")
+            self.asked = True
+            return super().predict(batch)
+
+    with pytest.raises(ModelError, match="gone"):
+        fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m")
+    with pytest.raises(BadRun, match=r"unfinished run of another plan \(512 answers kept; other model batch_size\)"):
+        fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m", batch_size=100)
+    with pytest.raises(ModelError, match="id_test, batch 2 "):
+        fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m")
+
+
+def test_a_folder_is_gone_at_once_or_not_at_all(tmp_path, monkeypatch):
+    for name in ("shards/seed-0/a/1.arrow", "shards/seed-0/a/trained"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("shutil.os.unlink", killed)
+        patch.setattr("shutil.os.rmdir", killed)
+        discard(tmp_path / "shards")
+    assert not (tmp_path / "shards").exists()
+    (tmp_path / "shards").mkdir()
+    discard(tmp_path / "shards")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_kill_left_beside_a_finished_run_is_cleared_away_and_misleads_nobody(tmp_path):
+    out = tmp_path / "r"
+    run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
+    (out / "plan.json").write_text(json.dumps({"seeds": [0], "benchmark": {"name": ON}, "model": {"name": "m"}}))
+    (out / "shards" / "seed-0").mkdir(parents=True)
+    (out / ".predictions.parquet.123.tmp").write_text("half")
+    (out / ".gitignore").write_text("*")
+    (found,) = statuses([out])
+    assert (found.state, found.answers) == ("finished", run.predictions().num_rows)
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
+    assert sorted(path.name for path in out.iterdir()) == [".gitignore", "log.jsonl", "predictions.parquet", "run.toml"]
+
+
+def test_a_process_that_comes_after_the_others_have_finished_is_given_the_run(tmp_path, monkeypatch):
+    """Under torchrun the first process may be done before the others have loaded their libraries."""
+    run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "r")
+    card = run.card
+    plan = {
+        "benchmark": card["benchmark"],
+        "model": {key: value for key, value in card["model"].items() if key not in ("candidates", "finals")},
+        "budget": {key: value for key, value in card["budget"].items() if key != "seeds"},
+        "seeds": card["budget"]["seeds"],
+    }
+    monkeypatch.setattr(run_folder, "_STALE_SECONDS", 0.2)
+    with RunFolder.begin(tmp_path / "r", plan, World(1, 2, "host:1::")) as late:
+        assert late.missing() == []
+        assert late.wait_for_finish().digest == run.digest
+    with (
+        pytest.raises(BadRun, match="holds a finished run"),
+        RunFolder.begin(tmp_path / "r", plan | {"seeds": [0, 1]}, World(1, 2, "host:1::")),
+    ):
+        pass
+
+
+def test_the_bytes_of_predictions_do_not_depend_on_how_answers_were_cut_into_shards(tmp_path):
+    texts = pa.array([f"{number:060d}" for number in range(90_000)])
+    whole = pa.table({"row_id": pa.array(np.arange(90_000, dtype=np.uint64)), "prediction": texts})
+    pieces = pa.concat_tables([whole.slice(0, 2100), whole.slice(2100, 42_900), whole.slice(45_000)])
+    written = {run_folder._parquet(table) for table in (whole, pieces)}
+    assert len(written) == 1
+
+
+def test_probabilities_that_some_batches_lack_are_left_out_whatever_the_shards(tmp_path, monkeypatch):
+    class Sometimes:
+        def predict(self, batch):
+            a = (batch["a"] + batch["b"]) % 97
+            return a if len(a) == 512 and a[0] % 2 else np.eye(97, dtype=np.float32)[a]
+
+    runs = {}
+    for rows in (1, 10**6):
+        monkeypatch.setattr("farshift.benchmarks.shards.FLUSH_ROWS", rows)
+        runs[rows] = fs.evaluate(Sometimes(), on=ON, seeds=1, out=tmp_path / str(rows), name="m")
+    contents = {(run.path / "predictions.parquet").read_bytes() for run in runs.values()}
+    assert len(contents) == 1, "whatever the shards"
+    assert "scores" not in runs[1].predictions().column_names
+    assert "n/a" in fs.score(runs[1])["metrics"]["nll@1"]["id"]
+
+
+def test_folders_that_hold_no_readable_run_are_named_by_status(tmp_path):
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "good")
+    for name, content in (("plan.json", '{"resource_changes": []}'), ("plan.json", "[]"), ("run.toml", "x = 1\n")):
+        (tmp_path / "bad").mkdir(exist_ok=True)
+        (tmp_path / "bad" / name).write_text(content)
+        with pytest.raises(FarshiftError, match="bad"):
+            statuses([tmp_path])
+    (tmp_path / "good" / "predictions.parquet").write_bytes(b"nothing")
+    with pytest.raises(FarshiftError, match="good"):
+        statuses([tmp_path / "good"])
+
+
+def test_status_reads_a_run_that_vanishes_under_its_eyes(tmp_path, monkeypatch):
+    """Between two looks at the folder the run is finished, and its shards are gone."""
+
+    class Fails(models.Adder):
+        def predict(self, batch):
+            if self.seed == 1:
+                raise ValueError("no")
+            return super().predict(batch)
+
+    out = tmp_path / "r"
+    with pytest.raises(ModelError):
+        fs.evaluate(Fails, on=ON, seeds=2, out=out, name="m")
+    real = Path.stat
+
+    def vanishing(self: Path, **options: bool) -> os.stat_result:
+        if self.suffix == ".arrow":
+            self.unlink(missing_ok=True)
+        return real(self, **options)
+
+    monkeypatch.setattr(Path, "stat", vanishing)
+    (found,) = statuses([out])
+    assert (found.state, found.seeds, found.rate) == ("running", 1, None)

@@ -1,0 +1,268 @@
+"""Names, numbers and remarks as users give them: kept apart, kept plain, or refused before anything is trained."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import farshift as fs
+import numpy as np
+import pytest
+from farshift.benchmarks.one_seed import MAX_CANDIDATES
+from farshift.benchmarks.settings import stated
+from farshift.splits.errors import BadRun, FarshiftError, ModelError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import models
+from own import changed
+
+ON = "modadd97/xi35"
+
+ALIKE = [
+    ("…", " 26"),
+    ("a", "A"),
+    (".", ".."),
+    ("main", "seed-0"),
+    ("e\u0301", "é"),
+    ("x" * 99 + "1", "x" * 99 + "2"),
+    ("✓" * 99 + "1", "✓" * 99 + "2"),
+    ("con", "con."),
+]
+"""Names that a file system, or a careless escape, may take for the same, or for something else altogether."""
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE, ids=[f"{one[:5]!r}-{other[:5]!r}" for one, other in ALIKE])
+def test_settings_are_kept_apart_whatever_they_are_called(tmp_path, one, other):
+    settings = {one: {"wrong": 0.5}, other: {"wrong": 0.0}}
+    run = fs.evaluate(models.Adder, on=ON, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
+    assert run.candidates == (f"{one}/last", f"{other}/last")
+    found = fs.score(run)
+    assert found["selections"]["id_val"]["chosen"] == {"0": f"{other}/last", "1": f"{other}/last"}
+    assert found["id"]["value"] == 1.0
+    assert found["selections"]["last"]["id"]["value"] == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_settings_files_hold_only_plain_letters_so_that_any_system_takes_them(tmp_path):
+    class Broken(models.Adder):
+        def predict(self, batch):
+            if len(batch["a"]) < 512:
+                raise ValueError("stop here")
+            return super().predict(batch)
+
+    settings = {'a:b\\c*?"<>|': {}, "ünï": {}}
+    with pytest.raises(ModelError, match="stop here"):
+        fs.evaluate(Broken, on=ON, seeds=1, settings=settings, out=tmp_path / "r")
+    written = [path.relative_to(tmp_path).as_posix() for path in (tmp_path / "r" / "shards").rglob("*")]
+    assert written
+    assert all(path.isascii() and not set(path) & set('\\:*?"<>| ') for path in written)
+
+
+def test_a_setting_may_be_called_as_the_fold_of_another(tmp_path):
+    fold = {"bad": {}, "bad.leave_one_group_out.0": {}}
+    run = fs.evaluate(
+        Rote, on="scan/length", seeds=1, settings=fold, selection="leave_one_group_out", out=tmp_path / "r"
+    )
+    assert fs.score(run)["candidates"] == 2
+
+
+class Rote:
+    def fit(self, train, val, budget):
+        self.rows = len(train)
+
+    def predict(self, batch):
+        return ["I_WALK"] * len(batch["command"])
+
+
+def test_values_of_every_sort_decide_whether_an_unfinished_run_goes_on(tmp_path):
+    class Layered(models.Adder):
+        def __init__(self, seed, layers, fails=True):
+            super().__init__(seed)
+
+        def predict(self, batch):
+            if self.seed == 1:
+                raise ValueError("not yet")
+            return super().predict(batch)
+
+    def evaluate(layers: Any) -> None:
+        fs.evaluate(Layered, on=ON, seeds=2, settings={"a": {"layers": layers}}, out=tmp_path / "r", name="m")
+
+    with pytest.raises(ModelError, match="not yet"):
+        evaluate([64, 64])
+    with pytest.raises(BadRun, match=r"unfinished run of another plan \(1 seeds done; other model settings\)"):
+        evaluate([64, 32])
+    with pytest.raises(ModelError, match="not yet"):
+        evaluate([64, 64])
+
+
+def test_values_are_stated_so_that_other_values_are_stated_otherwise():
+    values = [1, 1.5, True, "x", None, [1, 2], [1, 3], (2, 1), {"a": [1]}, {"a": [2]}, np.arange(3), np.arange(4)]
+    values += [
+        "y" * 500,
+        "y" * 499 + "z",
+        list(range(500)),
+        list(range(499)),
+        print,
+        dict,
+        np.float32(2.5),
+        {(1, 2): 3},
+    ]
+    said = [stated({"value": value})["value"] for value in values]
+    assert len(set(map(repr, said))) == len(values)
+    assert all(isinstance(one, int | float | str) and len(str(one)) <= 200 for one in said)
+    assert said == [stated({"value": value})["value"] for value in values], "the same again"
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"a": 3}, "setting 'a': give its values by name"),
+        ({"a": {1: 2}}, "setting 'a': give its values by name"),
+        (["a"], "settings: give at most 1000 by name"),
+        ({3: {}}, "setting 3: its name must be 1 to 100 printable characters"),
+        ({"a\nb": {}}, r"setting 'a\\nb': its name must be"),
+        ({"a": {"seed": 3}}, "'seed' comes from the harness, and a setting cannot give it"),
+        ({str(number): {} for number in range(1001)}, "give at most 1000"),
+    ],
+)
+def test_settings_that_are_none_are_refused(settings, complaint):
+    with pytest.raises(FarshiftError, match=complaint):
+        fs.evaluate(models.Adder, on=ON, seeds=1, settings=settings)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path):
+    run = fs.evaluate(
+        models.Adder(), on=ON, seeds=np.arange(2), batch_size=np.int64(700), steps=np.int32(7), out=tmp_path / "r"
+    )
+    assert (run.seeds, run.steps, run.card["model"]["batch_size"]) == ((0, 1), 7, 700)
+    assert fs.evaluate(models.Adder(), on=ON, seeds=np.int64(2)).seeds == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"seeds": [1.5]}, "seeds: give 1 to 100"),
+        ({"seeds": "12"}, "seeds: give 1 to 100"),
+        ({"seeds": 1.0}, "seeds: give 1 to 100"),
+        ({"seeds": 10**12}, "seeds: give 1 to 100"),
+        ({"seeds": -1}, "seeds: give 1 to 100"),
+        ({"batch_size": 64.5}, "batch_size must be a whole number, at least 1, not 64.5"),
+        ({"batch_size": 0}, "batch_size must be a whole number, at least 1, not 0"),
+        ({"steps": -1}, "steps must be a whole number, at least 1, not -1"),
+        ({"steps": "9"}, "steps must be a whole number, at least 1, not '9'"),
+    ],
+)
+def test_numbers_that_count_nothing_are_refused(options, complaint):
+    with pytest.raises(FarshiftError, match=complaint):
+        fs.evaluate(models.Adder(), **({"on": ON, "seeds": 1} | options))
+
+
+def spent(remarks: Any, after: Any = None) -> dict[str, Any]:
+    """What the card of two settings says that one seed spent."""
+
+    class Remarkable(models.Adder):
+        def __init__(self, seed):
+            super().__init__(seed)
+
+        def fit(self, train, val, budget):
+            return remarks
+
+        def remarks(self):
+            return after
+
+    return fs.evaluate(Remarkable, on=ON, seeds=1, settings={"a": {}, "b": {}}).card["spent"]["by_seed"]["seed_0"]
+
+
+def test_remarks_of_any_kind_never_spoil_a_run():
+    assert spent({"steps": "many"})["steps"] == "many"
+    assert spent({"steps": np.int64(3), "loss": np.float32(0.5)}).items() >= {"steps": 6, "loss": 0.5}.items()
+    assert spent({"path": "\ud800x", "\ud800": 1}).items() >= {"path": "?x", "?": 1}.items()
+    assert "huge" not in spent({"huge": 10**5000})
+    assert spent({"loss": np.array(float("nan"))})["loss"] == "nan"
+    measured = spent({"fit_seconds": "x"}, {"fit_seconds": 1e9, "predict_seconds": "y", "tokens": 5})
+    assert measured["tokens"] == 5
+    assert measured["fit_seconds"] < 100
+    assert measured["predict_seconds"] < 100
+
+
+@pytest.mark.parametrize("when", ["fit", "remarks"])
+@pytest.mark.parametrize("number", [30, np.int64(30), np.float32(30)], ids=["int", "int64", "float32"])
+def test_steps_are_held_to_the_ceiling_whenever_and_however_a_model_says_them(when, number):
+    class Spender(models.Adder):
+        def fit(self, train, val, budget):
+            return {"steps": number} if when == "fit" else None
+
+        def remarks(self):
+            return {"steps": number} if when == "remarks" else {}
+
+    bounded = changed(ON, {"protocol": {"ceiling": {"steps": 20}}})
+    with pytest.raises(ModelError, match="fit spent 30 steps, and the protocol allows 20"):
+        fs.evaluate(Spender, on=bounded, seeds=1)
+
+
+def test_a_models_own_attributes_are_not_mistaken_for_the_harnesss(tmp_path):
+    class Own(models.Adder):
+        steps, code, fit, reset, checkpoints, remarks, close = 1000, np.zeros(3), None, None, None, None, None
+
+    assert fs.evaluate(Own(), on=ON, seeds=1, out=tmp_path / "r").model == "Own"
+
+
+def test_a_model_that_breaks_when_it_is_looked_at_or_closed_is_named():
+    class Guarded(models.Adder):
+        def __getattr__(self, name):
+            raise KeyError(name)
+
+    with pytest.raises(ModelError, match="reading the model, a Guarded, raised KeyError"):
+        fs.evaluate(Guarded(), on=ON, seeds=1)
+
+    class Shut(models.Adder):
+        def close(self):
+            raise OSError("still in use")
+
+    with pytest.raises(ModelError, match="seed 0: close raised OSError: still in use"):
+        fs.evaluate(Shut, on=ON, seeds=1)
+
+    class Both(Shut):
+        def predict(self, batch):
+            raise ValueError("the cause")
+
+    with pytest.raises(ModelError, match="raised ValueError: the cause"):
+        fs.evaluate(Both, on=ON, seeds=1)
+
+
+def test_a_checkpoint_that_adapts_is_refused_where_adaptation_is_not_allowed():
+    class Adapting(models.Adder):
+        def reset(self):
+            pass
+
+    class Plain(models.Adder):
+        def checkpoints(self):
+            yield "last", Adapting()
+
+    with pytest.raises(ModelError, match=r"a Adapting has reset\(\), so it adapts at test time"):
+        fs.evaluate(Plain, on=ON, seeds=1)
+
+
+def test_settings_and_checkpoints_together_make_no_more_candidates_than_a_board_takes(monkeypatch):
+    class Many(models.Adder):
+        def checkpoints(self):
+            return [(str(number), self) for number in range(3)]
+
+    assert MAX_CANDIDATES == 1000
+    monkeypatch.setattr("farshift.benchmarks.one_seed.MAX_CANDIDATES", 5)
+    with pytest.raises(ModelError, match="more than 5 candidates: give fewer settings or checkpoints"):
+        fs.evaluate(Many, on=ON, seeds=1, settings={"a": {}, "b": {}})
+
+
+def test_checkpoints_may_be_called_anything_that_can_be_printed(tmp_path):
+    class Odd:
+        def checkpoints(self):
+            for number, name in enumerate(("a/b", ".", "..", "a b", "id_test.0.0-9", "last")):
+                yield name, models.Adder(0, number / 10)
+
+        def predict(self, batch):
+            raise AssertionError
+
+    run = fs.evaluate(Odd(), on=ON, seeds=2, selection="id_val", out=tmp_path / "r")
+    assert run.candidates == ("a/b", ".", "..", "a b", "id_test.0.0-9", "last")
+    assert fs.score(run)["selections"]["oracle"]["chosen"] == {"0": "a/b", "1": "a/b"}

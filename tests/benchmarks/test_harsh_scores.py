@@ -1,0 +1,255 @@
+"""Scores at their edges: regression end to end, losses, single rows, numbers too large; n/a with a reason, never NaN."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import farshift as fs
+import numpy as np
+import pytest
+from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.relate import effective_robustness
+from farshift.benchmarks.scored import Measured
+from farshift.benchmarks.statistics.interval import gap, interval, mean, paired_difference
+from farshift.benchmarks.statistics.sample import RowScores
+from farshift.benchmarks.statistics.spread import Spread
+from farshift.loaders.freeze import freeze
+from farshift.splits.errors import BadRun, FarshiftError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import models
+from own import changed
+
+ON = "modadd97/xi35"
+
+FILES = {
+    "loaders/sources/falls.toml": """
+name = "falls"
+version = 1
+title = "How long does a stone fall?"
+licence = "Apache-2.0"
+citation = "An example"
+fields = [
+    { name = "height", type = "float64", role = "input" },
+    { name = "seconds", type = "float64", role = "label" },
+    { name = "storey", type = "int64", role = "meta" },
+]
+distributions = [{ name = "the generator", generator = "falls", options = { stones = 132 } }]
+""",
+    "loaders/generators/falls.py": """
+import numpy as np
+import pyarrow as pa
+
+def rows(*, stones: int) -> pa.Table:
+    height = np.arange(1, stones + 1) / 4
+    return pa.table({"height": height, "seconds": np.sqrt(height / 5), "storey": (height // 3).astype(np.int64)})
+""",
+    "falls-high.toml": """
+name = "falls/high"
+version = 1
+kind = "easy-to-hard"
+title = "Low storeys train, high ones test"
+label = "seconds"
+rule = "easy_to_hard/threshold"
+source = { name = "falls" }
+parameters = { field = "storey", easy_at_most = 6, id_test = 20, seed = "falls/high@1" }
+severity = { name = "storey" }
+""",
+    "benchmarks/definitions/falls-high.toml": """
+name = "falls/high"
+split = "falls/high@1"
+title = "How long stones fall from where none fell in training"
+task = { type = "regression", inputs = ["height"], label = "seconds" }
+metrics = [{ name = "rmse", version = 1 }, { name = "pearson", version = 1 }]
+holdouts = [{ part = "train", to = "id_val", share = 0.2 }]
+views = { id = { part = "id_test" }, ood = { part = "ood_test" }, fit = { part = "train" } }
+protocol = { selection = ["last", "id_val"] }
+""",
+}
+"""A regression benchmark of a user's own. Its last storey has a single row."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("home")
+    for name, content in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FARSHIFT_PATH", str(root))
+        source = root / "loaders/sources/falls.toml"
+        with pytest.raises(FarshiftError, match="not pinned yet") as refused:
+            freeze(root / "falls-high.toml", root / "splits/manifests")
+        pin = re.search(r'(rows = \d+) and (digest = "\w+")', str(refused.value))
+        assert pin is not None
+        source.write_text(source.read_text().replace("version = 1", f"version = 1\n{pin[1]}\n{pin[2]}"))
+        freeze(root / "falls-high.toml", root / "splits/manifests")
+    return root
+
+
+@pytest.fixture
+def falls(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("FARSHIFT_PATH", str(home))
+    return "falls/high"
+
+
+class Clock:
+    """Knows the law, times `factor`, plus what `spoil` does to the answers."""
+
+    def __init__(self, seed: int = 0, factor: float = 1.1, lost: int = 0) -> None:
+        self.seed, self.factor, self.lost = seed, factor, lost
+
+    def predict(self, batch):
+        seconds = np.sqrt(batch["height"] / 5) * self.factor + 0.001 * self.seed
+        return [None] * self.lost + seconds[self.lost :].tolist()
+
+
+def numbers_in(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for item in value for number in numbers_in(item)]
+    return [value] if isinstance(value, float) else []
+
+
+def test_a_regression_is_scored_by_its_error_the_smaller_the_better(falls, tmp_path):
+    settings = {"far": {"factor": 1.5}, "near": {"factor": 1.01}}
+    run = fs.evaluate(Clock, on=falls, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
+    found = fs.score(run)
+    rules = found["selections"]
+    assert [rules[rule]["chosen"]["0"] for rule in ("last", "id_val", "oracle")] == [
+        "far/last",
+        "near/last",
+        "near/last",
+    ]
+    part = fs.benchmark(falls).part("ood_test")
+    answers = [np.sqrt(part.numpy()["height"] / 5) * 1.01 + 0.001 * seed for seed in range(2)]
+    errors = [np.sqrt(np.mean((answer - part.truth()) ** 2)) for answer in answers]
+    assert found["ood"]["per_seed"] == pytest.approx(errors, abs=1e-6)
+    assert rules["id_val"]["regret"]["value"] == 0
+    assert rules["last"]["regret"]["value"] > 0.5, "what is lost is positive, whichever way the metric runs"
+    assert found["gap"]["value"] < 0, "the error is larger where no stone fell"
+    assert found["worst_group"]["value"] == max(
+        one["value"] for one in found["worst_group"]["groups"].values() if "n/a" not in one
+    )
+    assert found["bounds"] is None
+    assert all(map(isfinite, numbers_in(json.loads(found.json()))))
+
+
+def test_a_group_of_one_row_is_shown_as_not_available_and_is_never_the_worst(falls, tmp_path):
+    groups = fs.score(fs.evaluate(Clock, on=falls, seeds=2, out=tmp_path / "r"))["worst_group"]["groups"]
+    alone = [name for name, found in groups.items() if "n/a" in found]
+    sizes = dict(
+        zip(*np.unique(fs.benchmark(falls).part("ood_test").carried["group"], return_counts=True), strict=True)
+    )
+    assert alone == [name for name in groups if sizes[name] == 1] != []
+    assert "no interval" in groups[alone[0]]["n/a"]
+
+
+def test_a_candidate_that_left_rows_open_costs_only_the_rules_that_choose_it(falls, tmp_path):
+    settings = {"open": {"lost": 1}, "whole": {}}
+    run = fs.evaluate(Clock, on=falls, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
+    found = fs.score(run)
+    assert found["selections"]["last"]["ood"] == {"n/a": "not defined on these rows and answers"}
+    assert found["selections"]["id_val"]["chosen"] == {"0": "whole/last", "1": "whole/last"}
+    assert all(map(isfinite, numbers_in(json.loads(found.json()))))
+    assert "by last: OOD n/a" in str(found)
+    with pytest.raises(BadRun, match="rmse@1 is not defined on the view id: a row has no answer"):
+        fs.score(run, selection="last")
+
+
+@pytest.mark.parametrize("factor", [1e-170, 1e60, 1e120, 1e153])
+def test_answers_of_any_size_are_scored(falls, tmp_path, factor):
+    found = fs.score(fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": factor}}, out=tmp_path / "r"))
+    assert all(map(isfinite, numbers_in(json.loads(found.json()))))
+
+
+def test_answers_too_large_to_square_are_refused_in_one_line(falls, tmp_path):
+    run = fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": 1e200}}, out=tmp_path / "r")
+    with pytest.raises(BadRun, match="rmse@1 is not defined on the view id: .*answers are too large"):
+        fs.score(run)
+
+
+def test_two_runs_whose_difference_is_not_defined_are_not_called_distinguishable(falls, tmp_path):
+    runs = [
+        fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"lost": lost}}, out=tmp_path / str(lost), name=str(lost))
+        for lost in (0, 1)
+    ]
+    found = fs.compare(*runs)["difference"]
+    assert {name: item["distinguishable"] for name, item in found.items()} == dict.fromkeys(("id", "ood", "gap"))
+    assert all("n/a" in item for item in found.values())
+    with pytest.raises(FarshiftError, match="scored by rmse@1"):
+        effective_robustness(runs[0], runs)
+
+
+def test_a_regression_goes_through_the_command_line_and_a_board(falls, home, tmp_path, farshift_json):
+    environment = {"FARSHIFT_PATH": str(home)}
+    (tmp_path / "m.py").write_text(
+        "import numpy as np\nclass M:\n def __init__(s, seed, factor=1.1): s.factor = factor + seed / 100\n"
+        " def predict(s, b): return np.sqrt(b['height'] / 5) * s.factor\n"
+    )
+    model = ["evaluate", f"{tmp_path / 'm.py'}:M", "--on", falls, "--seeds", 2]
+    for name, factor in (("near", 1.01), ("far", 1.5)):
+        (tmp_path / "s.toml").write_text(f"[a]\nfactor = {factor}\n")
+        options = ["--out", tmp_path / name, "--name", name, "--settings", tmp_path / "s.toml"]
+        farshift_json(*model, *options, **environment)
+    farshift_json("pack", tmp_path / "near", tmp_path / "far", "--out", tmp_path / "s.zip", **environment)
+    farshift_json("board", "init", tmp_path / "board", **environment)
+    farshift_json("submit", tmp_path / "s.zip", "--to", tmp_path / "board", **environment)
+    assert farshift_json("board", "verify", tmp_path / "board", **environment)["verified"]
+    farshift_json("board", "site", tmp_path / "board", "--out", tmp_path / "site", **environment)
+    page = next(text for file in (tmp_path / "site").rglob("*.html") if "near" in (text := file.read_text()))
+    assert page.index(">near<") < page.index(">far<"), "the smaller error stands first"
+
+
+def measured(rows: int, answers: np.ndarray) -> Measured:
+    from farshift.benchmarks.answers import Answers
+
+    ids = np.arange(rows, dtype=np.uint64)
+    truth = np.arange(rows) % 2
+    return Measured(Task("classification", ("a",), "label", classes=2), ids, truth, [Answers.all_given(answers)] * 2)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("name", ["macro_f1", "balanced_accuracy", "accuracy"])
+def test_few_rows_have_a_value_and_an_interval_or_the_reason_why_not(rows, name):
+    found = mean(measured(rows, np.zeros(rows, np.int64)).by(metric(name))).record()
+    assert ("n/a" in found) != ("value" in found)
+    assert all(map(isfinite, numbers_in(found)))
+    if name == "accuracy":
+        assert found["low"] < found["value"] <= found["high"]
+    if rows == 1 and name != "accuracy":
+        assert "not defined without some of the rows" in found["n/a"]
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_rows_without_a_finite_score_give_no_number(bad):
+    scores = np.ones((2, 5))
+    scores[0, 3] = bad
+    lost, fine = RowScores(scores, (-np.inf, np.inf)), RowScores(np.ones((2, 5)), (-np.inf, np.inf))
+    opposite = RowScores(-scores, (-np.inf, np.inf))
+    for estimate in (mean(lost), gap(lost, fine), paired_difference(fine, lost), mean(lost.minus(opposite))):
+        assert not estimate.defined
+        assert estimate.record() == {"n/a": "not defined on these rows and answers"}
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-3, 1.0, 1e200])
+def test_an_interval_scales_with_what_it_is_of(size):
+    low, high, row_se, seed_se = interval(0.0, [Spread(2.0, 9)], [Spread(3.0, 4)], (-np.inf, np.inf))
+    scaled = interval(0.0, [Spread(2 * size, 9)], [Spread(3 * size, 4)], (-np.inf, np.inf))
+    assert seed_se is not None
+    assert scaled == pytest.approx([value * np.sqrt(size) for value in (low, high, row_se, seed_se)], rel=1e-12)
+
+
+def test_a_primary_metric_of_probabilities_says_that_the_model_gave_none(tmp_path, monkeypatch):
+    by_nll = changed(ON, {"metrics": [{"name": "nll", "version": 1}]})
+    monkeypatch.setattr("farshift.benchmarks.score.find_benchmark", lambda name: by_nll)
+    run = fs.evaluate(models.Adder(), on=by_nll, seeds=2, out=tmp_path / "r")
+    with pytest.raises(FarshiftError, match="the model gave classes and no probabilities"):
+        fs.score(run)

@@ -1,0 +1,61 @@
+"""Submissions made by hand, with digests that fit: what no harness would write is refused, and never breaks a board."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import farshift as fs
+import pytest
+import tomli_w
+from farshift.benchmarks.run import card_digest, read_run
+from farshift.leaderboard.submission import pack
+from farshift.leaderboard.validate import check
+from farshift.splits.errors import BadSubmission
+
+sys.path.insert(0, str(Path(__file__).parent))
+import models
+
+ON = "modadd97/xi35"
+
+
+def submission(folder: Path, changes: dict[str, dict[str, Any]]) -> Path:
+    """A run with tables of its card changed and signed again, packed."""
+    run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=folder / "r")
+    card = run.card
+    for table, values in changes.items():
+        card[table] = {key: value for key, value in (card[table] | values).items() if value is not None}
+    card["digests"]["run"] = card_digest(card)
+    (folder / "r" / "run.toml").write_text(tomli_w.dumps(card))
+    return pack([read_run(folder / "r")], folder / "s.zip")
+
+
+def test_a_run_as_the_harness_wrote_it_is_taken(tmp_path):
+    assert len(check(submission(tmp_path, {})).entries) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"spent": {"by_seed": 3}}, "spent must have a table for each seed"),
+        ({"spent": {"by_seed": {"seed_0": 3}}}, "spent must have a table for each seed"),
+        ({"spent": {"by_seed": None}}, "spent must have a table for each seed"),
+        ({"spent": {"touched": {"<script>": 1}}}, "touched must list none, one or more of ood_val, unlabelled"),
+        ({"spent": {"touched": ["everything"]}}, "touched must list"),
+        ({"spent": {"touched": None}}, "touched must list"),
+        ({"budget": {"device": {"a": 1}}}, "device must be a text"),
+    ],
+)
+def test_what_a_card_says_was_spent_and_touched_is_held_to_its_form(tmp_path, changes, complaint):
+    with pytest.raises(BadSubmission, match=complaint):
+        check(submission(tmp_path, changes))
+
+
+def test_a_number_of_thousands_of_digits_is_no_card(tmp_path):
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as bundle:
+        bundle.writestr("submission.toml", f"format = {'9' * 5000}\n")
+    with pytest.raises(BadSubmission, match=r"submission\.toml: not valid TOML"):
+        check(tmp_path / "s.zip")

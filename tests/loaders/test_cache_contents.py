@@ -1,0 +1,227 @@
+"""The cache as its owner sees it: listed, verified, cleared; never a link followed, never an entry in use removed."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from farshift.loaders.cache import intact, locked, mark, stored_table
+from farshift.loaders.cache_contents import clear, contents, verify
+from farshift.loaders.cache_entries import entries, in_use, one_call, use
+from farshift.splits.errors import FarshiftError, UnknownName
+
+DAY = 86_400
+
+
+def stored(cache: Path, place: str, rows: int = 100, days: float = 0) -> Path:
+    """A table in the cache, last used so many days ago."""
+    path = cache / place
+    stored_table(path, lambda: pa.table({"x": list(range(rows))}))
+    aged(path.with_name(path.name + ".ok"), days)
+    return path
+
+
+def aged(path: Path, days: float) -> None:
+    then = time.time() - days * DAY
+    os.utime(path, (then, then))
+
+
+def kept(cache: Path, place: str, days: float = 0) -> Path:
+    """A file without a marker, as a response or a file in quarantine is."""
+    path = cache / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * 10)
+    aged(path, days)
+    return path
+
+
+@pytest.fixture
+def full(cache: Path) -> Path:
+    """One entry of each kind, the oldest first."""
+    digest = "ab" * 32
+    kept(cache, f"files/ab/{digest}")
+    mark(cache / "files" / "ab" / digest, "f" * 64)
+    aged(cache / "files" / "ab" / f"{digest}.ok", 60)
+    stored(cache, "sources/made-v1-0123-45.arrow", days=50)
+    stored(cache, "splits/made-split-0123-45.arrow", days=40)
+    stored(cache, "handouts/made-split-0123456789abcdef/train.arrow", days=30)
+    kept(cache, "handouts/made-split-0123456789abcdef/handout.json")
+    kept(cache, f"quarantine/{digest[:12]}-data.zip", days=20)
+    kept(cache, f"responses/cd/{'cd' * 32}.json", days=10)
+    return cache
+
+
+def left(cache: Path) -> list[str]:
+    return [entry.kind for entry in entries()]
+
+
+def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
+    told = contents()
+    order = ["files", "sources", "splits", "handouts", "quarantine"]
+    assert [entry["kind"] for entry in told["entries"]] == order
+    assert told["kinds"].keys() == {*order, "responses"}
+    on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
+    assert told["bytes"] == sum(path.stat().st_size for path in on_disk)
+    assert sum(kind["bytes"] for kind in told["kinds"].values()) == told["bytes"]
+    handout = next(entry for entry in told["entries"] if entry["kind"] == "handouts")
+    assert handout["name"] == "made-split-0123456789abcdef"
+    assert handout["bytes"] == sum(path.stat().st_size for path in on_disk if "handouts" in path.parts)
+
+
+def test_what_a_killed_process_left_belongs_to_its_entry(cache):
+    digest = "ab" * 32
+    kept(cache, f"files/ab/{digest}.01234567.part")
+    kept(cache, f"files/ab/{digest}.01234567.part.hub/deep/down/file")
+    kept(cache, f"files/ab/.{digest}.ok.99.tmp")
+    (entry,) = entries()
+    assert (entry.name, entry.bytes) == (digest, 30)
+    assert clear(everything=True).bytes == 30
+    assert not [path for path in (cache / "files").rglob("*") if path.is_file() and path.suffix != ".lock"]
+
+
+def test_opening_a_table_makes_it_the_last_used(cache):
+    old, new = stored(cache, "sources/a.arrow", days=9), stored(cache, "sources/b.arrow", days=1)
+    assert [entry["name"] for entry in contents()["entries"]] == ["a.arrow", "b.arrow"]
+    stored_table(old, lambda: pytest.fail("built again"))
+    assert [entry["name"] for entry in contents()["entries"]] == ["b.arrow", "a.arrow"]
+    assert new.exists()
+
+
+def test_an_empty_or_absent_cache_is_no_error(cache):
+    assert contents()["bytes"] == 0
+    assert verify() == []
+    assert clear(everything=True).removed == []
+
+
+@pytest.mark.parametrize("damage", ["flip with the same stamp", "cut", "gone", "marker"])
+def test_verify_names_what_changed_and_doing_as_it_says_mends_it(cache, damage):
+    path, sound = stored(cache, "sources/a.arrow"), stored(cache, "splits/b.arrow")
+    marker = path.with_name("a.arrow.ok")
+    state, content = path.stat(), bytearray(path.read_bytes())
+    if damage == "gone":
+        path.unlink()
+    elif damage == "marker":
+        marker.write_text("{}")
+    elif damage == "cut":
+        path.write_bytes(content[:100])
+    else:
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+        os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+        assert intact(path), "a disk's silent error: only hashing finds it"
+    found = {verdict.path: verdict for verdict in verify()}
+    assert found[str(sound)].state == "intact"
+    expected = {"gone": "missing", "marker": "unreadable"}.get(damage, "changed")
+    assert (found[str(path)].state, found[str(path)].holds) == (expected, False)
+    assert found[str(path)].advice.startswith(f"remove {marker}: ")
+    marker.unlink()
+    assert stored_table(path, lambda: pa.table({"x": list(range(100))})).num_rows == 100
+    assert all(verdict.holds for verdict in verify())
+
+
+def test_verify_is_no_use_of_an_entry(full):
+    before = contents()
+    verify()
+    assert contents() == before
+
+
+def test_verify_passes_over_what_is_being_written(cache):
+    path = stored(cache, "sources/a.arrow")
+    with locked(path):
+        assert [verdict.state for verdict in verify()] == ["busy"]
+
+
+def test_clear_takes_the_kinds_and_ages_that_were_named(full):
+    assert [entry.kind for entry in clear(older_than=45).removed] == ["files", "sources"]
+    assert [entry.kind for entry in clear(["handouts", "splits"], older_than=35).removed] == ["splits"]
+    assert left(full) == ["handouts", "responses", "quarantine"]
+    assert [entry.kind for entry in clear(["handouts"]).removed] == ["handouts"]
+
+
+def test_responses_go_only_by_name_or_with_everything(full):
+    clear(older_than=0)
+    assert left(full) == ["responses"]
+    assert [entry.kind for entry in clear(["responses"]).removed] == ["responses"]
+
+
+def test_everything_leaves_nothing_but_locks(full):
+    size = contents()["bytes"]
+    assert clear(everything=True).bytes == size
+    assert {path.suffix for path in full.rglob("*") if path.is_file()} <= {".lock"}
+
+
+def test_a_dry_run_tells_the_same_and_removes_nothing(full):
+    before = contents()
+    told = clear(everything=True, dry_run=True)
+    assert contents() == before
+    done = clear(everything=True)
+    assert [entry.path for entry in done.removed] == [entry.path for entry in told.removed]
+
+
+def test_links_and_the_user_s_own_files_are_passed_over(cache, tmp_path):
+    outside = tmp_path / "outside"
+    (outside / "ab").mkdir(parents=True)
+    digest = "ab" * 32
+    precious = [kept(outside, "a.arrow"), kept(outside, f"ab/{digest}"), kept(outside, f"{digest}.json")]
+    own = [
+        kept(cache, "sources/notes.txt"),
+        kept(cache, "mine/a.arrow"),
+        kept(cache, "a.arrow"),
+        kept(cache, "handouts/b/c"),
+    ]
+    links = {
+        "files": outside,
+        "sources/linked.arrow": outside / "a.arrow",
+        "handouts/linked-0123456789abcdef": outside,
+        "responses/ab": outside,
+    }
+    for place, target in links.items():
+        (cache / place).parent.mkdir(parents=True, exist_ok=True)
+        (cache / place).symlink_to(target)
+    inside = stored(cache, "handouts/made-0123456789abcdef/train.arrow").parent
+    (inside / "linked").symlink_to(outside)
+    assert [entry.path for entry in clear(everything=True).removed] == [inside]
+    assert all(path.exists() for path in (*precious, *own))
+    assert all((cache / place).is_symlink() for place in links)
+
+
+def test_what_is_locked_or_in_use_or_used_since_is_left_with_the_reason(cache):
+    path = stored(cache, "sources/a.arrow", days=9)
+    with locked(path):
+        ((_, why),) = clear(everything=True).left
+        assert why == "another process works on it"
+    with one_call():
+        use(path)
+        ((_, why),) = clear(everything=True).left
+        assert why == "it is in use"
+        assert intact(path), "its marker is back"
+    assert not in_use(path)
+    (entry,) = clear(everything=True).removed
+    assert entry.path == path
+
+
+def test_a_killed_reader_s_note_holds_nothing_and_goes_after_a_day(cache):
+    path = stored(cache, "sources/a.arrow")
+    with one_call():
+        use(path)
+        (note,) = (cache / "uses").glob("*.lock")
+    note.write_text("")
+    assert not in_use(path)
+    assert note.exists(), "somebody may just be about to lock it"
+    aged(note, 2)
+    assert not in_use(path)
+    assert not note.exists()
+
+
+def test_what_to_clear_must_be_said_in_words_that_exist(cache):
+    with pytest.raises(FarshiftError, match="say what to clear: --kind KIND, --older-than DAYS, or --all"):
+        clear()
+    with pytest.raises(UnknownName, match="no kind of cache entry named 'file': did you mean files"):
+        clear(["file"])
+    with pytest.raises(FarshiftError, match="--all clears everything: leave out"):
+        clear(["files"], everything=True)
+    with pytest.raises(FarshiftError, match="-1 days is less than none"):
+        clear(older_than=-1)

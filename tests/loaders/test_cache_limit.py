@@ -1,0 +1,196 @@
+"""The cache's limit: what was used least recently goes, under the eyes of many processes, and nobody reads half a file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from farshift.loaders.cache import intact, stored_table
+from farshift.loaders.cache_contents import clear
+from farshift.loaders.cache_entries import REMADE, entries
+from farshift.loaders.cache_limit import cache_limit, size_in_bytes, size_in_words
+from farshift.loaders.split import load
+from farshift.splits.errors import FarshiftError
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def thousand() -> pa.Table:
+    return pa.table({"x": list(range(1000))})
+
+
+def stored(cache: Path, name: str, days: float = 0) -> None:
+    path = cache / "sources" / f"{name}.arrow"
+    stored_table(path, thousand)
+    then = time.time() - days * 86_400
+    os.utime(f"{path}.ok", (then, then))
+
+
+def names() -> list[str]:
+    return [entry.name.removesuffix(".arrow") for entry in entries(*REMADE)]
+
+
+def size() -> int:
+    return sum(entry.bytes for entry in entries(*REMADE))
+
+
+def test_the_least_recently_used_goes_until_the_rest_fits(cache, monkeypatch):
+    for name, days in (("a", 3), ("b", 9), ("c", 1), ("d", 5)):
+        stored(cache, name, days)
+    one = size() // 4
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", str(3 * one + one // 2))
+    stored(cache, "e")
+    assert names() == ["a", "c", "e"]
+
+
+def test_without_a_write_nothing_goes(cache, monkeypatch):
+    for name in "abc":
+        stored(cache, name)
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
+    stored(cache, "b")
+    assert names() == ["a", "b", "c"]
+
+
+def test_a_table_larger_than_the_limit_is_read_and_not_kept(cache, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
+    path = cache / "sources" / "a.arrow"
+    for _ in range(2):
+        assert stored_table(path, lambda: pa.table({"x": list(range(9000))}))["x"].to_pylist() == list(range(9000))
+        assert names() == []
+
+
+def test_a_whole_load_works_under_any_limit(cache, monkeypatch):
+    expected = load("modadd97/xi35").arrow()
+    for limit in ("1", "200kB", "1GB"):
+        monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", limit)
+        clear(everything=True)
+        assert load("modadd97/xi35").arrow().equals(expected)
+        assert size() <= size_in_bytes(limit, "")
+
+
+def test_responses_are_neither_counted_nor_removed(cache, monkeypatch):
+    response = cache / "responses" / "ab" / f"{'ab' * 32}.json"
+    response.parent.mkdir(parents=True)
+    response.write_bytes(b"x" * 50_000)
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "20kB")
+    stored(cache, "a")
+    assert names() == ["a"]
+    assert response.exists()
+
+
+def test_a_limit_that_is_no_size_is_refused_before_any_work(cache, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "10 apples")
+    with pytest.raises(FarshiftError, match="FARSHIFT_CACHE_LIMIT: '10 apples' is no size: write one such as 10GB"):
+        stored_table(cache / "sources" / "a.arrow", lambda: pytest.fail("built"))
+
+
+def test_no_limit_is_none(monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", " ")
+    assert cache_limit() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("10GB", 10**10), ("500 mb", 5 * 10**8), ("1.5GiB", 3 * 2**29), ("4096", 4096), ("2k", 2000), (" 1TB ", 10**12)],
+)
+def test_sizes_are_read_as_people_write_them(text, expected):
+    assert size_in_bytes(text, "limit") == expected
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1e9", "ten", "10XB", "0", "0.1B", "1GBs", "1 G B", "nan"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(FarshiftError, match="limit: "):
+        size_in_bytes(text, "limit")
+
+
+@given(st.integers(1, 10**14))
+def test_a_size_in_words_is_read_back_to_within_its_digits(number):
+    back = size_in_bytes(size_in_words(number).replace("bytes", "B"), "size")
+    assert abs(back - number) <= 0.05 * number
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from farshift.loaders.cache import intact
+assert intact(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["exit", "kill"])
+def test_a_handout_stays_while_any_process_that_opened_it_lives(cache, tmp_path, monkeypatch, end):
+    stored_table(tmp_path / "elsewhere.arrow", thousand)
+    path = cache / "handouts" / "made-0123456789abcdef" / "train.arrow"
+    stored_table(path, thousand)
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "held\n"
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
+    stored_table(cache / "sources" / "a.arrow", thousand)
+    assert names() == ["made-0123456789abcdef"]
+    assert [why for _, why in clear(everything=True).left] == ["it is in use"]
+    if end == "kill":
+        child.send_signal(signal.SIGKILL)
+    child.communicate()
+    stored_table(tmp_path / "elsewhere.arrow", lambda: pytest.fail("built again"))
+    assert names() == [], "the next call, even one that writes nothing, catches up on what could not be done"
+
+
+WORKER = """
+import os, sys, time
+import numpy as np, pyarrow as pa
+from hashlib import sha256
+from pathlib import Path
+from farshift.loaders.cache import intact, locked, mark, stored_table, write_atomically
+from farshift.loaders.cache_contents import clear
+cache, seed, calls = Path(os.environ["FARSHIFT_CACHE"]), int(sys.argv[1]), int(sys.argv[2])
+draw = np.random.default_rng(seed)
+print("begun", flush=True)
+for _ in range(calls):
+    number = int(draw.integers(0, 8))
+    content = bytes([number]) * 3000
+    file = cache / "files" / "aa" / sha256(content).hexdigest()
+    def build():
+        if not intact(file):
+            with locked(file):
+                if not intact(file):
+                    write_atomically(file, content)
+                    mark(file, sha256(content).hexdigest())
+        time.sleep(draw.random() * 0.004)
+        assert file.read_bytes() == content
+        return pa.table({"x": np.arange(number, number + 2000)})
+    table = stored_table(cache / "sources" / f"t{number}.arrow", build)
+    time.sleep(draw.random() * 0.002)
+    assert (table["x"].to_numpy() == np.arange(number, number + 2000)).all()
+    if draw.random() < 0.05:
+        clear(["sources", "files"][: int(draw.integers(1, 3))])
+print("done", flush=True)
+"""
+
+
+def test_under_many_processes_no_reader_sees_half_a_file_and_the_cache_ends_under_its_limit(cache, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "60kB")
+
+    def worker(number: int, calls: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", WORKER, str(number), str(calls)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    workers, victim = [worker(number, 60) for number in range(3)], worker(9, 10**6)
+    assert victim.stdout.readline() == "begun\n"
+    time.sleep(0.3)
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    for child in workers:
+        said, complaint = child.communicate(timeout=60)
+        assert said == "begun\ndone\n", complaint
+    assert 0 < size() <= 60_000
+    assert all(intact(entry.path) for entry in entries(*REMADE) if entry.markers())

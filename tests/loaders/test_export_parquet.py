@@ -1,0 +1,138 @@
+"""A Parquet file of a part: all columns with their types, and what they are of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from farshift.loaders import export
+from farshift.loaders.export.parquet import to_parquet
+from farshift.loaders.part import Part
+from farshift.loaders.split import load, open_split
+from farshift.splits.errors import FarshiftError
+from farshift.splits.rows import row_ids
+from farshift.splits.schema import Field, Schema
+from support import one_line_error
+
+
+def tensors(rows: int = 20) -> Part:
+    schema = Schema((Field("pixels", "uint8[2,3]", "input"), Field("digit", "int64", "label")))
+    values = np.arange(rows * 6) % 251
+    table = pa.table(
+        {
+            "pixels": pa.FixedSizeListArray.from_arrays(pa.array(values.astype("u1")), 6),
+            "digit": pa.array(np.arange(rows)),
+        }
+    )
+    table = table.append_column("row_id", [row_ids(table, schema)]).sort_by("row_id")
+    return Part("made/split@1", "0" * 64, "train", schema, "digit", table, np.arange(rows), {})
+
+
+@pytest.mark.parametrize("name", ["scan/addprim_jump", "prefix_sums/32_to_64", "modadd97/xi35"])
+def test_the_columns_come_back_with_their_types(name, tmp_path):
+    part = load(name)
+    back = pq.read_table(to_parquet(part, tmp_path / "part.parquet"))
+    assert back.equals(part.arrow())
+    assert tuple(back.column_names) == part.columns
+
+
+def test_a_tensor_is_a_list_of_fixed_size_and_its_shape_is_told(tmp_path):
+    part = tensors()
+    back = pq.read_table(to_parquet(part, tmp_path / "part.parquet"))
+    assert back.schema.field("pixels").type == pa.list_(pa.uint8(), 6)
+    told = json.loads(back.schema.metadata[b"farshift"])
+    shape = told["shapes"]["pixels"]
+    pixels = back["pixels"].combine_chunks().flatten().to_numpy().reshape(-1, *shape)
+    assert np.array_equal(pixels, part.numpy(["pixels"])["pixels"])
+
+
+def test_the_file_says_what_it_is_of(tmp_path):
+    split = open_split("scan/length")
+    part = split.part("ood_test")
+    told = json.loads(pq.read_schema(to_parquet(part, tmp_path / "part.parquet")).metadata[b"farshift"])
+    assert told["split"] == "scan/length@1"
+    assert told["identity"] == split.manifest.identity
+    assert (told["part"], told["rows"], told["label"]) == ("ood_test", 3920, "actions")
+    columns = pq.ParquetFile(tmp_path / "part.parquet").metadata.row_group(0)
+    assert {columns.column(place).compression for place in range(columns.num_columns)} == {"ZSTD"}
+
+
+def test_the_same_part_gives_the_same_bytes(tmp_path):
+    one, other = (to_parquet(load("scan/length"), tmp_path / name).read_bytes() for name in ("one", "other"))
+    assert one == other
+
+
+def test_a_part_larger_than_memory_is_written_a_block_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "_BLOCK_ROWS", 7)
+    file = pq.ParquetFile(to_parquet(tensors(), tmp_path / "part.parquet"))
+    assert [file.metadata.row_group(place).num_rows for place in range(file.num_row_groups)] == [7, 7, 6]
+    assert file.read().equals(tensors().arrow())
+
+
+def test_an_earlier_export_is_replaced_and_anything_else_is_refused(tmp_path):
+    target = tmp_path / "part.parquet"
+    to_parquet(tensors(20), target)
+    to_parquet(tensors(10), target)
+    assert pq.read_table(target).num_rows == 10
+    own = tmp_path / "own.parquet"
+    pq.write_table(pa.table({"mine": [1]}), own)
+    text = tmp_path / "notes.txt"
+    text.write_text("mine")
+    for path in (own, text):
+        before = path.read_bytes()
+        with pytest.raises(FarshiftError, match="is not an export of a part: name another file"):
+            to_parquet(tensors(), path)
+        assert path.read_bytes() == before
+    with pytest.raises(FarshiftError, match="is a folder: name another file"):
+        to_parquet(tensors(), tmp_path)
+
+
+def test_a_write_that_breaks_off_leaves_the_earlier_export(tmp_path, monkeypatch):
+    target = tmp_path / "part.parquet"
+    before = to_parquet(tensors(20), target).read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("farshift.loaders.export.parquet.os.fsync", full)
+    with pytest.raises(FarshiftError, match=r"no space left for .*name another file$"):
+        to_parquet(tensors(10), target)
+    assert target.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["part.parquet"]
+
+
+def test_the_command_writes_either_format(farshift, farshift_json, tmp_path):
+    command = ("splits", "export", "scan/length", "--part", "ood_test")
+    shown = farshift_json(*command, "--to", "parquet", "--out", tmp_path / "p")
+    assert (shown["rows"], shown["files"]) == (3920, ["p"])
+    assert shown["bytes"] == (tmp_path / "p").stat().st_size
+    sharded = (*command, "--to", "webdataset", "--out", tmp_path / "w", "--shard-bytes")
+    assert farshift(*sharded, "3MB").stdout.startswith(f"scan/length@1, ood_test: 3,920 rows in {tmp_path / 'w'}, ")
+    assert len(list((tmp_path / "w").glob("*.tar"))) == 2
+    refused = one_line_error(farshift(*sharded, "lots"))
+    assert "--shard-bytes: 'lots' is no size: write one such as 10GB" in refused
+
+
+@pytest.mark.parametrize(
+    ("part", "to", "shard_bytes", "said"),
+    [
+        ("ood", "parquet", None, "no part of scan/length@1 named 'ood': did you mean ood_test"),
+        ("train", "csv", None, "no format of export named 'csv': there are: parquet, webdataset"),
+        ("train", "parquet", "1MB", "--shard-bytes goes with --to webdataset"),
+        ("train", "webdataset", "0", "--shard-bytes: '0' is less than one byte"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line_and_nothing_is_there(part, to, shard_bytes, said, tmp_path):
+    with pytest.raises(FarshiftError, match=said):
+        export.write("scan/length", part, to, tmp_path / "out", shard_bytes)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_through_a_folder_that_is_a_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FarshiftError, match="cannot be written"):
+        to_parquet(tensors(), Path(tmp_path / "file" / "part.parquet"))

@@ -1,0 +1,303 @@
+"""A part as a PyTorch stream and on a device: real workers, real ranks, real kills; every row once, in the one order."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from farshift.loaders.part import Part
+from farshift.loaders.split import load
+from farshift.splits.errors import FarshiftError, UnknownName
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.filterwarnings("ignore:'set_vital' is deprecated"),
+]
+
+WORKERS = [0, 1, 3]
+
+
+def part(rows: int = 330) -> Part:
+    return load("modadd97/xi35", part="train").select(np.arange(rows))
+
+
+def ids(batches) -> list[list[int]]:
+    return [batch["row_id"].tolist() for batch in batches]
+
+
+def truth(rows: int = 330, size: int = 32, **named) -> list[list[int]]:
+    return ids(part(rows).batches(size, **{"seed": 0} | named))
+
+
+def loader(stream, workers: int, **named) -> DataLoader:
+    return DataLoader(stream, batch_size=None, num_workers=workers, **named)
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_a_loader_gives_the_epoch_in_order_for_any_number_of_workers(workers, drop_last):
+    stream = part().torch(32, drop_last=drop_last)
+    assert ids(loader(stream, workers)) == truth(drop_last=drop_last)
+    assert len(stream) == len(loader(stream, workers)) == (10 if drop_last else 11)
+
+
+def test_batches_are_tensors_of_the_parts_values():
+    for name in ("modadd97/xi35", "prefix_sums/32_to_64"):
+        whole = load(name, part="train").select(np.arange(100))
+        for tensors, arrays in zip(whole.torch(32, seed=4), whole.batches(32, seed=4), strict=True):
+            assert set(tensors) == set(arrays)
+            assert all(
+                np.array_equal(tensors[key].numpy(), arrays[key]) for key in arrays if arrays[key].dtype != object
+            )
+
+
+def test_texts_are_lists_or_bytes_and_offsets():
+    texts = load("scan/addprim_jump", part="train").select(np.arange(100))
+    plain, raw = next(iter(texts.torch(32, seed=1))), next(iter(texts.torch(32, seed=1, text="bytes")))
+    assert plain["command"] == next(texts.batches(32, seed=1))["command"].tolist()
+    bounds = raw["command.offsets"].tolist()
+    assert raw["command"].dtype == torch.uint8
+    assert bytes(raw["command"][bounds[3] : bounds[4]].tolist()).decode() == plain["command"][3]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_the_epoch_reaches_workers_that_live_on(workers):
+    stream = part().torch(32, columns=["row_id"])
+    passes = loader(stream, workers, persistent_workers=workers > 0)
+    for epoch in (0, 1, 5):
+        stream.set_epoch(epoch)
+        assert ids(passes) == truth(epoch=epoch)
+    assert ids(passes) == truth(epoch=5), "without a new epoch, the same again"
+
+
+def test_a_spawned_worker_keeps_the_place_of_its_rank(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    stream = part(64).torch(32, columns=["row_id"])
+    started = iter(loader(stream, 1, multiprocessing_context="spawn"))
+    monkeypatch.delenv("RANK")
+    monkeypatch.delenv("WORLD_SIZE")
+    assert ids(started) == truth(64, rank=1, world=2)
+
+
+def legs_of(worlds):
+    return st.lists(st.tuples(st.sampled_from(worlds), st.integers(0, 7)), max_size=4)
+
+
+@given(legs_of([1, 2, 4]), st.sampled_from([1, 2, 4]), st.integers(0, 150), st.integers(0, 3), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_a_state_of_any_rank_resumes_any_world_with_no_row_lost_or_repeated(legs, last, rows, epoch, drop_last):
+    whole = truth(rows, 8, epoch=epoch, drop_last=drop_last)
+    seen: list[list[int]] = []
+    state = part(rows).torch(8, epoch=epoch).state_dict()
+    for world, steps in [*legs, (last, len(whole))]:
+        streams = [part(rows).torch(8, drop_last=drop_last, rank=rank, world=world) for rank in range(world)]
+        for stream in streams:
+            stream.load_state_dict(json.loads(json.dumps(state)))
+        reading = [iter(stream) for stream in streams]
+        for _ in range(min(steps, len(whole) - len(seen))):
+            shares = [next(one)["row_id"].tolist() for one in reading]
+            seen.append([row for share in shares for row in share])
+        (state,) = {json.dumps(stream.state_dict()): stream.state_dict() for stream in streams}.values()
+    assert seen == whole
+    assert all(next(one, None) is None for one in reading)
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_a_loaded_position_holds_for_one_pass_and_its_epoch(workers):
+    stream = part().torch(32, epoch=2)
+    stream.load_state_dict(stream.state_at(7))
+    stream.set_epoch(2)
+    reading = loader(stream, workers)
+    assert ids(reading) == truth(epoch=2)[7:]
+    assert ids(reading) == truth(epoch=2)
+    stream.set_epoch(2)
+    assert ids(reading) == truth(epoch=2), "a whole epoch again, not what was left of it once"
+    stream.load_state_dict(stream.state_at(7))
+    stream.set_epoch(3)
+    assert ids(reading) == truth(epoch=3)
+
+
+def test_what_workers_have_read_is_never_guessed():
+    stream = part().torch(32)
+    taken = iter(loader(stream, 3))
+    first = [next(taken)["row_id"].tolist() for _ in range(4)]
+    with pytest.raises(FarshiftError, match=r"use state_at\(count\)"):
+        stream.state_dict()
+    resumed = part().torch(32)
+    resumed.load_state_dict(stream.state_at(4))
+    assert first + ids(loader(resumed, 1)) == truth()
+
+
+@pytest.mark.parametrize(("workers", "stops"), [(0, range(12)), (2, [0, 1, 5, 11]), (3, [7, 10])])
+def test_stateful_loaders_resume_where_they_were_saved(workers, stops):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    for stop in stops:
+        saved = stateful(part().torch(32), batch_size=None, num_workers=workers)
+        before, reading = [], iter(saved)
+        for _ in range(stop):
+            before.append(next(reading)["row_id"].tolist())
+        state = saved.state_dict()
+        resumed = stateful(part().torch(32), batch_size=None, num_workers=workers)
+        resumed.load_state_dict(state)
+        assert before + ids(resumed) == truth(), stop
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_loaders_saved_at_an_epochs_end_go_on_with_the_next_whole_epoch(workers):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    saved = stateful(part().torch(32), batch_size=None, num_workers=workers)
+    assert ids(saved) == truth()
+    stream = part().torch(32)
+    resumed = stateful(stream, batch_size=None, num_workers=workers)
+    resumed.load_state_dict(saved.state_dict())
+    stream.set_epoch(1)
+    assert ids(resumed) == truth(epoch=1)
+    stream.set_epoch(2)
+    assert ids(resumed) == truth(epoch=2)
+
+
+def test_a_stateful_loader_saved_by_four_ranks_resumes_on_two():
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+
+    def readers(world: int) -> list:
+        return [stateful(part().torch(32, rank=rank, world=world), batch_size=None) for rank in range(world)]
+
+    def together(shares) -> list[list[int]]:
+        return [[row for batch in batches for row in batch["row_id"].tolist()] for batches in shares]
+
+    saved = readers(4)
+    before = together(islice(zip(*saved, strict=True), 5))
+    resumed = readers(2)
+    for one in resumed:
+        one.load_state_dict(saved[3].state_dict())
+    assert before + together(zip(*resumed, strict=True)) == truth()
+
+
+def test_states_of_other_streams_are_refused():
+    state = part().torch(32).state_dict()
+    others = {
+        "batch_size 32, and this one has 64": part().torch(64),
+        "seed 0, and this one has 1": part().torch(32, seed=1),
+        "rows .* and this one has": part(329).torch(32),
+        r"part modadd97/xi35@1 train, and this one has scan/length@1 train": load("scan/length").torch(32),
+    }
+    for message, other in others.items():
+        with pytest.raises(FarshiftError, match=message):
+            other.load_state_dict(state)
+    with pytest.raises(FarshiftError, match="no state of a stream: it has no batch_size, epoch, part"):
+        part().torch(32).load_state_dict({})
+    with pytest.raises(FarshiftError, match="state of DataLoader worker 1 of 3 alone"):
+        part().torch(32).load_state_dict(state | {"reader": [1, 3]})
+    with pytest.raises(FarshiftError, match="has 11 batches: there is no position 12"):
+        part().torch(32).state_at(12)
+
+
+def test_wrong_arguments_are_refused_before_a_worker_starts(monkeypatch):
+    with pytest.raises(UnknownName, match="no column named 'c'"):
+        part().torch(32, columns=["c"])
+    with pytest.raises(FarshiftError, match="text must be"):
+        part().torch(32, text="utf8")
+    with pytest.raises(FarshiftError, match="rank and world go together"):
+        part().torch(32, rank=1)
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    with pytest.raises(FarshiftError, match="batch_size 32 .* cannot be shared by 3 ranks"):
+        part().torch(32)
+
+
+KILLED = """
+import os, signal
+import numpy as np
+from farshift.loaders.split import load
+from torch.utils.data import DataLoader
+stream = load("modadd97/xi35", part="train").select(np.arange(330)).torch(2)
+reading = iter(DataLoader(stream, batch_size=None, num_workers=2))
+next(reading)
+print("an epoch began", flush=True)
+os.kill(reading._workers[1].pid, signal.SIGKILL)
+for batch in reading:
+    pass
+print("an epoch ended")
+"""
+
+
+def test_a_killed_worker_is_an_error_and_never_a_short_epoch():
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (1, "an epoch began\n")
+    assert "Traceback" in done.stderr
+
+
+RANK = """
+import json, sys
+import numpy as np, torch.distributed as dist
+from farshift.loaders.split import load
+from torch.utils.data import DataLoader
+dist.init_process_group("gloo")
+stream = load("modadd97/xi35", part="train").select(np.arange(330)).torch(32)
+reading, taken = iter(stream), []
+for _ in range(5):
+    taken.append(next(reading)["row_id"].tolist())
+state = stream.state_dict()
+stream.load_state_dict(state)
+for batch, _ in zip(DataLoader(stream, batch_size=None, num_workers=1), range(2)):
+    taken.append(batch["row_id"].tolist())
+everything = [None] * dist.get_world_size()
+dist.all_gather_object(everything, [taken, stream.state_at(7)])
+if dist.get_rank() == 0:
+    json.dump(everything, open(sys.argv[1], "w"))
+dist.destroy_process_group()
+"""
+
+
+def test_two_real_ranks_save_and_one_process_resumes(tmp_path):
+    script, out = tmp_path / "rank.py", tmp_path / "out.json"
+    script.write_text(RANK)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, out]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    (first, state), (second, other_state) = json.loads(out.read_text())
+    assert state == other_state
+    resumed = part().torch(32)
+    resumed.load_state_dict(state)
+    shares = [one + other for one, other in zip(first, second, strict=True)]
+    assert [len(one) for one in first] == [16] * 7
+    assert shares + ids(resumed) == truth()
+
+
+@given(st.integers(0, 200), st.integers(1, 20), st.sampled_from([1, 2, 3]), st.one_of(st.none(), st.integers(0, 9)))
+@settings(max_examples=20, deadline=None)
+def test_batches_on_a_device_are_those_of_the_part_bit_for_bit(rows, each, world, seed):
+    for name in ("modadd97/xi35", "scan/addprim_jump"):
+        here = load(name, part="train").select(np.arange(rows))
+        there = here.on_device("cpu", text="bytes")
+        numbers = {"seed": seed, "epoch": 3, "rank": world - 1, "world": world, "start": 1}
+        pairs = zip(
+            there.batches(each * world, **numbers), here.batches(each * world, text="bytes", **numbers), strict=True
+        )
+        for tensors, arrays in pairs:
+            assert list(tensors) == list(arrays)
+            for key, values in arrays.items():
+                assert tensors[key].numpy().dtype == values.dtype
+                assert tensors[key].numpy().tobytes() == values.tobytes()
+
+
+def test_writing_into_a_batch_changes_nothing_on_the_device():
+    there = part().on_device("cpu", columns=["a"])
+    next(there.batches(64))["a"][:] = -1
+    assert (next(there.batches(64))["a"] >= 0).all()
+
+
+def test_text_on_a_device_has_to_be_asked_for():
+    with pytest.raises(FarshiftError, match="column 'command' of scan/length@1 is text.* text='bytes'"):
+        load("scan/length").on_device("cpu")
+    with pytest.raises(FarshiftError, match="text on a device can only be 'bytes', not 'str'"):
+        load("scan/length").on_device("cpu", text="str")
+    assert set(load("scan/length").on_device("cpu", ["row_id"]).columns) == {"row_id"}
