@@ -36,8 +36,8 @@ def answer_counts(rows: Measured) -> dict[str, int]:
 
 
 def group_scores(scored: Scored, rows: Measured, by: Metric) -> dict[str, Any]:
-    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups, both of those groups
-    that the metric is defined on. None where there are fewer than two groups, or none of these.
+    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups. None where there are
+    fewer than two. Groups that the metric is not defined on, or has no interval on, are left out.
 
     The worst of several noisy scores is biased; every group is given, so that it can be judged."""
     none = {"worst": None, "quantiles": None}
@@ -46,10 +46,10 @@ def group_scores(scored: Scored, rows: Measured, by: Metric) -> dict[str, Any]:
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
         return none
     every = {str(name): mean(rows.select(groups == name).by(by)) for name in names}
-    records = {name: estimate.record() for name, estimate in every.items()}
-    values = {name: records[name]["value"] for name, estimate in every.items() if estimate.defined}
-    if not values:
+    records = {name: estimate.record() for name, estimate in every.items() if estimate.defined}
+    if not records:
         return none
+    values = {name: record["value"] for name, record in records.items()}
     worst = worst_group(values, by.better)
     return {
         "worst": {"group": worst, **records[worst], "groups": records},

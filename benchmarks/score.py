@@ -134,7 +134,7 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded,
     samples = {name: view.by(primary) for name, view in views.items()}
     estimates = {name: mean(sample) for name, sample in samples.items()}
     apart = gap(samples["id"], samples["ood"])
-    _hold_defined({"id": estimates["id"], "ood": estimates["ood"], "gap": apart}, primary)
+    _hold_defined(estimates | {"gap": apart}, primary)
     groups = group_scores(scored, views["ood"], primary)
     record: dict[str, Any] = {
         "scorer": SCORER,
@@ -173,9 +173,9 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded,
     return Score(record, _spent(card))
 
 
-def _hold_defined(headline: dict[str, Estimate], metric: Metric) -> None:
-    """Refuse a run whose entry would have no number to stand by."""
-    for name, estimate in headline.items():
+def _hold_defined(estimates: dict[str, Estimate], metric: Metric) -> None:
+    """Refuse a run whose entry would lack a number that it is compared by."""
+    for name, estimate in estimates.items():
         if not estimate.defined:
             raise BadRun(
                 f"{metric.signature} is not defined on the view {name}: a row has no answer, answers are too large, or "

@@ -135,21 +135,16 @@ def test_a_regression_is_scored_by_its_error_the_smaller_the_better(falls, tmp_p
     assert rules["id_val"]["regret"]["value"] == 0
     assert rules["last"]["regret"]["value"] > 0.5, "what is lost is positive, whichever way the metric runs"
     assert found["gap"]["value"] < 0, "the error is larger where no stone fell"
-    assert found["worst_group"]["value"] == max(
-        one["value"] for one in found["worst_group"]["groups"].values() if "n/a" not in one
-    )
+    assert found["worst_group"]["value"] == max(one["value"] for one in found["worst_group"]["groups"].values())
     assert found["bounds"] is None
     assert all(map(isfinite, numbers_in(json.loads(found.json()))))
 
 
-def test_a_group_of_one_row_is_shown_as_not_available_and_is_never_the_worst(falls, tmp_path):
-    groups = fs.score(fs.evaluate(Clock, on=falls, seeds=2, out=tmp_path / "r"))["worst_group"]["groups"]
-    alone = [name for name, found in groups.items() if "n/a" in found]
-    sizes = dict(
-        zip(*np.unique(fs.benchmark(falls).part("ood_test").carried["group"], return_counts=True), strict=True)
-    )
-    assert alone == [name for name in groups if sizes[name] == 1] != []
-    assert "no interval" in groups[alone[0]]["n/a"]
+def test_a_group_of_one_row_which_has_no_interval_is_never_called_the_worst(falls, tmp_path):
+    found = fs.score(fs.evaluate(Clock, on=falls, seeds=2, out=tmp_path / "r"))
+    groups, sizes = np.unique(fs.benchmark(falls).part("ood_test").carried["group"], return_counts=True)
+    assert sorted(found["worst_group"]["groups"]) == sorted(groups[sizes > 1].tolist())
+    assert (sizes == 1).any()
 
 
 def test_a_candidate_that_left_rows_open_costs_only_the_rules_that_choose_it(falls, tmp_path):
@@ -164,7 +159,7 @@ def test_a_candidate_that_left_rows_open_costs_only_the_rules_that_choose_it(fal
         fs.score(run, selection="last")
 
 
-@pytest.mark.parametrize("factor", [1e-170, 1e60, 1e120, 1e153])
+@pytest.mark.parametrize("factor", [1e-170, 1e60, 1e120, 1e150])
 def test_answers_of_any_size_are_scored(falls, tmp_path, factor):
     found = fs.score(fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": factor}}, out=tmp_path / "r"))
     assert all(map(isfinite, numbers_in(json.loads(found.json()))))
