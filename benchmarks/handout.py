@@ -172,7 +172,8 @@ def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
     """Have a child process write the handout; what it tells is told here, what it refuses is refused here."""
     request = json.dumps({"definition": _stated(benchmark), "path": str(benchmark.path), "folder": str(folder)})
     package = __package__.rsplit(".", 1)[0]
-    command = [sys.executable, "-m", f"{package}.benchmarks.handout"]
+    # -P: what lies in the folder that the user happens to be in is not imported.
+    command = [sys.executable, "-P", "-m", f"{package}.benchmarks.handout"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
         assert child.stdin and child.stdout
         try:

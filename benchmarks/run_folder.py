@@ -8,15 +8,15 @@ shards/seed-0.json               a finished seed
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import Any
 
 import tomli_w
 from filelock import FileLock
@@ -25,8 +25,8 @@ from ..loaders.cache import lock_elsewhere, lock_is_free, locked, plain_disk_err
 from ..loaders.progress import say
 from ..splits.canonical import canonical_json
 from ..splits.errors import BadRun
+from .merging import candidates_of, merged, parquet, spent_by
 from .model import Task
-from .predictions import in_order, placed
 from .run import FORMAT, Run, card_digest, environment, now, read_run
 from .shards import (
     ADVICE,
@@ -35,16 +35,13 @@ from .shards import (
     discard,
     discard_useless,
     is_whole,
-    key_of,
     read_card,
-    read_shard,
     rows_of,
     shards_in,
 )
 from .world import ALONE, World
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _LEADER = "leader"
 _STALE_SECONDS = 3600.0
@@ -80,7 +77,7 @@ class RunFolder:
             else:
                 discard_useless(path / "shards")
                 folder._take_up()
-                folder.log("begun", seeds=plan["seeds"])
+                folder.log("begun", {"seeds": plan["seeds"]})
             if world.size > 1:
                 write_atomically(path / _LEADER, world.launch.encode(), ADVICE)
             try:
@@ -124,7 +121,9 @@ class RunFolder:
         cards = [read_card(card_of(job.path)) for job in jobs]
         content = json.dumps({"seed": seed, "jobs": cards}).encode()
         write_atomically(self.path / "shards" / f"seed-{seed}.json", content, ADVICE)
-        self.log("seed done", seed=seed, **_spent([card for card in cards if card is not None]))
+        spent = spent_by([card for card in cards if card is not None])
+        # A model may remark on anything: its seed, an event.
+        self.log("seed done", spent | {"seed": seed})
 
     def _seed_card(self, seed: int) -> dict[str, Any] | None:
         """What a finished seed's card says, if every shard it vouches for is there and whole."""
@@ -136,9 +135,9 @@ class RunFolder:
             card if all(is_whole(here / job["job"] / name) for job in card["jobs"] for name in job["shards"]) else None
         )
 
-    def log(self, event: str, **facts: Any) -> None:
+    def log(self, event: str, facts: Mapping[str, Any] = NOTHING) -> None:
         """Append one line to log.jsonl."""
-        line = json.dumps({"time": now(), "event": event, **facts}) + "\n"
+        line = json.dumps({**facts, "time": now(), "event": event}) + "\n"
         with plain_disk_errors(self.path, ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(line)
 
@@ -156,11 +155,11 @@ class RunFolder:
         if absent:
             raise BadRun(f"{self.path}: seeds {absent} are not done")
         jobs = {seed: card["jobs"] for seed, card in cards.items() if card is not None}
-        candidates, finals = _candidates(jobs, self.path)
-        content = _parquet(self._merged(jobs, candidates))
+        candidates, finals = candidates_of(jobs, self.path)
+        content = parquet(merged(self.path / "shards", jobs, candidates))
         write_atomically(self.path / "predictions.parquet", content, ADVICE)
         self.log("finished")
-        spent = {f"seed_{seed}": _spent(done) for seed, done in jobs.items()}
+        spent = {f"seed_{seed}": spent_by(done) for seed, done in jobs.items()}
         touched = sorted({name for done in jobs.values() for job in done for name in job["touched"]})
         card: dict[str, Any] = {
             "format": FORMAT,
@@ -184,34 +183,6 @@ class RunFolder:
         for name in ("plan.json", "predictions.parquet", "run.toml"):
             for leftover in self.path.glob(f".{name}.*.tmp"):
                 leftover.unlink(missing_ok=True)
-
-    def _merged(self, jobs: dict[int, list[dict[str, Any]]], candidates: list[str]) -> pa.Table:
-        """All shards as one table, ordered by seed, part, candidate and row id, the same whatever wrote them: class
-        probabilities are kept where every row of every candidate has them."""
-        import pyarrow as pa
-
-        found: dict[tuple[int, str, int], list[pa.Table]] = {}
-        for seed, done in jobs.items():
-            for job in done:
-                numbers = {key_of(name): candidates.index(name) for name in job["candidates"]}
-                for name in job["shards"]:
-                    part, key, *_ = name.split(".")
-                    table = read_shard(self.path / "shards" / f"seed-{seed}" / job["job"] / name)
-                    place = (seed, part, numbers[key])
-                    found.setdefault(place, []).append(table)
-        tables = [
-            placed(in_order(_joined_rows(shards)), part, seed, candidates[number])
-            for (seed, part, number), shards in sorted(found.items(), key=lambda item: item[0])
-        ]
-        if not all("scores" in table.column_names and not table["scores"].null_count for table in tables):
-            tables = [table.drop_columns([n for n in table.column_names if n == "scores"]) for table in tables]
-        return pa.concat_tables(tables)
-
-
-def _joined_rows(shards: list[pa.Table]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.concat_tables(shards, promote_options="default")
 
 
 def _joined(folder: RunFolder, world: World) -> RunFolder:
@@ -251,38 +222,6 @@ def _wait(ready: Any, path: Path, what: str) -> None:
         if time.monotonic() - since > _STALE_SECONDS:
             raise BadRun(f"{path}: waited an hour for {what} and nothing happened: see what the other processes say")
         time.sleep(0.05)
-
-
-def _candidates(jobs: dict[int, list[dict[str, Any]]], path: Path) -> tuple[list[str], list[str]]:
-    """All candidates, and each setting's last one, both in order; the same for every seed, or refused."""
-    found = {
-        seed: (
-            [name for job in done for name in job["candidates"] if not job["fold"]],
-            [job["candidates"][-1] for job in done if not job["fold"]],
-        )
-        for seed, done in jobs.items()
-    }
-    first = next(iter(found.values()))
-    for seed, names in found.items():
-        if names != first:
-            raise BadRun(
-                f"{path}: seed {seed} has the candidates {', '.join(names[0])}, and not those of the other seeds "
-                f"({', '.join(first[0])}): a model must name the same checkpoints for every seed"
-            )
-    return first
-
-
-def _spent(cards: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a seed spent: seconds and steps added over its jobs, of any other remark the last."""
-    found: dict[str, Any] = {}
-    for card in cards:
-        for key, value in card["spent"].items():
-            adds = key in _ADDED and all(isinstance(one, int | float) for one in (value, found.get(key)))
-            found[key] = round(found[key] + value, 3) if adds else value
-    return found
-
-
-_ADDED = ("fit_seconds", "predict_seconds", "steps", "epochs")
 
 
 def _finished(path: Path, plan: dict[str, Any]) -> Run:
@@ -331,12 +270,3 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 def _seconds(spent: dict[str, dict[str, Any]]) -> float:
     return sum(float(item.get("fit_seconds", 0)) + float(item.get("predict_seconds", 0)) for item in spent.values())
-
-
-def _parquet(table: pa.Table) -> bytes:
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    # In one piece: where a Parquet file's pages end depends on the pieces that it is written from.
-    pq.write_table(table.combine_chunks(), sink, compression="zstd")
-    return sink.getvalue()

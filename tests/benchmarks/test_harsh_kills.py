@@ -12,7 +12,7 @@ import farshift as fs
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.benchmarks import run_folder
+from farshift.benchmarks import merging, run_folder
 from farshift.benchmarks.run_folder import RunFolder
 from farshift.benchmarks.shards import discard
 from farshift.benchmarks.status import statuses
@@ -136,14 +136,17 @@ def test_a_trained_models_damaged_answers_are_all_made_again_by_one_new_training
     assert Drawn.trainings == [0, 1, 0, 1]
     table = run.predictions()
     of_seed_0 = {
-        answer for seed, answer in zip(*(table[name].to_pylist() for name in ("seed", "prediction"))) if not seed
+        answer
+        for seed, answer in zip(*(table[name].to_pylist() for name in ("seed", "prediction")), strict=True)
+        if not seed
     }
     assert of_seed_0 == {3}, "not one row of the first training"
 
 
 def test_a_model_whose_answers_vary_replaces_a_damaged_shard_for_good(tmp_path):
     class Fickle:
-        asked: list[int] = []
+        def __init__(self):
+            self.asked = []
 
         def predict(self, batch):
             if len(self.asked) == 25:
@@ -152,11 +155,12 @@ def test_a_model_whose_answers_vary_replaces_a_damaged_shard_for_good(tmp_path):
             self.asked.append(len(batch["a"]))
             return (batch["a"] + len(self.asked)) % 97
 
+    model = Fickle()
     with pytest.raises(ModelError, match="gone"):
-        fs.evaluate(Fickle(), on=ON, seeds=2, out=tmp_path / "r", name="m")
+        fs.evaluate(model, on=ON, seeds=2, out=tmp_path / "r", name="m")
     shard = next((tmp_path / "r" / "shards" / "seed-0").rglob("*.arrow"))
     shard.write_bytes(shard.read_bytes()[:-10])
-    run = fs.evaluate(Fickle(), on=ON, seeds=2, out=tmp_path / "r", name="m")
+    run = fs.evaluate(model, on=ON, seeds=2, out=tmp_path / "r", name="m")
     assert fs.score(run)["candidates"] == 1
 
 
@@ -257,7 +261,7 @@ def test_the_bytes_of_predictions_do_not_depend_on_how_answers_were_cut_into_sha
     texts = pa.array([f"{number:060d}" for number in range(90_000)])
     whole = pa.table({"row_id": pa.array(np.arange(90_000, dtype=np.uint64)), "prediction": texts})
     pieces = pa.concat_tables([whole.slice(0, 2100), whole.slice(2100, 42_900), whole.slice(45_000)])
-    written = {run_folder._parquet(table) for table in (whole, pieces)}
+    written = {merging.parquet(table) for table in (whole, pieces)}
     assert len(written) == 1
 
 

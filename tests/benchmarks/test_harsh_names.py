@@ -177,6 +177,7 @@ def test_remarks_of_any_kind_never_spoil_a_run():
     assert spent({"steps": "many"})["steps"] == "many"
     assert spent({"steps": np.int64(3), "loss": np.float32(0.5)}).items() >= {"steps": 6, "loss": 0.5}.items()
     assert spent({"path": "\ud800x", "\ud800": 1}).items() >= {"path": "?x", "?": 1}.items()
+    assert spent({"seed": 7, "event": "x", "time": 1, "self": 2})["seed"] == 7
     assert "huge" not in spent({"huge": 10**5000})
     assert spent({"loss": np.array(float("nan"))})["loss"] == "nan"
     measured = spent({"fit_seconds": "x"}, {"fit_seconds": 1e9, "predict_seconds": "y", "tokens": 5})
@@ -239,7 +240,7 @@ def test_a_checkpoint_that_adapts_is_refused_where_adaptation_is_not_allowed():
         def checkpoints(self):
             yield "last", Adapting()
 
-    with pytest.raises(ModelError, match=r"a Adapting has reset\(\), so it adapts at test time"):
+    with pytest.raises(ModelError, match=r"Adapting has reset\(\), so it adapts at test time"):
         fs.evaluate(Plain, on=ON, seeds=1)
 
 
@@ -266,3 +267,11 @@ def test_checkpoints_may_be_called_anything_that_can_be_printed(tmp_path):
     run = fs.evaluate(Odd(), on=ON, seeds=2, selection="id_val", out=tmp_path / "r")
     assert run.candidates == ("a/b", ".", "..", "a b", "id_test.0.0-9", "last")
     assert fs.score(run)["selections"]["oracle"]["chosen"] == {"0": "a/b", "1": "a/b"}
+
+
+def test_what_lies_in_the_folder_that_a_user_is_in_is_not_taken_for_a_library(tmp_path, cache, monkeypatch):
+    """With an empty cache, another process prepares the benchmark first."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "queue.py").write_text("raise ImportError('my own queue')")
+    monkeypatch.chdir(tmp_path / "here")
+    assert fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "r").seeds == (0,)
