@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .cli_runs import print_scored
 from .terminal import Json, emit_json, line, table, watched
 
 Name = Annotated[str, typer.Argument(help="The benchmark's name, such as scan/length.")]
@@ -72,12 +73,7 @@ def benchmarks_import(
 ) -> None:
     """Make a run of what another runner recorded; each of its calls is a seed."""
     from .benchmarks.interop import import_run
-    from .benchmarks.score import score
 
     with watched():
         run = import_run(files, source, on, out, name)
-        found = score(run)
-    if json:
-        return emit_json({"run": str(run.path), "digest": run.digest, "score": found.record})
-    line(str(found))
-    line(f"run: {run.path}")
+    print_scored(run, json)

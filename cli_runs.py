@@ -57,7 +57,7 @@ def run(
         done = run_baseline(
             baseline, on, seeds=seeds, out=out, budget=budget, steps=steps, device=device, engine=engine
         )
-    _scored(done, json)
+    print_scored(done, json)
 
 
 @app.command()
@@ -118,7 +118,7 @@ def evaluate(
             on_hang=lambda: give_up(f"predict did not come back in time and cannot be interrupted; {_KEPT}"),
         )
     if world().rank == 0:
-        _scored(done, json)
+        print_scored(done, json)
 
 
 _KEPT = "what was answered is kept, and the same command goes on"
@@ -274,7 +274,8 @@ def _status_rows(found: list[Any]) -> tuple[list[list[Any]], bool]:
     return [item.cells() for item in found], all(item.state == "finished" for item in found)
 
 
-def _scored(done: Any, json: bool) -> None:
+def print_scored(done: Any, json: bool) -> None:
+    """A finished run's scores, and where the run lies."""
     from .benchmarks.score import score as go
 
     found = go(done)

@@ -20,15 +20,9 @@ from farshift.splits.errors import FarshiftError
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
+from recomputed import verified
 
 ON = "modadd97/xi35"
-
-
-def verified(board: Board) -> tuple[int, list[str]]:
-    """Entries and differences."""
-    found = board.verify()
-    assert found.not_recomputed == []
-    return found.entries, found.differences
 
 
 def test_the_same_runs_pack_to_the_same_bytes(runs, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import shutil
-import sys
 import zipfile
 from pathlib import Path
 
@@ -16,24 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 import tomli_w
 from farshift.benchmarks.run import card_digest
-from farshift.leaderboard.board import Board
 from farshift.leaderboard.submission import pack
 from farshift.leaderboard.validate import check
 from farshift.splits.errors import BadSubmission
 from farshift.splits.plugins import read_toml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+from recomputed import verified
 
 ON = "modadd97/xi35"
-
-
-def verified(board: Board) -> tuple[int, list[str]]:
-    """Entries and differences."""
-    found = board.verify()
-    assert found.not_recomputed == []
-    return found.entries, found.differences
 
 
 def repacked(runs: list[Path], tmp_path: Path, change) -> Path:
