@@ -238,6 +238,8 @@ def plot(
 
     if bool(form) == (out is not None and not form):
         raise FarshiftError("plot: name a picture to write (--out FIGURE.png) or a table (--table markdown)")
+    if form and out is not None and out.suffix in (".png", ".svg", ".pdf"):
+        raise FarshiftError(f"plot: {out} is named like a picture, and --table {form} is text: leave one of them out")
     with watched():
         records = [go(path).record for path in runs]
     if form:
@@ -255,7 +257,7 @@ def plot(
 @app.command()
 def status(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders, or folders that hold some.")],
-    watch: Annotated[bool, typer.Option("--watch", help="Keep the table up to date until all are finished.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep the table up to date until none is running.")] = False,
     json: Json = False,
 ) -> None:
     """How far runs are: seeds done, rows answered, throughput, time left."""
@@ -270,8 +272,8 @@ def status(
 
 
 def _status_rows(found: list[Any]) -> tuple[list[list[Any]], bool]:
-    """The rows of the table, and whether all runs are finished."""
-    return [item.cells() for item in found], all(item.state == "finished" for item in found)
+    """The rows of the table, and whether no run is under way."""
+    return [item.cells() for item in found], all(item.state != "running" for item in found)
 
 
 def print_scored(done: Any, json: bool) -> None:

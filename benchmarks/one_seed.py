@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from ..loaders.progress import say
 from ..splits.errors import ModelError
 from .answering import named_errors
 from .asking import Asking
@@ -101,6 +102,9 @@ class _Seed:
                 spent |= _remarked(model.fit(train(), val, self.budget, **self._opened(model, touched)))
             measured["fit_seconds"] = watch.seconds()
             self._check_ceiling(spent | measured)
+        elif self.seed == self.folder.plan["seeds"][0] and len(self.folder.plan["seeds"]) > 1:
+            name = self.folder.plan["model"]["name"]
+            say(f"{name} has no fit: it is not trained here, and each seed asks it as it is made")
         watch = Stopwatch()
         for checkpoint, ready in self._checkpoints(model, only_last):
             _check_adaptation(ready, self.benchmark)

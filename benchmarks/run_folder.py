@@ -194,7 +194,7 @@ def _joined(folder: RunFolder, world: World) -> RunFolder:
             return True
         # The lock tells a living leader from what a killed one left behind.
         try:
-            return leader.read_text("utf-8") == world.launch and not _lockable(folder.path)
+            return leader.read_text("utf-8") == world.launch and is_held(folder.path)
         except OSError:
             return False
 
@@ -204,12 +204,13 @@ def _joined(folder: RunFolder, world: World) -> RunFolder:
     return folder
 
 
-def _lockable(path: Path) -> bool:
+def is_held(path: Path) -> bool:
+    """Whether a process holds a run folder's lock: the run is under way."""
     lock = FileLock(f"{lock_elsewhere(path)}.lock")
     free = lock_is_free(lock)
     if free:
         lock.release()
-    return free
+    return not free
 
 
 def _wait(ready: Any, path: Path, what: str) -> None:

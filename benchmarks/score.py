@@ -59,7 +59,7 @@ class Score:
         others = {name: view for name, view in record["views"].items() if name not in ("id", "ood")}
         lines += [f"{name:>10}  {in_words(view)}" for name, view in others.items()]
         if worst := record["worst_group"]:
-            lines.append(f"{'worst':>10}  {in_words(worst)}  group {worst['group']} of {len(worst['groups'])}")
+            lines.append(f'{"worst":>10}  {in_words(worst)}  "{worst["group"]}", of {len(worst["groups"])} groups')
         lines += [_metric_in_words(signature, values) for signature, values in record["metrics"].items()]
         for view, counts in record["answers"].items():
             if counts["answered"] < counts["rows"]:
@@ -168,7 +168,7 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded,
         "label_errors": label_errors(scored, chosen),
         "composition": composition(scored, views, primary),
         "touched": card.card["spent"].get("touched", []),
-        "interval": _meaning(len(card.seeds), primary),
+        "interval": _meaning(len(card.seeds), primary, [estimates["id"], estimates["ood"]]),
     }
     return Score(record, _spent(card))
 
@@ -223,7 +223,9 @@ _COUNTED = {
 }
 
 
-def _meaning(seeds: int, metric: Metric) -> str:
+def _meaning(seeds: int, metric: Metric, headline: list[Estimate]) -> str:
     over = f"rows and {seeds} training seeds" if seeds > 1 else "rows only (one seed: training noise is not in it)"
+    if seeds > 1 and all(len(set(estimate.per_seed)) == 1 for estimate in headline):
+        over += " that scored alike (trained once and asked again, they say nothing of training noise)"
     how = "" if metric.per_row is not None else ", rows by a delete-a-group jackknife"
     return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}"

@@ -13,18 +13,21 @@ from typing import Any, Literal
 from ..splits.errors import BadRun, FarshiftError
 from ..splits.plugins import read_toml
 from .run import card_problem
+from .run_folder import is_held
 from .shards import rows_of, shards_in
 
 
 @dataclass(frozen=True)
 class Status:
-    """One run folder. `answers` counts kept answers, of `of` where it is known; `rate` is answers a second since the
-    first one of this plan was kept, `left` the seconds still to go at the pace so far (None: not known)."""
+    """One run folder. `stopped`: unfinished, and no process works on it; the command that began it goes on.
+
+    `answers` counts kept answers; `rate` is answers a second since the first one was kept, `left` the seconds still to go
+    at the pace so far (None: not known)."""
 
     run: str
     benchmark: str
     model: str
-    state: Literal["running", "finished"]
+    state: Literal["running", "stopped", "finished"]
     seeds: int
     of_seeds: int
     answers: int
@@ -66,22 +69,31 @@ def _status(path: Path) -> Status:
         shards = shards_in(path / "shards")
         if (path / "run.toml").exists():  # meanwhile
             return _finished(path)
-        return _running(path, plan, shards)
+        return _unfinished(path, plan, shards)
     except (KeyError, TypeError, ValueError) as error:
         raise BadRun(f"{path} is no run that can be read ({type(error).__name__}: {error}): leave it out") from error
 
 
-def _running(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
+def _unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
+    running = is_held(path)
     seeds, done = plan["seeds"], len(list((path / "shards").glob("seed-*.json")))
     answers = sum(stop - start for start, stop in map(rows_of, shards))
     began = min((written for shard in shards if (written := _written(shard)) is not None), default=None)
     elapsed = None if began is None else time.time() - began
-    rate = answers / elapsed if elapsed and len(shards) > 1 else None
+    rate = answers / elapsed if running and elapsed and len(shards) > 1 else None
     # Seeds are alike: what the finished ones took, the others will take.
     per_seed = answers / done if done else None
     left = max(0.0, per_seed * len(seeds) - answers) / rate if per_seed and rate else None
     return Status(
-        str(path), plan["benchmark"]["name"], plan["model"]["name"], "running", done, len(seeds), answers, rate, left
+        str(path),
+        plan["benchmark"]["name"],
+        plan["model"]["name"],
+        "running" if running else "stopped",
+        done,
+        len(seeds),
+        answers,
+        rate,
+        left,
     )
 
 

@@ -314,4 +314,4 @@ def test_status_reads_a_run_that_vanishes_under_its_eyes(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "stat", vanishing)
     (found,) = statuses([out])
-    assert (found.state, found.seeds, found.rate) == ("running", 1, None)
+    assert (found.state, found.seeds, found.rate) == ("stopped", 1, None)

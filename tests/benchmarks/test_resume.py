@@ -221,8 +221,21 @@ def test_the_state_of_runs_is_read_from_their_folders(tmp_path, batch_size):
     from farshift.benchmarks.status import statuses
 
     a, b = statuses([tmp_path / "runs"])
-    assert (a.state, a.seeds, a.of_seeds, a.answers, a.model) == ("running", 0, 3, 5 * batch_size, "Oracle")
+    assert (a.state, a.seeds, a.of_seeds, a.answers, a.model) == ("stopped", 0, 3, 5 * batch_size, "Oracle")
     assert (b.state, b.seeds, b.of_seeds, b.model, b.left) == ("finished", 1, 1, "whole", 0.0)
     with pytest.raises(FarshiftError, match="no run in"):
         (tmp_path / "empty").mkdir()
         statuses([tmp_path / "empty"])
+
+
+def test_a_run_that_a_process_works_on_is_running(tmp_path):
+    seen = []
+
+    class Looks:
+        def predict(self, batch):
+            seen.append(fs_status(tmp_path / "r").state)
+            return (batch["a"] + batch["b"]) % 97
+
+    fs.evaluate(Looks(), on=ON, seeds=1, out=tmp_path / "r")
+    assert set(seen) == {"running"}
+    assert fs_status(tmp_path / "r").state == "finished"
