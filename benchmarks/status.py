@@ -21,8 +21,8 @@ from .shards import rows_of, shards_in
 class Status:
     """One run folder. `stopped`: unfinished, and no process works on it; the command that began it goes on.
 
-    `answers` counts kept answers; `rate` is answers a second since the first one was kept, `left` the seconds still to go
-    at the pace so far (None: not known)."""
+    `answers` counts kept answers; `rate` is answers a second since the first one was kept, `left` the seconds still to
+    go at the pace so far (None: not known)."""
 
     run: str
     benchmark: str
