@@ -65,6 +65,9 @@ def read_answer(answer: Any, place: Place, task: Task) -> Answers:
     open) or `Failed` (lost) in it, or a masked array (masked: left open); for classification an (n, classes) array of
     probabilities.
     """
+    if type(answer) is np.ndarray and answer.ndim and answer.dtype.kind in "iuf" and task.type != "sequence":
+        _hold_to_count(len(answer), place)  # the common case, and no foreign code to guard against
+        return _array(answer, place, task)
     with named_errors(_Reading(answer, place)):
         return _read(answer, place, task)
 
