@@ -108,9 +108,9 @@ class Scored:
 
     def choose(self, rule: Rule) -> Chosen:
         """Each seed's candidate by a rule: the best on its ballot by the primary metric, the earliest of equals."""
-        if not rule.part:
-            return dict.fromkeys(self.seeds, self.finals[0])
         ballot = rule.ballot(self.benchmark)
+        if ballot is None:
+            return dict.fromkeys(self.seeds, self.finals[0])
         part = self.part_of(rule)
         eligible = [candidate for candidate in self.candidates if self.has(part, candidate)]
         return {seed: max(eligible, key=lambda name: self._worth(seed, part, name, ballot)) for seed in self.seeds}
@@ -140,8 +140,8 @@ def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: Car
     every seed and candidate (and those of the run's rule for each setting's last checkpoint), and no others."""
     wanted = {part: (benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts}
     rule = benchmark.rule(card.selection)
-    if rule.folds is not None:
-        wanted[rule.part] = (np.sort(rule.ballot(benchmark).row_ids), card.finals)
+    if rule.folds is not None and (ballot := rule.ballot(benchmark)) is not None:
+        wanted[rule.part] = (np.sort(ballot.row_ids), card.finals)
     blocks = _blocks(predictions)
     problems = []
     for part, (expected, candidates) in wanted.items():

@@ -73,13 +73,13 @@ def examples(text: str) -> list[Example]:
     return found
 
 
-def run(example: Example, folder: Path, environment: Mapping[str, str]) -> None:
-    """Write an example's file into a folder, or run it there and hold it to what it should print."""
+def run(example: Example, folder: Path, environment: Mapping[str, str]) -> str:
+    """Write an example's file into a folder, or run it there. Returns what is wrong with what it did; "" if nothing."""
     if example.sort == "file":
         path = folder / example.name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(example.content, "utf-8")
-        return
+        return ""
     program = ["bash", "-euo", "pipefail", "-c"] if example.sort == "sh" else [sys.executable, "-c"]
     done = subprocess.run(
         [*program, example.content],
@@ -92,14 +92,16 @@ def run(example: Example, folder: Path, environment: Mapping[str, str]) -> None:
     )
     expected = example.printed or ""
     refused = any(line.startswith(ERROR) for line in expected.splitlines())
-    assert done.returncode == (2 if refused else 0), (example.content, done.stdout, done.stderr)
-    if example.printed is not None:
-        last = done.stderr.splitlines()[-1:] if refused else []
-        hold([*done.stdout.splitlines(), *last], expected.splitlines())
+    if done.returncode != (2 if refused else 0):
+        return f"exit code {done.returncode} of\n{example.content}\n{done.stdout}\n{done.stderr}"
+    if example.printed is None:
+        return ""
+    last = done.stderr.splitlines()[-1:] if refused else []
+    return difference([*done.stdout.splitlines(), *last], expected.splitlines())
 
 
-def hold(printed: list[str], expected: list[str]) -> None:
-    """`AssertionError` where what was printed is not what was expected."""
+def difference(printed: list[str], expected: list[str]) -> str:
+    """Where what was printed is not what was expected; "" if it is."""
     here, skips = 0, False
     for line in expected:
         if line == "…":
@@ -107,9 +109,10 @@ def hold(printed: list[str], expected: list[str]) -> None:
             continue
         reach = printed[here:] if skips else printed[here : here + 1]
         place = next((number for number, other in enumerate(reach) if alike(other, line)), None)
-        assert place is not None, f"not printed: {line!r}\n" + "\n".join(printed)
+        if place is None:
+            return f"not printed: {line!r}\n" + "\n".join(printed)
         here, skips = here + place + 1, False
-    assert skips or here == len(printed), f"printed beyond what the page says: {printed[here:]}"
+    return "" if skips or here == len(printed) else f"printed beyond what the page says: {printed[here:]}"
 
 
 def alike(printed: str, expected: str) -> bool:

@@ -188,7 +188,7 @@ def _state_dict(path: Path) -> dict[str, torch.Tensor]:
     advice = "save module.state_dict() in it, and nothing else"
     try:
         state = _read(path)
-    except FarshiftError:
+    except (FarshiftError, MemoryError):
         raise
     except Exception as error:  # what a foreign or cut-off file raises is anybody's guess
         raise ModelError(

@@ -4,7 +4,7 @@ A rule module has
 
     PART: str                       the part whose predictions it judges by; "" for a rule that judges nothing
     unavailable(benchmark) -> str   why it cannot be applied to a benchmark; "" if it can
-    ballot(benchmark) -> Ballot     the rows that candidates are judged on, and the labels
+    ballot(benchmark) -> Ballot     the rows that candidates are judged on, and the labels; None for such a rule
 
 and a rule that trains models of its own also has
 
@@ -57,7 +57,7 @@ class Rule:
     name: str
     part: str
     unavailable: Callable[[Benchmark], str]
-    ballot: Callable[[Benchmark], Ballot]
+    ballot: Callable[[Benchmark], Ballot | None]
     folds: Callable[[Benchmark, Handout], Iterator[Fold]] | None
 
 

@@ -161,10 +161,11 @@ def test_what_is_no_plain_module_is_left_to_others():
 def test_torch_is_never_imported_to_recognise_a_module():
     code = (
         "import sys; from farshift.benchmarks.adapters import adapted; from farshift.benchmarks.model import Task\n"
-        "assert adapted(object(), Task('classification', ('a',), 'b', 2), 0) is None; assert 'torch' not in sys.modules\n"
-        "assert not {'transformers', 'sklearn', 'openai'} & set(sys.modules)"
+        "print(adapted(object(), Task('classification', ('a',), 'b', 2), 0))\n"
+        "print(sorted({'torch', 'transformers', 'sklearn', 'openai'} & set(sys.modules)))"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["None", "[]"]
 
 
 class Trained(Sum):
