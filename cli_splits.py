@@ -7,7 +7,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .terminal import Json, emit_json, exit_if, go_offline, line, table, watched
+from .terminal import Json, complain, emit_json, exit_if, go_offline, line, table, watched
 
 app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build, export.", no_args_is_help=True)
 Mirror = Annotated[
@@ -138,23 +138,30 @@ def splits_diff(old: str, new: str, mirror: Mirror = None, json: Json = False) -
 
 @app.command("build")
 def splits_build(
-    file: Annotated[Path, typer.Argument(help="A split.toml without parts and identity.")],
+    file: Annotated[Path, typer.Argument(help="A split.toml without parts and identity, or a family of them.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where <source>/<split>/v<N>/ is written.")] = Path(
         "splits/manifests"
     ),
     json: Json = False,
 ) -> None:
-    """Freeze a split: rows, digests, audit and identity. Refuses one that does not hold the shift it names."""
-    from .loaders.freeze import freeze
+    """Freeze a split, or each of a family: rows, digests, audit and identity. Refuses one that does not hold the shift
+    it names; the others of its family are frozen, and the exit code is 1."""
+    from .loaders.freeze import drafts, freeze_each
 
     with watched():
-        manifest, audit = freeze(file, out)
+        drafted = drafts(file)
+        frozen, refused = freeze_each(drafted, out)
+    if refused and len(drafted) == 1:
+        raise refused[0]
     if json:
-        return emit_json(
-            {"split": manifest.full_name, "identity": manifest.identity, "folder": str(manifest.folder), "audit": audit}
-        )
-    line(f"{manifest.full_name} frozen in {manifest.folder}: identity {manifest.identity}")
-    line(f"audit: {audit['why']}")
+        emit_json(frozen if len(drafted) > 1 else frozen[0])
+    else:
+        for item in frozen:
+            line(f"{item['split']} frozen in {item['folder']}: identity {item['identity']}")
+            line(f"audit: {item['audit']['why']}")
+    for error in refused:
+        complain(str(error))
+    exit_if(bool(refused))
 
 
 @app.command("export")

@@ -16,8 +16,9 @@ from ..splits.canonical import identity_of
 from ..splits.catalogue import find as find_split
 from ..splits.draws import shuffled
 from ..splits.errors import BadDefinition, FarshiftError, UnknownName
+from ..splits.family import read_family
 from ..splits.manifest import Manifest
-from ..splits.plugins import gathered, read_definition
+from ..splits.plugins import gathered
 from .definition import Definition, Holdout, View
 from .metrics import Metric, metric
 from .model import Task
@@ -186,14 +187,14 @@ class Benchmark:
         return part, part.truth() if view.against == "true" else part.given()
 
 
-def read_benchmark(path: Path) -> Benchmark:
-    """The benchmark of a TOML file; `BadDefinition` lists what is wrong in it."""
-    return Benchmark(read_definition(path, Definition), path)
+def read_benchmarks(path: Path) -> list[Benchmark]:
+    """The benchmarks of a TOML file, one or a family; `BadDefinition` lists what is wrong in it."""
+    return [Benchmark(definition, path) for definition in read_family(path, Definition)]
 
 
 def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark, the package's own and those of `FARSHIFT_PATH`, by name."""
-    return gathered("benchmarks/definitions", read_benchmark, "benchmark")
+    return gathered("benchmarks/definitions", read_benchmarks, "benchmark")
 
 
 def find_benchmark(name: str) -> Benchmark:

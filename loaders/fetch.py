@@ -7,25 +7,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from ..splits.canonical import identity_of
 from ..splits.errors import BadDefinition, Unavailable
+from ..splits.pins import FilePin
 from ..splits.plugins import module
 from .cache import cache_root, file_sha256, intact, locked, mark, offline, plain_disk_errors
 from .mirrors import MirrorFailed, folder
 from .progress import say
-
-
-class FilePin(BaseModel):
-    """One file of a distribution: what it must be, and where it can be had."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    bytes: int = Field(ge=0)
-    mirrors: list[dict[str, Any]] = []
 
 
 def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:

@@ -15,22 +15,68 @@ from ..splits.audit import audit, same
 from ..splits.catalogue import LOCK, find
 from ..splits.catalogue import locked as locked_identities
 from ..splits.errors import BadData, BadDefinition, FarshiftError, Unavailable
+from ..splits.family import read_family
 from ..splits.manifest import Definition, Manifest, PartPin, assign, read_manifest
 from ..splits.plugins import PACKAGE
 from ..splits.rows import heads, row_digests, row_ids, set_digest
-from .cache import cache_root, write_atomically
+from .cache import cache_root, lock_elsewhere, locked, write_atomically
+from .fetch import fetch_file
+from .progress import advance
 from .source import find_source
 from .split import joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_LOCK_HEAD = (
+    "# Identities of the published manifests. A published version never changes; a correction is a new version.\n"
+)
+
 
 def freeze(path: Path, out: Path) -> tuple[Manifest, dict[str, Any]]:
-    """Build the split that a definition (a `split.toml` without parts and identity) describes, into
-    `out/<source>/<split>/v<N>/`. Refuses a split whose audit says that it does not hold the shift it names, and to
-    change a version that is published."""
-    draft = read_manifest(path).definition
+    """Build the one split that a file describes; see `freeze_draft`."""
+    drafted = drafts(path)
+    if len(drafted) > 1:
+        raise BadDefinition(f"{path} describes {len(drafted)} splits, not one")
+    return freeze_draft(drafted[0], out)
+
+
+def drafts(path: Path) -> list[Definition]:
+    """The definitions of a `split.toml`, or of a family of them."""
+    found = read_family(path, Definition)
+    for definition in found:
+        if definition.files and not definition.ships_rows:
+            raise BadDefinition(f"{path}: a split that is read from published files must have ships_rows = true")
+    return found
+
+
+def freeze_each(drafted: list[Definition], out: Path) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
+    """Freeze each definition: a record of each that was, and why the others were refused."""
+    frozen: list[dict[str, Any]] = []
+    refused: list[FarshiftError] = []
+    for done, draft in enumerate(drafted):
+        if len(drafted) > 1:
+            advance("splits", done, len(drafted))
+        try:
+            manifest, found = freeze_draft(draft, out)
+        except FarshiftError as error:
+            refused.append(error)
+            continue
+        frozen.append(
+            {
+                "split": manifest.full_name,
+                "identity": manifest.identity,
+                "folder": str(manifest.folder),
+                "audit": found,
+            }
+        )
+    return frozen, refused
+
+
+def freeze_draft(draft: Definition, out: Path) -> tuple[Manifest, dict[str, Any]]:
+    """Build the split that a definition without parts and identity describes, into `out/<source>/<split>/v<N>/`.
+    Refuses a split whose audit says that it does not hold the shift it names, and to change a version that is
+    published."""
     source = find_source(draft.source.name)
     rows = source.table()
     if not source.definition.digest:
@@ -40,7 +86,7 @@ def freeze(path: Path, out: Path) -> tuple[Manifest, dict[str, Any]]:
             "and repeat the command"
         )
     bare = draft.model_copy(update={"identity": "", "parts": {}})
-    assigned = assign(bare, rows, source.schema)
+    assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin) for pin in bare.files})
     pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
     _refuse_empty(bare, pins)
     pin = bare.source.model_copy(update={"version": source.definition.version, "digest": source.definition.digest})
@@ -89,11 +135,10 @@ def _refuse_change(folder: Path, frozen: Definition) -> None:
 
 def _lock(frozen: Definition) -> None:
     """Add a manifest of the package to `manifests.lock`."""
-    identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}
-    head = (
-        "# Identities of the published manifests. A published version never changes; a correction is a new version.\n"
-    )
-    write_atomically(LOCK, (head + "".join(f"{key} {value}\n" for key, value in sorted(identities.items()))).encode())
+    with locked(lock_elsewhere(LOCK), LOCK.name):
+        identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}
+        lines = [f"{name} {identity}\n" for name, identity in sorted(identities.items())]
+        write_atomically(LOCK, "".join((_LOCK_HEAD, *lines)).encode())
 
 
 def _parquet(assigned: pa.Table) -> bytes:

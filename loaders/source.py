@@ -15,11 +15,12 @@ from pydantic import Field as Item
 
 from ..splits.canonical import identity_of
 from ..splits.errors import BadData, BadDefinition, Unavailable, UnknownName
+from ..splits.pins import FilePin
 from ..splits.plugins import gathered, module, read_definition
 from ..splits.rows import heads, row_digests, row_ids, set_digest
 from ..splits.schema import Field, Schema
 from .cache import cache_root, stored_table
-from .fetch import FilePin, fetch_file
+from .fetch import fetch_file
 from .progress import say
 
 if TYPE_CHECKING:

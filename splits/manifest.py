@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from .assignment import PARTS, Assignment, part_digests
 from .canonical import identity_of
 from .errors import BadData, BadDefinition
+from .pins import FilePin
 from .plugins import function, read_definition
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ class Published(_Strict):
     reference: str
 
 
+class Declared(_Strict):
+    """Flaws that a published split keeps, with their numbers. An audit that measures others fails.
+
+    `duplicates`: inputs in common, by pair of parts ("train/ood_test"); `unseen_tokens`: tokens (or values of a factor)
+    that training never shows, by part.
+    """
+
+    duplicates: dict[str, int] = {}
+    unseen_tokens: dict[str, int] = {}
+
+
 class PartPin(_Strict):
     rows: int
     weighted_rows: int
@@ -59,7 +71,11 @@ class PartPin(_Strict):
 
 
 class Definition(_Strict):
-    """What `split.toml` says. A definition without an identity is not frozen yet."""
+    """What `split.toml` says. A definition without an identity is not frozen yet.
+
+    `factors` are fields whose single values training shows while a test row's combination of them is new; `files` the
+    published lists that the rule reads, once, when the split is frozen (its rows are shipped then).
+    """
 
     format: Literal[1] = 1
     name: str = Field(pattern=r"^[a-z0-9_]+/[a-z0-9_]+$")
@@ -77,6 +93,9 @@ class Definition(_Strict):
     severity: Described | None = None
     group: Described | None = None
     published: Published | None = None
+    factors: list[str] = []
+    declared: Declared = Declared()
+    files: list[FilePin] = []
     parts: dict[str, PartPin] = {}
     identity: str = ""
 
@@ -183,12 +202,16 @@ def read_manifest(path: Path) -> Manifest:
     return Manifest(definition, path.parent)
 
 
-def assign(definition: Definition, source: pa.Table, schema: Schema) -> pa.Table:
-    """The rule's outcome over a source's rows (which carry row_id and check), in the source's order."""
+def assign(
+    definition: Definition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None
+) -> pa.Table:
+    """The rule's outcome over a source's rows (which carry row_id and check), in the source's order. A rule that reads
+    published lists is given them as `files`, by name."""
     schema[definition.label]
     rule = function("splits/rules", definition.rule, "rule")
+    given = {"files": files} if definition.files else {}
     try:
-        outcome = rule(source, **definition.parameters)
+        outcome = rule(source, **definition.parameters, **given)
     except TypeError as error:
         raise BadDefinition(f"{definition.name}: rule {definition.rule}: {error}") from error
     if not isinstance(outcome, Assignment):

@@ -11,7 +11,7 @@ import importlib.util
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -67,10 +67,15 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def read_definition(path: Path, model: type[M]) -> M:
     """A TOML file as a validated definition; `BadDefinition` names the file and lists what is wrong in it."""
+    return validated(read_toml(path), path, model)
+
+
+def validated(record: dict[str, Any], path: Path, model: type[M]) -> M:
+    """A record read from `path` as a definition; `BadDefinition` lists what is wrong in it."""
     from pydantic import ValidationError
 
     try:
-        return model.model_validate(read_toml(path))
+        return model.model_validate(record)
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         raise BadDefinition(f"{path}: {wrong}") from error
@@ -110,14 +115,16 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
-def gathered(place: str, read: Callable[[Path], N], what: str) -> dict[str, N]:
-    """Every definition of `place`, by name, sorted; `BadDefinition` where two have the same name."""
+def gathered(place: str, read: Callable[[Path], N | Iterable[N]], what: str) -> dict[str, N]:
+    """Every definition of `place`, by name, sorted; `BadDefinition` where two have the same name. `read` gives the one
+    definition of a file, or the many of a family."""
     found: dict[str, N] = {}
     for path in files(place, "*.toml"):
-        one = read(path)
-        if one.name in found:
-            raise BadDefinition(f"{path}: a {what} named {one.name!r} is there already: {found[one.name].path}")
-        found[one.name] = one
+        read_of = read(path)
+        for one in read_of if isinstance(read_of, Iterable) else (read_of,):
+            if one.name in found:
+                raise BadDefinition(f"{path}: a {what} named {one.name!r} is there already: {found[one.name].path}")
+            found[one.name] = one
     return dict(sorted(found.items()))
 
 

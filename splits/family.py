@@ -1,0 +1,70 @@
+"""Families: one file that stands for many definitions, such as five draws of three noise rates.
+
+Each `[[vary]]` table of a TOML file is an axis: its lists, all of one length, are read side by side. The axes are
+multiplied. In every other string of the file `{name}` becomes the value of that name; a string that is nothing but
+`"{name}"` becomes the value itself, with its type. A file without `[[vary]]` stands for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import BadDefinition
+from .plugins import read_toml, validated
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
+
+_PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+
+
+def read_family(path: Path, model: type[M]) -> list[M]:
+    """The definitions that a TOML file stands for, in the order of its axes; `BadDefinition` names the file and lists
+    what is wrong in it."""
+    return [validated(record, path, model) for record in members(read_toml(path), path)]
+
+
+def members(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
+    """The records that `record`, read from `path`, stands for."""
+    rest = {key: value for key, value in record.items() if key != "vary"}
+    axes = [_axis(table, path) for table in record.get("vary", [])]
+    used: set[str] = set()
+    for chosen in product(*axes):
+        values = {name: value for choice in chosen for name, value in choice.items()}
+        if len(values) < sum(map(len, chosen)):
+            raise BadDefinition(f"{path}: vary: a name stands on two axes")
+        yield _filled(rest, values, used)
+    if unused := sorted({name for axis in axes for name in axis[0]} - used):
+        raise BadDefinition(f"{path}: vary: nothing in the file says {', '.join(f'{{{name}}}' for name in unused)}")
+
+
+def _axis(table: Any, path: Path) -> list[dict[str, Any]]:
+    """One `[[vary]]` table as its choices, each a value for every name."""
+    if not isinstance(table, dict) or not table or not all(isinstance(values, list) for values in table.values()):
+        raise BadDefinition(f"{path}: vary: each [[vary]] table gives one or more names, and a list for each")
+    lengths = {name: len(values) for name, values in table.items()}
+    if len(set(lengths.values())) > 1 or not all(lengths.values()):
+        told = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+        raise BadDefinition(f"{path}: vary: the lists of one table are read side by side and need one length: {told}")
+    return [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
+
+
+def _filled(value: Any, values: dict[str, Any], used: set[str]) -> Any:
+    """`value` with every place in its strings filled. A place that no axis names is left: prompts have their own."""
+    if isinstance(value, dict):
+        return {str(_filled(key, values, used)): _filled(item, values, used) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, values, used) for item in value]
+    if not isinstance(value, str):
+        return value
+    used.update(name for name in _PLACE.findall(value) if name in values)
+    whole = _PLACE.fullmatch(value)
+    if whole and whole[1] in values:
+        return values[whole[1]]
+    return _PLACE.sub(lambda place: str(values.get(place[1], place[0])), value)
