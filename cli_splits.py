@@ -88,11 +88,11 @@ def splits_verify(
     json: Json = False,
 ) -> None:
     """Prove manifests again, row by row, from their sources. Exit code 1 where one does not hold."""
-    from .loaders.freeze import verify
+    from .loaders.prove import verify_each
     from .splits.catalogue import find
 
     with watched():
-        found = [verify(find(name), _folders(mirror)) for name in _names(names, all_)]
+        found = verify_each([find(name) for name in _names(names, all_)], _folders(mirror))
     if json:
         emit_json([verdict.__dict__ for verdict in found])
     else:
@@ -103,7 +103,7 @@ def splits_verify(
 @app.command("audit")
 def splits_audit(name: str, mirror: Mirror = None, json: Json = False) -> None:
     """Measure what shift a split holds, and compare with its published audit. Exit code 1 if it does not hold."""
-    from .loaders.freeze import audit_again
+    from .loaders.prove import audit_again
 
     with watched():
         found, agrees = audit_again(name, _folders(mirror))

@@ -1,29 +1,27 @@
-"""Freezing a split: from a definition to a published manifest folder; and proving one again."""
+"""Freezing a split: from a definition to a published manifest folder."""
 
 from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
 from ..splits.assignment import part_digests
-from ..splits.audit import audit, same
-from ..splits.catalogue import LOCK, find
+from ..splits.audit import audit
+from ..splits.catalogue import LOCK
 from ..splits.catalogue import locked as locked_identities
-from ..splits.errors import BadData, BadDefinition, FarshiftError, Unavailable
+from ..splits.errors import BadData, BadDefinition, FarshiftError
 from ..splits.family import read_family
 from ..splits.manifest import Definition, Manifest, PartPin, assign, read_manifest
 from ..splits.plugins import PACKAGE
-from ..splits.rows import heads, row_digests, row_ids, set_digest
-from .cache import cache_root, lock_elsewhere, locked, write_atomically
+from ..splits.rows import row_digests, set_digest
+from .cache import lock_elsewhere, locked, write_atomically
 from .fetch import fetch_file
 from .progress import advance
 from .source import find_source
-from .split import joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,62 +145,3 @@ def _parquet(assigned: pa.Table) -> bytes:
     sink = io.BytesIO()
     pq.write_table(assigned.sort_by("row_id"), sink, compression="zstd")
     return sink.getvalue()
-
-
-def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str, Any], bool]:
-    """A frozen split's audit measured now, and whether it agrees with the one it was published with."""
-    manifest = find(name)
-    source = find_source(manifest.definition.source.name)
-    rows = source.table(own_folders)
-    found = audit(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
-    return found, same(found, manifest.audit())
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The outcome of proving a manifest: `verified`, `failed` or `unavailable` (its data could not be had)."""
-
-    name: str
-    state: str
-    identity: str
-    why: str
-
-
-def verify(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
-    """Prove a manifest again from its source's rows: every row id and digest recomputed from content, the source's
-    digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`."""
-    try:
-        _prove(manifest, own_folders)
-    except Unavailable as error:
-        return Verdict(manifest.full_name, "unavailable", manifest.identity, str(error))
-    except FarshiftError as error:
-        return Verdict(manifest.full_name, "failed", manifest.identity, str(error))
-    return Verdict(manifest.full_name, "verified", manifest.identity, "")
-
-
-def _prove(manifest: Manifest, own_folders: tuple[Path, ...]) -> None:
-    import numpy as np
-
-    source = find_source(manifest.definition.source.name)
-    rows = source.table(own_folders)
-    fields = rows.select([field.name for field in source.schema.fields])
-    digests = row_digests(fields, source.schema)
-    found = (rows.num_rows, set_digest(digests))
-    if found != (source.definition.rows, source.definition.digest):
-        raise BadData(
-            f"source {source.name}: {found[0]} rows of digest {found[1][:12]}.., not the pinned ones; "
-            f"remove {cache_root() / 'sources'} to build it again"
-        )
-    if source.definition.digest != manifest.definition.source.digest:
-        raise BadData(
-            f"{manifest.full_name} pins source digest {manifest.definition.source.digest[:12]}.., "
-            f"and {source.path.name} has {source.definition.digest[:12]}.."
-        )
-    if not np.array_equal(row_ids(fields, source.schema), rows["row_id"].to_numpy()):
-        raise BadData(f"source {source.name}: the cached row ids are not those of the rows")
-    if not np.array_equal(heads(digests), rows["check"].to_numpy()):
-        raise BadData(f"source {source.name}: the cached checks are not those of the rows")
-    joined(manifest, source, rows)
-    shipped = manifest.folder.is_relative_to(PACKAGE)
-    if shipped and locked_identities().get(manifest.full_name) != manifest.identity:
-        raise BadData(f"{manifest.full_name}: manifests.lock has another identity, or none")

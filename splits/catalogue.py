@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from .errors import BadDefinition, FarshiftError, UnknownName
-from .manifest import Manifest, read_manifest
+from .manifest import NAME, Manifest, read_manifest
 from .plugins import PACKAGE, files
 
 LOCK = PACKAGE / "splits" / "manifests.lock"
@@ -14,8 +15,13 @@ LOCK = PACKAGE / "splits" / "manifests.lock"
 
 def manifests() -> list[Manifest]:
     """All manifests, the package's own and those of `FARSHIFT_PATH`, sorted by name and version."""
+    return _found("*/*")
+
+
+def _found(name: str) -> list[Manifest]:
+    """The manifests whose name fits a pattern, sorted by name and version."""
     found: dict[tuple[str, int], Manifest] = {}
-    for path in files("splits/manifests", "*/*/v*/split.toml"):
+    for path in files("splits/manifests", f"{name}/v*/split.toml"):
         manifest = read_manifest(path)
         definition = manifest.definition
         expected = Path(*definition.name.split("/"), f"v{definition.version}")
@@ -31,7 +37,8 @@ def manifests() -> list[Manifest]:
 def find(name: str) -> Manifest:
     """The manifest called `name` (its newest version) or `name@version`."""
     wanted, at, version = name.partition("@")
-    versions = [manifest for manifest in manifests() if manifest.name == wanted]
+    # What is no name is no pattern either: its wild cards and dots would find other folders.
+    versions = _found(wanted) if re.fullmatch(NAME, wanted) else []
     if not versions:
         raise UnknownName("split", wanted, {manifest.name for manifest in manifests()})
     if not at:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .schema import Schema
 
 Kind = Literal["domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
+NAME = "[a-z0-9_]+/[a-z0-9_]+"
+"""What the name of a split looks like: its source's, then its own."""
+
 KINDS: tuple[str, ...] = ("domain", "length", "compositional", "easy-to-hard", "corrupted-label")
 
 
@@ -78,7 +81,7 @@ class Definition(_Strict):
     """
 
     format: Literal[1] = 1
-    name: str = Field(pattern=r"^[a-z0-9_]+/[a-z0-9_]+$")
+    name: str = Field(pattern=f"^{NAME}$")
     version: int = Field(ge=1)
     kind: Kind
     title: str

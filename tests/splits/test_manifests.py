@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.loaders.freeze import audit_again, freeze, verify
+from farshift.loaders.freeze import freeze
+from farshift.loaders.prove import audit_again, verify
 from farshift.loaders.source import find_source
 from farshift.loaders.split import load
 from farshift.splits.catalogue import find, listing, locked, manifests

@@ -1,0 +1,136 @@
+"""Proving frozen splits again: from a source's bytes to each manifest's identity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..splits.audit import audit, same
+from ..splits.catalogue import find, locked
+from ..splits.errors import BadData, FarshiftError, Unavailable
+from ..splits.manifest import Manifest
+from ..splits.plugins import PACKAGE
+from ..splits.rows import heads, row_digests, row_ids, set_digest
+from .cache import cache_root
+from .progress import advance
+from .source import Source, find_source
+from .split import joined
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of proving a manifest: `verified`, `failed` or `unavailable` (its data could not be had)."""
+
+    name: str
+    state: str
+    identity: str
+    why: str
+
+
+def verify(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
+    """Prove a manifest again from its source's rows: every row id and digest recomputed from content, the source's
+    digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`."""
+    return _verify_source([manifest], own_folders)[0]
+
+
+def verify_each(
+    manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), jobs: int | None = None
+) -> list[Verdict]:
+    """Prove manifests, those of one source together (its rows are proven once), sources side by side in `jobs`
+    processes (as many as this process may use cores). The verdicts stand in the order of the manifests."""
+    by_source: dict[str, list[Manifest]] = {}
+    for manifest in manifests:
+        by_source.setdefault(manifest.definition.source.name, []).append(manifest)
+    jobs = min(jobs or _usable_cores(), len(by_source))
+    found: dict[str, Verdict] = {}
+    # The sources with most manifests first: a long one that starts last would keep one process busy alone.
+    for verdicts in _outcomes(sorted(by_source.values(), key=lambda group: -len(group)), own_folders, jobs):
+        found |= {verdict.name: verdict for verdict in verdicts}
+        advance("splits proven", len(found), len(manifests))
+    return [found[manifest.full_name] for manifest in manifests]
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _outcomes(groups: list[list[Manifest]], own_folders: tuple[Path, ...], jobs: int) -> Iterator[list[Verdict]]:
+    if jobs <= 1:
+        yield from (_verify_source(group, own_folders) for group in groups)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(_verify_source, group, own_folders) for group in groups]):
+            yield done.result()
+
+
+def _verify_source(manifests: list[Manifest], own_folders: tuple[Path, ...]) -> list[Verdict]:
+    """The verdicts on manifests of one source."""
+    try:
+        source = find_source(manifests[0].definition.source.name)
+        rows = _proven_rows(source, own_folders)
+    except FarshiftError as error:
+        return [_verdict(manifest, error) for manifest in manifests]
+    verdicts = []
+    for manifest in manifests:
+        try:
+            _prove(manifest, source, rows)
+        except FarshiftError as error:
+            verdicts.append(_verdict(manifest, error))
+        else:
+            verdicts.append(_verdict(manifest))
+    return verdicts
+
+
+def _verdict(manifest: Manifest, error: FarshiftError | None = None) -> Verdict:
+    state = "verified" if error is None else "unavailable" if isinstance(error, Unavailable) else "failed"
+    return Verdict(manifest.full_name, state, manifest.identity, "" if error is None else str(error))
+
+
+def _proven_rows(source: Source, own_folders: tuple[Path, ...]) -> pa.Table:
+    """A source's rows, every id and check recomputed from content and the whole held to the pinned digest."""
+    import numpy as np
+
+    rows = source.table(own_folders)
+    fields = rows.select([field.name for field in source.schema.fields])
+    digests = row_digests(fields, source.schema)
+    found = (rows.num_rows, set_digest(digests))
+    if found != (source.definition.rows, source.definition.digest):
+        raise BadData(
+            f"source {source.name}: {found[0]} rows of digest {found[1][:12]}.., not the pinned ones; "
+            f"remove {cache_root() / 'sources'} to build it again"
+        )
+    if not np.array_equal(row_ids(fields, source.schema), rows["row_id"].to_numpy()):
+        raise BadData(f"source {source.name}: the cached row ids are not those of the rows")
+    if not np.array_equal(heads(digests), rows["check"].to_numpy()):
+        raise BadData(f"source {source.name}: the cached checks are not those of the rows")
+    return rows
+
+
+def _prove(manifest: Manifest, source: Source, rows: pa.Table) -> None:
+    if source.definition.digest != manifest.definition.source.digest:
+        raise BadData(
+            f"{manifest.full_name} pins source digest {manifest.definition.source.digest[:12]}.., "
+            f"and {source.path.name} has {source.definition.digest[:12]}.."
+        )
+    joined(manifest, source, rows)
+    shipped = manifest.folder.is_relative_to(PACKAGE)
+    if shipped and locked().get(manifest.full_name) != manifest.identity:
+        raise BadData(f"{manifest.full_name}: manifests.lock has another identity, or none")
+
+
+def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str, Any], bool]:
+    """A frozen split's audit measured now, and whether it agrees with the one it was published with."""
+    manifest = find(name)
+    source = find_source(manifest.definition.source.name)
+    rows = source.table(own_folders)
+    found = audit(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
+    return found, same(found, manifest.audit())
