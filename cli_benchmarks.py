@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -16,11 +16,15 @@ app = typer.Typer(help="Benchmarks: list, show, export, import.", no_args_is_hel
 
 
 @app.command("list")
-def benchmarks_list(json: Json = False) -> None:
-    """List every benchmark."""
+def benchmarks_list(
+    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="core, full ..")] = None,  # noqa: UP045
+    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    json: Json = False,
+) -> None:
+    """List every benchmark, or those of a suite or of a kind of shift."""
     from .benchmarks.listing import listing
 
-    found = listing()
+    found = listing(suite, kind)
     if json:
         return emit_json(found)
     rows = [

@@ -17,11 +17,14 @@ Mirror = Annotated[
 
 
 @app.command("list")
-def splits_list(json: Json = False) -> None:
-    """List every split."""
+def splits_list(
+    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    json: Json = False,
+) -> None:
+    """List every split, or those of a kind of shift."""
     from .splits.catalogue import listing
 
-    found = listing()
+    found = listing(kind)
     if json:
         return emit_json(found)
     rows = [

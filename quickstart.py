@@ -57,7 +57,7 @@ class Result:
 
 
 def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -> Result:
-    """Run the core suite's quick comparison into `out/runs` and `out/board`. What is done already is reused.
+    """Run the quickstart suite into `out/runs` and `out/board`. What is done already is reused.
 
     `steps` replaces the recipes' optimiser steps (a trial of the machinery, not a comparison)."""
     watch = Stopwatch()
@@ -69,7 +69,7 @@ def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -
 def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> Result:
     plans: list[Plan] = []
     left_out: list[dict[str, str]] = []
-    for benchmark in sorted(suite("core"), key=lambda benchmark: KINDS.index(benchmark.kind)):
+    for benchmark in sorted(suite("quickstart"), key=lambda benchmark: KINDS.index(benchmark.kind)):
         cast = _cast(benchmark)
         try:
             if not cast:

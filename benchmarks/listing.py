@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from .benchmark import benchmarks, find_benchmark
+from ..splits.manifest import known_kind
+from .benchmark import benchmarks, find_benchmark, suite
 from .definition import Ceiling, PromptPin, Touch
 
 
-def listing() -> list[dict[str, Any]]:
-    """Every benchmark, as plain JSON, sorted by name. No data are opened."""
+def listing(of_suite: str | None = None, of_kind: str | None = None) -> list[dict[str, Any]]:
+    """Every benchmark (of a suite, of a kind of shift), as plain JSON, sorted by name. No data are opened."""
+    of_kind = None if of_kind is None else known_kind(of_kind)
     found = []
-    for name, benchmark in benchmarks().items():
+    for benchmark in benchmarks().values() if of_suite is None else suite(of_suite):
         definition = benchmark.definition
+        if of_kind not in (None, benchmark.kind):
+            continue
         found.append(
             {
-                "name": name,
+                "name": benchmark.name,
                 "kind": benchmark.kind,
                 "title": definition.title,
                 "split": definition.split,

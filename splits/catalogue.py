@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import BadDefinition, FarshiftError, UnknownName
-from .manifest import NAME, Manifest, read_manifest
+from .manifest import NAME, Manifest, known_kind, read_manifest
 from .plugins import PACKAGE, files
 
 LOCK = PACKAGE / "splits" / "manifests.lock"
@@ -57,8 +57,9 @@ def locked() -> dict[str, str]:
     return {name: identity for name, identity in (line.split() for line in lines if line and line[0] != "#")}
 
 
-def listing() -> list[dict[str, Any]]:
-    """One record per manifest. `state` is `frozen`, or `definition` where no rows were frozen yet."""
+def listing(of_kind: str | None = None) -> list[dict[str, Any]]:
+    """One record per manifest (of a kind of shift). `state` is `frozen`, or `definition` where no rows were frozen yet."""
+    of_kind = None if of_kind is None else known_kind(of_kind)
     return [
         {
             "name": manifest.name,
@@ -73,4 +74,5 @@ def listing() -> list[dict[str, Any]]:
             "licence": manifest.definition.licence,
         }
         for manifest in manifests()
+        if of_kind in (None, manifest.definition.kind)
     ]

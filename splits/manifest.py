@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .assignment import PARTS, Assignment, part_digests
 from .canonical import identity_of
-from .errors import BadData, BadDefinition
+from .errors import BadData, BadDefinition, UnknownName
 from .pins import FilePin
 from .plugins import function, read_definition
 
@@ -30,6 +30,13 @@ NAME = "[a-z0-9_]+/[a-z0-9_]+"
 """What the name of a split looks like: its source's, then its own."""
 
 KINDS: tuple[str, ...] = ("domain", "length", "compositional", "easy-to-hard", "corrupted-label")
+
+
+def known_kind(name: str) -> str:
+    """`name`, if it is a kind of shift; `UnknownName` otherwise."""
+    if name not in KINDS:
+        raise UnknownName("kind of shift", name, KINDS)
+    return name
 
 
 class _Strict(BaseModel):

@@ -51,7 +51,7 @@ def test_each_benchmark_has_a_plain_baseline_and_one_meant_to_help(trial):
     assert [row["role"] for row in found["rows"]] == ["plain", "helps"]
     assert [row["seeds"] for row in found["rows"]] == [3, 3]
     roles = [(on, role) for item in listing() for on, role in item["roles"].items()]
-    core = {benchmark.name for benchmark in suite("core")}
+    core = {benchmark.name for benchmark in suite("quickstart")}
     assert sorted(roles) == sorted((name, role) for name in core for role in ("plain", "helps"))
 
 
