@@ -145,6 +145,9 @@ def splits_build(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where <source>/<split>/v<N>/ is written.")] = Path(
         "splits/manifests"
     ),
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="E", help="Where rows are hashed: local, processes or ray.")
+    ] = "local",
     json: Json = False,
 ) -> None:
     """Freeze a split, or each of a family: rows, digests, audit and identity. Refuses one that does not hold the shift
@@ -153,7 +156,7 @@ def splits_build(
 
     with watched():
         drafted = drafts(file)
-        frozen, refused = freeze_each(drafted, out)
+        frozen, refused = freeze_each(drafted, file, out, engine)
     if refused and len(drafted) == 1:
         raise refused[0]
     if json:

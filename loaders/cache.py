@@ -128,6 +128,12 @@ def intact(path: Path) -> bool:
 
 def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
     """The Arrow table stored at `path`, memory-mapped; built and stored first where it is absent or damaged."""
+    return stored_file(path, lambda target: write_arrow(build(), target))
+
+
+def stored_file(path: Path, write: Callable[[Path], None]) -> pa.Table:
+    """The Arrow file at `path`, memory-mapped. Where it is absent or damaged, `write` makes it: a temporary file first,
+    which is then flushed and renamed."""
     import pyarrow as pa
 
     cache_limit()  # a wrong one is refused before any work
@@ -136,7 +142,9 @@ def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
         if not intact(path):
             with locked(path):
                 if not intact(path):
-                    _build(path, build)
+                    if path.exists():
+                        say(f"{path} was cut off or changed: building it again")
+                    _write(path, write)
                     built = True
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     if outermost:
@@ -144,18 +152,33 @@ def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
     return table
 
 
-def _build(path: Path, build: Callable[[], pa.Table]) -> None:
+def write_arrow(table: pa.Table, target: Path) -> None:
+    """Write a table as an Arrow file of one record batch, by one big write: mapped, it reads at memory speed."""
     import pyarrow as pa
 
-    if path.exists():
-        say(f"{path} was cut off or changed: building it again")
-    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-        leftover.unlink(missing_ok=True)
-    table = build()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
-        # One record batch, one big write: the mapping then reads at memory speed.
         writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
-    content = memoryview(sink.getvalue())
-    write_atomically(path, content)
-    mark(path, sha256(content).hexdigest())
+    with target.open("wb") as file:
+        file.write(memoryview(sink.getvalue()))
+
+
+def _write(path: Path, write: Callable[[Path], None]) -> None:
+    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+        leftover.unlink(missing_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with plain_disk_errors(path):
+        try:
+            write(temporary)
+            keep(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def keep(temporary: Path, path: Path) -> None:
+    """Move a finished file to its place in the cache: on the disk first, then renamed and marked."""
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    digest = file_sha256(temporary)
+    temporary.replace(path)
+    mark(path, digest)

@@ -16,12 +16,13 @@ from ..splits.catalogue import locked as locked_identities
 from ..splits.errors import BadData, BadDefinition, FarshiftError
 from ..splits.family import read_family
 from ..splits.manifest import Definition, Manifest, PartPin, assign, read_manifest
-from ..splits.plugins import PACKAGE
+from ..splits.plugins import PACKAGE, also
 from ..splits.rows import row_digests, set_digest
 from .cache import lock_elsewhere, locked, write_atomically
 from .fetch import fetch_file
+from .own_source import Data, pin_source
 from .progress import advance
-from .source import find_source
+from .source import Source, find_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,32 +32,40 @@ _LOCK_HEAD = (
 )
 
 
-def freeze(path: Path, out: Path) -> tuple[Manifest, dict[str, Any]]:
+class Draft(Definition):
+    """A definition to be frozen. `data` pins a source of the user's own on the way."""
+
+    data: Data | None = None
+
+
+def freeze(path: Path, out: Path, engine: str = "local") -> tuple[Manifest, dict[str, Any]]:
     """Build the one split that a file describes; see `freeze_draft`."""
     drafted = drafts(path)
     if len(drafted) > 1:
         raise BadDefinition(f"{path} describes {len(drafted)} splits, not one")
-    return freeze_draft(drafted[0], out)
+    return freeze_draft(drafted[0], path, out, engine)
 
 
-def drafts(path: Path) -> list[Definition]:
-    """The definitions of a `split.toml`, or of a family of them."""
-    found = read_family(path, Definition)
-    for definition in found:
-        if definition.files and not definition.ships_rows:
+def drafts(path: Path) -> list[Draft]:
+    """The drafts of a `split.toml`, or of a family of them."""
+    found = read_family(path, Draft)
+    for draft in found:
+        if draft.files and not draft.ships_rows:
             raise BadDefinition(f"{path}: a split that is read from published files must have ships_rows = true")
     return found
 
 
-def freeze_each(drafted: list[Definition], out: Path) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
-    """Freeze each definition: a record of each that was, and why the others were refused."""
+def freeze_each(
+    drafted: list[Draft], path: Path, out: Path, engine: str = "local"
+) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
+    """Freeze each draft of a file: a record of each that was, and why the others were refused."""
     frozen: list[dict[str, Any]] = []
     refused: list[FarshiftError] = []
     for done, draft in enumerate(drafted):
         if len(drafted) > 1:
             advance("splits", done, len(drafted))
         try:
-            manifest, found = freeze_draft(draft, out)
+            manifest, found = freeze_draft(draft, path, out, engine)
         except FarshiftError as error:
             refused.append(error)
             continue
@@ -71,19 +80,30 @@ def freeze_each(drafted: list[Definition], out: Path) -> tuple[list[dict[str, An
     return frozen, refused
 
 
-def freeze_draft(draft: Definition, out: Path) -> tuple[Manifest, dict[str, Any]]:
-    """Build the split that a definition without parts and identity describes, into `out/<source>/<split>/v<N>/`.
-    Refuses a split whose audit says that it does not hold the shift it names, and to change a version that is
-    published."""
-    source = find_source(draft.source.name)
-    rows = source.table()
+def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> tuple[Manifest, dict[str, Any]]:
+    """Build the split that a draft, read from `path`, describes, into `out/<source>/<split>/v<N>/`. Refuses a split
+    whose audit says that it does not hold the shift it names, and to change a version that is published. `engine` is
+    where the rows of a large source are hashed."""
+    if draft.data is None:
+        return _freeze(draft, find_source(draft.source.name), out, engine)
+    home = out.resolve().parent.parent
+    if out.resolve() != home / "splits" / "manifests":
+        raise BadDefinition(f"{path} has a table [data]: its source is kept too, so --out must end in splits/manifests")
+    home.mkdir(parents=True, exist_ok=True)
+    with also(home):
+        source = pin_source(draft.data, draft.source.name, path.parent, home, engine)
+        return _freeze(draft, source, out, engine)
+
+
+def _freeze(draft: Draft, source: Source, out: Path, engine: str) -> tuple[Manifest, dict[str, Any]]:
+    rows = source.table(engine=engine)
     if not source.definition.digest:
         digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))
         raise BadDefinition(
             f'{source.path} is not pinned yet: below its version, add rows = {rows.num_rows} and digest = "{digest}", '
             "and repeat the command"
         )
-    bare = draft.model_copy(update={"identity": "", "parts": {}})
+    bare = Definition.model_validate(draft.model_dump(exclude={"data", "identity", "parts"}))
     assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin) for pin in bare.files})
     pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
     _refuse_empty(bare, pins)

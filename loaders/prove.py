@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from ..splits.manifest import Manifest
 from ..splits.plugins import PACKAGE
 from ..splits.rows import heads, row_digests, row_ids, set_digest
 from .cache import cache_root
+from .engines import engine
 from .progress import advance
 from .source import Source, find_source
 from .split import joined
@@ -36,43 +37,25 @@ class Verdict:
 def verify(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
     """Prove a manifest again from its source's rows: every row id and digest recomputed from content, the source's
     digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`."""
-    return _verify_source([manifest], own_folders)[0]
+    return _verify_source(own_folders, [manifest])[0]
 
 
-def verify_each(
-    manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), jobs: int | None = None
-) -> list[Verdict]:
-    """Prove manifests, those of one source together (its rows are proven once), sources side by side in `jobs`
-    processes (as many as this process may use cores). The verdicts stand in the order of the manifests."""
+def verify_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = ()) -> list[Verdict]:
+    """Prove manifests, those of one source together (its rows are proven once), sources side by side on the cores that
+    there are. The verdicts stand in the order of the manifests."""
     by_source: dict[str, list[Manifest]] = {}
     for manifest in manifests:
         by_source.setdefault(manifest.definition.source.name, []).append(manifest)
-    jobs = min(jobs or _usable_cores(), len(by_source))
     found: dict[str, Verdict] = {}
     # The sources with most manifests first: a long one that starts last would keep one process busy alone.
-    for verdicts in _outcomes(sorted(by_source.values(), key=lambda group: -len(group)), own_folders, jobs):
+    groups = sorted(by_source.values(), key=lambda group: -len(group))
+    for verdicts in engine("processes")(partial(_verify_source, own_folders), groups):
         found |= {verdict.name: verdict for verdict in verdicts}
         advance("splits proven", len(found), len(manifests))
     return [found[manifest.full_name] for manifest in manifests]
 
 
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _outcomes(groups: list[list[Manifest]], own_folders: tuple[Path, ...], jobs: int) -> Iterator[list[Verdict]]:
-    if jobs <= 1:
-        yield from (_verify_source(group, own_folders) for group in groups)
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(_verify_source, group, own_folders) for group in groups]):
-            yield done.result()
-
-
-def _verify_source(manifests: list[Manifest], own_folders: tuple[Path, ...]) -> list[Verdict]:
+def _verify_source(own_folders: tuple[Path, ...], manifests: list[Manifest]) -> list[Verdict]:
     """The verdicts on manifests of one source."""
     try:
         source = find_source(manifests[0].definition.source.name)

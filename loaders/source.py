@@ -6,9 +6,10 @@ are: distributions, each a generator or a set of pinned files with a reader. Any
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
@@ -19,12 +20,16 @@ from ..splits.pins import FilePin
 from ..splits.plugins import gathered, module, read_definition
 from ..splits.rows import heads, row_digests, row_ids, set_digest
 from ..splits.schema import Field, Schema
-from .cache import cache_root, stored_table
+from .cache import cache_root, stored_file, write_arrow
 from .fetch import fetch_file
+from .large import build_in_pieces, in_pieces
 from .progress import say
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+T = TypeVar("T")
 
 
 class _Strict(BaseModel):
@@ -91,30 +96,62 @@ class Source:
         name = f"{self.name}-v{self.definition.version}-{self.definition.digest[:16]}-{shape}.arrow"
         return cache_root() / "sources" / name
 
-    def table(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
-        """The rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached.
+    def table(self, own_folders: tuple[Path, ...] = (), engine: str = "local") -> pa.Table:
+        """The rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached. `engine` is
+        where a source that is read in pieces is hashed.
 
         A source that is not pinned yet is built each time.
         """
         if not self.definition.digest:
             return self.build(own_folders)
-        return stored_table(self.cached_at, lambda: self.build(own_folders))
+        return stored_file(self.cached_at, lambda target: self.write(target, own_folders, engine))
 
     def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
-        """The rows from the first distribution that can be had, held to the pinned count and digest."""
+        """The rows from the first distribution that can be had, held to the pinned count and digest, in memory."""
+
+        def make(distribution: Distribution) -> tuple[pa.Table, int, str]:
+            table, digest = identified(self.read(distribution, own_folders), self.schema)
+            return table, table.num_rows, digest
+
+        return self._first(make)
+
+    def write(self, target: Path, own_folders: tuple[Path, ...] = (), engine: str = "local") -> tuple[int, str]:
+        """Write the rows, from the first distribution that can be had and held to the pin, to `target` as an Arrow
+        file: in bounded memory where the reader gives them in pieces. Returns their number and digest."""
+
+        def make(distribution: Distribution) -> tuple[tuple[int, str], int, str]:
+            if distribution.reader and in_pieces(module("loaders/readers", distribution.reader, "reader")):
+                where = f"source {self.name}, {distribution.name}"
+                arguments = self._arguments(distribution, own_folders)
+                made = build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
+            else:
+                table, digest = identified(self.read(distribution, own_folders), self.schema)
+                write_arrow(table, target)
+                made = table.num_rows, digest
+            return made, *made
+
+        return self._first(make)
+
+    def _first(self, make: Callable[[Distribution], tuple[T, int, str]]) -> T:
+        """What `make` gives (beside a number of rows and their digest) of the first distribution that can be had and
+        that has the pinned digest."""
         reasons = []
         for distribution in self.definition.distributions:
             try:
-                table = self.read(distribution, own_folders)
+                made, rows, digest = make(distribution)
             except (Unavailable, BadData) as error:
                 reasons.append(f"{distribution.name}: {error}")
                 continue
-            table, digest = identified(table, self.schema)
             if not self.definition.digest or digest == self.definition.digest:
-                return table
-            reasons.append(f"{distribution.name}: gives {table.num_rows} rows of digest {digest[:12]}..")
+                return made
+            reasons.append(f"{distribution.name}: gives {rows} rows of digest {digest[:12]}..")
             say(f"{self.name}: {distribution.name} does not give the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
+
+    def _arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
+        """What a reader is called with: its files, fetched, and its options."""
+        paths = {pin.name: fetch_file(pin, own_folders) for pin in distribution.files}
+        return {"files": paths, **distribution.options}
 
     def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """One distribution's rows, cast to the schema, in its own order."""
@@ -123,9 +160,8 @@ class Source:
             make = module("loaders/generators", distribution.generator, "generator").rows
             call, arguments = make, dict(distribution.options)
         else:
-            paths = {pin.name: fetch_file(pin, own_folders) for pin in distribution.files}
-            reader = module("loaders/readers", distribution.reader, "reader").read
-            call, arguments = reader, {"files": paths, **distribution.options}
+            call = module("loaders/readers", distribution.reader, "reader").read
+            arguments = self._arguments(distribution, own_folders)
         try:
             table = call(**arguments)
         except TypeError as error:

@@ -12,6 +12,8 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -27,13 +29,27 @@ M = TypeVar("M", bound="BaseModel")
 PACKAGE = Path(__file__).parent.parent
 
 
+_also: ContextVar[tuple[Path, ...]] = ContextVar("_also", default=())
+
+
 def homes() -> list[Path]:
-    """The package, then the folders of `FARSHIFT_PATH`."""
+    """The package, then the folders of `FARSHIFT_PATH`, then one that is being added to."""
     named = [Path(entry).expanduser() for entry in os.environ.get("FARSHIFT_PATH", "").split(os.pathsep) if entry]
     for home in named:
         if not home.is_dir():
             raise BadDefinition(f"FARSHIFT_PATH names {home}, which is not a folder")
-    return [PACKAGE, *named]
+    known = [PACKAGE, *named]
+    return known + [home for home in _also.get() if not any(home.samefile(one) for one in known)]
+
+
+@contextmanager
+def also(home: Path) -> Iterator[None]:
+    """While the context lasts, what lies in `home` counts as named in `FARSHIFT_PATH`."""
+    before = _also.set((*_also.get(), home))
+    try:
+        yield
+    finally:
+        _also.reset(before)
 
 
 def files(place: str, pattern: str) -> Iterator[Path]:

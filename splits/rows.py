@@ -54,7 +54,7 @@ def _fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
     return np.ascontiguousarray(values.astype(dtype)).view(np.uint8).reshape(rows, -1)
 
 
-def _ragged(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64]]:
+def ragged(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64]]:
     """The bytes of a text or binary column and the offsets of its values, shape (rows + 1,)."""
     import pyarrow as pa
 
@@ -86,9 +86,9 @@ def _canonical(table: pa.Table, fields: tuple[Field, ...]) -> tuple[Bytes, NDArr
     for field in sorted(fields, key=lambda field: field.name):
         head = _header(field)
         if field.item in ("string", "bytes"):
-            ragged = _ragged(table[field.name])
-            pieces.append((head, None, ragged))
-            lengths += len(head) + 8 + np.diff(ragged[1])
+            texts = ragged(table[field.name])
+            pieces.append((head, None, texts))
+            lengths += len(head) + 8 + np.diff(texts[1])
         else:
             fixed = _fixed(field, table[field.name])
             pieces.append((head, fixed, None))
@@ -128,8 +128,13 @@ def canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[memor
 
 def row_digests(table: pa.Table, schema: Schema) -> Bytes:
     """sha256 of each row over all its fields, shape (rows, 32)."""
-    joined = b"".join([sha256(row).digest() for row in canonical_rows(table, schema.fields)])
-    return np.frombuffer(joined, np.uint8).reshape(-1, 32)
+    digests = np.empty((table.num_rows, 32), np.uint8)
+    done = 0
+    for chunk in _chunks(table):
+        joined = b"".join([sha256(row).digest() for row in canonical_rows(chunk, schema.fields)])
+        digests[done : done + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
+        done += chunk.num_rows
+    return digests
 
 
 def heads(digests: Bytes) -> NDArray[np.uint64]:
@@ -141,22 +146,37 @@ def set_digest(digests: Bytes) -> str:
     """The digest of a set of rows, as hexadecimal: sha256 over the sorted row digests (repeats count)."""
     ordered = np.sort(np.ascontiguousarray(digests).view("S32").ravel()) if len(digests) else digests
     # NumPy's "S" comparison ignores trailing zero bytes; at one fixed width that never confuses two values.
-    return sha256(ordered.tobytes()).hexdigest()
+    return sha256(ordered.view(np.uint8)).hexdigest()
 
 
 def row_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
     """The id of each row, shape (rows,). Raises `BadData` where two rows collide (a 64-bit accident)."""
-    inputs = schema.of_role("input")
-    first = struct.pack("<Q", 0)
-    joined = b"".join([sha256(b"".join((row, first))).digest()[:8] for row in canonical_rows(table, inputs)])
-    ids = np.frombuffer(joined, ">u8").astype(np.uint64)
+    ids = first_ids(table, schema)
+    settle_repeats(table, schema, ids)
+    return ids
+
+
+def first_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
+    """The id that each row has if no other row of equal inputs comes before it, shape (rows,)."""
+    inputs, first = schema.of_role("input"), struct.pack("<Q", 0)
+    ids = np.empty(table.num_rows, np.uint64)
+    done = 0
+    for chunk in _chunks(table):
+        joined = b"".join([sha256(b"".join((row, first))).digest()[:8] for row in canonical_rows(chunk, inputs)])
+        ids[done : done + chunk.num_rows] = np.frombuffer(joined, ">u8")
+        done += chunk.num_rows
+    return ids
+
+
+def settle_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> None:
+    """Turn the `first_ids` of a whole source into its row ids: rows of equal inputs get their occurrence numbers.
+    Changes `ids`; raises `BadData` where two different rows collide."""
     order = np.argsort(ids, kind="stable")
     same = np.flatnonzero(ids[order][1:] == ids[order][:-1])
     if len(same):
         _number_repeats(table, schema, ids, np.unique(np.concatenate([order[same], order[same + 1]])))
         if len(np.unique(ids)) != len(ids):
             raise BadData("two different rows have the same 64-bit row id; the source cannot be built as it is")
-    return ids
 
 
 def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], suspects: NDArray[Any]) -> None:

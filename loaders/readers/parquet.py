@@ -1,0 +1,78 @@
+"""Parquet: fields from columns of the same or another name; large files piece by piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...splits.errors import BadData
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_ROWS = 1 << 18
+"""The rows of a shard, at least, where its row groups are smaller."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Row groups [first, last) of one file; `columns` gives each field's column."""
+
+    path: Path
+    name: str
+    first: int
+    last: int
+    columns: tuple[tuple[str, str], ...]
+
+
+def read(files: dict[str, Path], *, columns: dict[str, str]) -> pa.Table:
+    """The fields that `columns` names, each from its column, of all files in the order of their names."""
+    import pyarrow as pa
+
+    return pa.concat_tables([read_shard(shard) for shard in shards(files, columns=columns)])
+
+
+def shards(files: dict[str, Path], *, columns: dict[str, str]) -> list[Shard]:
+    """The rows of all files in pieces that are read apart."""
+    found = []
+    for name, path in sorted(files.items()):
+        with opened(path, name) as file:
+            absent = sorted(set(columns.values()) - set(file.schema_arrow.names))
+            if absent:
+                raise BadData(f"{name} has no column {', '.join(absent)} (it has {', '.join(file.schema_arrow.names)})")
+            counts = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+        first = rows = 0
+        for group, count in enumerate(counts):
+            rows += count
+            if rows >= _ROWS or group + 1 == len(counts):
+                found.append(Shard(path, name, first, group + 1, tuple(sorted(columns.items()))))
+                first, rows = group + 1, 0
+    return found
+
+
+def read_shard(shard: Shard) -> pa.Table:
+    """The rows of one shard."""
+    import pyarrow as pa
+
+    wanted = dict(shard.columns)
+    with opened(shard.path, shard.name) as file:
+        try:
+            table = file.read_row_groups(range(shard.first, shard.last), sorted(set(wanted.values())))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise BadData(
+                f"{shard.name}: row groups {shard.first} to {shard.last - 1} cannot be read: {error}"
+            ) from error
+    return pa.table({field: table[column] for field, column in wanted.items()})
+
+
+def opened(path: Path, name: str) -> pq.ParquetFile:
+    """A Parquet file; `BadData` where it is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise BadData(f"{name}: not a readable Parquet file: {str(error).splitlines()[0]}") from error

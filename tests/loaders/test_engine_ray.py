@@ -1,0 +1,77 @@
+"""The engine ray, on a real local cluster of two workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from farshift.loaders.engines import engine
+from farshift.splits.errors import FarshiftError
+
+pytestmark = pytest.mark.slow
+ray = pytest.importorskip("ray")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    # The workers import what the tests hand them: this file's folder is on their path.
+    runtime = {"env_vars": {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=runtime)
+    yield
+    ray.shutdown()
+
+
+DRAFT = """
+name = "mine/long"
+version = 1
+kind = "length"
+title = "short texts, long texts"
+label = "topic"
+rule = "length/threshold"
+source = { name = "mine" }
+parameters = { field = "text", at_most = 10 }
+data = { files = ["rows-*.parquet"], inputs = ["text"], labels = ["topic"] }
+"""
+
+
+def test_a_cluster_builds_the_identity_that_one_process_builds(tmp_path, cache):
+    from farshift.loaders.freeze import freeze
+
+    for part in range(4):
+        rows = range(part * 50, part * 50 + 50)
+        table = pa.table(
+            {"text": [" ".join([f"w{row}"] * (1 + row % 20)) for row in rows], "topic": [row % 3 for row in rows]}
+        )
+        pq.write_table(table, tmp_path / f"rows-{part}.parquet")
+    (tmp_path / "long.toml").write_text(DRAFT)
+    found = set()
+    for name in ("local", "ray"):
+        manifest, _ = freeze(tmp_path / "long.toml", tmp_path / name / "splits" / "manifests", name)
+        found.add(manifest.identity)
+    assert len(found) == 1
+
+
+def test_a_worker_that_is_killed_costs_no_result(tmp_path):
+    marker = tmp_path / "killed"
+
+    def once_killed(item: int) -> int:
+        if item == 3 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item * item
+
+    assert list(engine("ray")(once_killed, list(range(6)))) == [item * item for item in range(6)]
+    assert marker.exists()
+
+
+def test_an_error_of_a_worker_is_the_error_of_the_whole(tmp_path):
+    def refuse(item: int) -> int:
+        raise FarshiftError(f"item {item} cannot be read")
+
+    with pytest.raises(FarshiftError, match="item 0 cannot be read"):
+        list(engine("ray")(refuse, [0, 1]))
