@@ -73,6 +73,15 @@ class TextColumn:
     def take(self, rows: Rows) -> pa.Array:
         return self.stored.take(rows if self.places is None else self.places[rows])
 
+    @property
+    def lies_in_order(self) -> bool:
+        """Whether `view` gives the rows as they lie in memory."""
+        return self.places is None
+
+    def view(self, start: int, stop: int) -> pa.Array:
+        """Rows [start, stop) of a column that lies in order, not copied."""
+        return self.stored.slice(start, stop - start)
+
 
 Column = FixedColumn | TextColumn
 
@@ -106,22 +115,26 @@ def read_batches(
     arrays of fixed width are views of the file where the rows lie side by side, else of one buffer.
     """
     room = -(-min(cut.batch_size, cut.rows) // cut.world)
-    fixed = {name: column for name, column in columns.items() if isinstance(column, FixedColumn)}
-    in_place = {
-        name for name, column in fixed.items() if column.lies_in_order and reuse and isinstance(order, AsStored)
+    side_by_side = {name for name, column in columns.items() if column.lies_in_order and isinstance(order, AsStored)}
+    buffers = {
+        name: column.buffer(room)
+        for name, column in columns.items()
+        if reuse and isinstance(column, FixedColumn) and name not in side_by_side
     }
-    buffers = {name: column.buffer(room) for name, column in fixed.items() if reuse and name not in in_place}
     for positions, bounds in cut.positions(order, steps):
         for start, stop in pairwise(bounds):
             rows = positions[start:stop]
             first = int(rows[0]) if len(rows) else 0
             batch: dict[str, NDArray[Any]] = {}
             for name, column in columns.items():
+                run = name in side_by_side
                 if isinstance(column, FixedColumn):
-                    run = name in in_place
-                    batch[name] = column.view(first, first + len(rows)) if run else column.take(rows, buffers.get(name))
-                elif raw_text:
-                    batch[name], batch[f"{name}.offsets"] = bytes_and_offsets(column.take(rows))
+                    values = column.view(first, first + len(rows)) if run else column.take(rows, buffers.get(name))
+                    batch[name] = values.copy() if run and not reuse else values
+                    continue
+                texts = column.view(first, first + len(rows)) if run else column.take(rows)
+                if raw_text:
+                    batch[name], batch[f"{name}.offsets"] = bytes_and_offsets(texts)
                 else:
-                    batch[name] = objects(column.take(rows))
+                    batch[name] = objects(texts)
             yield batch

@@ -215,6 +215,20 @@ class Part:
 
     def column(self, name: str, text: Text = "str") -> Column:
         """What reads a column by position. Texts that are no Arrow data are objects, unless `text` is "bytes"."""
+        if (name, text) not in self._opened:
+            self._opened[name, text] = self._open(name, text)
+        return self._opened[name, text]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Opened columns are views of what travels anyway; as arrays they would travel again.
+        return {name: value for name, value in self.__dict__.items() if name != "_opened"}
+
+    @cached_property
+    def _opened(self) -> dict[tuple[str, Text], Column]:
+        """The columns that were read before: to open one costs as much as a small batch."""
+        return {}
+
+    def _open(self, name: str, text: Text) -> Column:
         import pyarrow as pa
 
         check_text(text)

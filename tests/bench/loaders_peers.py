@@ -1,0 +1,118 @@
+"""The loaders that people use, over the same rows in the same order: datasets, webdataset, Parquet, torch's DataLoader."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+import webdataset
+from loaders_rows import BATCH, PIXELS, Rows
+
+Pass = Callable[[], Iterator[int]]
+
+
+def image_peers(rows: Rows) -> dict[str, Pass]:
+    images, labels = rows.memmap("image"), rows.memmap("label")
+    column = pa.FixedSizeListArray.from_arrays(pa.array(np.asarray(images).ravel()), PIXELS)
+    kinds = datasets.Features(
+        {"row": datasets.List(datasets.Value("uint8"), length=PIXELS), "label": datasets.Value("int64")}
+    )
+    parquet = rows.folder / "images.parquet"
+    pq.write_table(pa.table({"row": [bytes(image) for image in images], "label": labels}), parquet)
+    tar = rows.folder / "images.tar"
+    _write_tar(tar, "bin", (image.tobytes() for image in images), labels)
+    return {
+        **_of_datasets(pa.table({"row": column, "label": labels}), kinds, rows.folder / "hf-images"),
+        "pyarrow Parquet, iter_batches": lambda: _parquet(parquet),
+        "webdataset": lambda: _webdataset(tar, "bin"),
+        "torch DataLoader, default collate": lambda: _data_loader(_MapImages(images, labels)),
+    }
+
+
+def text_peers(rows: Rows) -> dict[str, Pass]:
+    data, ends, labels = rows.memmap("text"), rows.memmap("ends"), rows.memmap("text_label")
+    texts = [bytes(data[first:last]) for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+    column = pa.array(texts).cast(pa.string())
+    kinds = datasets.Features({"row": datasets.Value("string"), "label": datasets.Value("int64")})
+    parquet = rows.folder / "texts.parquet"
+    pq.write_table(pa.table({"row": column, "label": labels}), parquet)
+    tar = rows.folder / "texts.tar"
+    _write_tar(tar, "txt", texts, labels)
+    whole = [text.decode() for text in texts]
+    return {
+        **_of_datasets(pa.table({"row": column, "label": labels}), kinds, rows.folder / "hf-texts"),
+        "pyarrow Parquet, iter_batches": lambda: _parquet(parquet),
+        "webdataset": lambda: _webdataset(tar, "txt"),
+        "torch DataLoader, default collate": lambda: _data_loader(_MapTexts(whole, labels)),
+    }
+
+
+def _of_datasets(table: pa.Table, kinds: datasets.Features, folder: Path) -> dict[str, Pass]:
+    """Map and iterable, in three formats, from Arrow files on disk as a user's data set is."""
+    datasets.disable_progress_bars()
+    datasets.Dataset(table.cast(kinds.arrow_schema)).save_to_disk(folder)
+    stored = datasets.load_from_disk(folder)
+    found: dict[str, Pass] = {}
+    for kind in ("numpy", "torch", "arrow"):
+        for name, made in ((f"datasets, {kind}", stored), (f"datasets iterable, {kind}", stored.to_iterable_dataset())):
+            found[name] = lambda made=made, kind=kind: (
+                len(batch["label"]) for batch in made.with_format(kind).iter(BATCH)
+            )
+    return found
+
+
+def _parquet(path: Path) -> Iterator[int]:
+    for batch in pq.ParquetFile(path).iter_batches(BATCH):
+        yield batch.num_rows
+
+
+def _write_tar(path: Path, extension: str, values: Iterator[bytes] | list[bytes], labels: np.ndarray) -> None:
+    with tarfile.open(path, "w") as tar:
+        for number, (value, label) in enumerate(zip(values, labels.tolist(), strict=True)):
+            for name, content in ((extension, value), ("cls", str(label).encode())):
+                member = tarfile.TarInfo(f"{number:08d}.{name}")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+
+
+def _webdataset(path: Path, extension: str) -> Iterator[int]:
+    stream = webdataset.WebDataset(str(path), shardshuffle=False).to_tuple(extension, "cls")
+    for batch in stream.batched(BATCH, collation_fn=None):
+        if extension == "bin":
+            yield len(np.stack([np.frombuffer(image, np.uint8) for image, _ in batch]))
+        else:
+            yield len([text.decode() for text, _ in batch])
+
+
+class _MapImages(torch.utils.data.Dataset):
+    def __init__(self, images: np.ndarray, labels: np.ndarray) -> None:
+        self.images, self.labels = images, labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, place: int) -> tuple[np.ndarray, int]:
+        return self.images[place].copy(), int(self.labels[place])
+
+
+class _MapTexts(torch.utils.data.Dataset):
+    def __init__(self, texts: list[str], labels: np.ndarray) -> None:
+        self.texts, self.labels = texts, labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, place: int) -> tuple[str, int]:
+        return self.texts[place], int(self.labels[place])
+
+
+def _data_loader(data: torch.utils.data.Dataset) -> Iterator[int]:
+    for _, labels in torch.utils.data.DataLoader(data, BATCH):
+        yield len(labels)

@@ -1,0 +1,125 @@
+"""What else users wait for: verification, the first batch, and the memory of an epoch larger than memory likes."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from farshift.loaders.cache import file_sha256, intact
+from loaders_rows import BATCH, PIXELS, Rows
+
+_MEMORY = """
+import resource, sys, threading, time
+from pathlib import Path
+import numpy as np
+import pyarrow as pa
+from farshift.loaders.part import Part
+from farshift.splits.schema import Field, Schema
+
+def anonymous():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 1024
+
+table = pa.ipc.open_file(pa.memory_map(sys.argv[1])).read_all()
+schema = Schema((Field("image", "uint8[3072]", "input"), Field("label", "int64", "label")))
+part = Part("bench/large", "0" * 64, "train", schema, "label", table, np.arange(table.num_rows), {})
+for _ in part.select(np.arange(1000)).batches(256, columns=["image", "label"]):
+    pass
+before, peak, stop = anonymous(), 0.0, threading.Event()
+def watch():
+    global peak
+    while not stop.wait(0.01):
+        peak = max(peak, anonymous())
+watcher = threading.Thread(target=watch); watcher.start()
+start = time.perf_counter()
+seen = sum(len(batch["label"]) for batch in part.batches(256, seed=SEED, columns=["image", "label"]))
+took = time.perf_counter() - start
+stop.set(); watcher.join()
+assert seen == table.num_rows
+print(f"{peak - before:.0f} {took:.1f}")
+"""
+
+
+def verification(rows: Rows) -> None:
+    """The first use of a file in a process hashes it if nobody vouches for it; a marker of size, time and inode does."""
+    path = next(path for path in (rows.folder / "cache" / "sources").glob("image*.arrow"))
+    marker = path.with_name(path.name + ".ok")
+    kept = marker.read_bytes()
+    copy = rows.folder / "copied.arrow"
+    shutil.copyfile(path, copy)
+    hashed, again, plain = [], [], []
+    for _ in range(5):
+        start = time.perf_counter()
+        sha256(np.memmap(path, np.uint8, "r")).hexdigest()
+        plain.append(time.perf_counter() - start)
+        # Another modification time: what the marker says holds no longer, so that the file is hashed.
+        path.touch()
+        start = time.perf_counter()
+        assert intact(path)
+        hashed.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        assert intact(path)
+        again.append(time.perf_counter() - start)
+    marker.write_bytes(kept)
+    size = path.stat().st_size
+    assert file_sha256(path) == file_sha256(copy)
+    first, later, one = map(statistics.median, (hashed, again, plain))
+    print(
+        f"\nverification of {size / 1e6:.0f} MB: first epoch {first * 1e3:.0f} ms, {first / one:.2f} passes of sha256 "
+        f"at {size / one / 1e9:.2f} GB/s (goal: 1); later epochs {later * 1e6:.0f} us (goal: nothing)"
+    )
+
+
+def first_batch(rows: Rows) -> None:
+    """From a part with its order to be made, to the first batch of a shuffled epoch."""
+    times = []
+    for turn in range(15):
+        start = time.perf_counter()
+        next(rows.images.batches(BATCH, seed=turn, columns=["image", "label"]))
+        times.append(time.perf_counter() - start)
+    print(f"\nfirst batch of 50,000 rows, shuffled: {statistics.median(times) * 1e3:.1f} ms (goal: 20 ms)")
+
+
+def large_epoch(folder: Path, gigabytes: float) -> None:
+    path = folder / "large.arrow"
+    count = int(gigabytes * 1e9 / (PIXELS + 8))
+    _write_large(path, count)
+    for seed in ("None", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", _MEMORY.replace("SEED", seed), str(path)], capture_output=True, text=True, check=True
+        )
+        peak, took = done.stdout.split()
+        order = "in order" if seed == "None" else "shuffled"
+        print(
+            f"\nan epoch over {path.stat().st_size / 1e9:.1f} GB ({count:,} images), {order}: {took} s, "
+            f"{peak} MB of memory beyond the mapped file (goal: 300 MB)"
+        )
+    path.unlink()
+
+
+def _write_large(path: Path, count: int) -> None:
+    """One record batch of random images, by big writes, never whole in memory."""
+    raw = path.with_suffix(".raw")
+    block = np.random.default_rng(0).integers(0, 256, 64 * 2**20, dtype=np.uint8)
+    left = count * PIXELS
+    with raw.open("wb") as file:
+        while left:
+            left -= file.write(memoryview(block[: min(left, len(block))]))
+    flat = pa.Array.from_buffers(pa.uint8(), count * PIXELS, [None, pa.py_buffer(np.memmap(raw, np.uint8, "r"))])
+    table = pa.table(
+        {
+            "image": pa.FixedSizeListArray.from_arrays(flat, PIXELS),
+            "label": np.arange(count) % 10,
+            "row_id": np.arange(count, dtype=np.uint64),
+        }
+    )
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=count)
+    raw.unlink()
