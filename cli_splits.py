@@ -19,9 +19,14 @@ Mirror = Annotated[
 @app.command("list")
 def splits_list(
     kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    markdown: Annotated[bool, typer.Option("--markdown", help="All of them as a page of tables.")] = False,
     json: Json = False,
 ) -> None:
     """List every split, or those of a kind of shift."""
+    if markdown:
+        from .splits.table import markdown as page
+
+        return print(page(), end="")
     from .splits.catalogue import listing
 
     found = listing(kind)
@@ -104,12 +109,28 @@ def splits_verify(
 
 
 @app.command("audit")
-def splits_audit(name: str, mirror: Mirror = None, json: Json = False) -> None:
+def splits_audit(
+    name: str,
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--plot", metavar="PNG", help="Draw the audit into this file."),
+    ] = None,
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
     """Measure what shift a split holds, and compare with its published audit. Exit code 1 if it does not hold."""
     from .loaders.prove import audit_again
+    from .splits.errors import FarshiftError
 
+    if plot and plot.suffix.lower() != ".png":
+        raise FarshiftError(f"--plot: {plot}: the picture of an audit is a .png file")
     with watched():
         found, agrees = audit_again(name, _folders(mirror))
+    if plot:
+        from .loaders.cache import write_atomically
+        from .splits.picture import png
+
+        write_atomically(plot, png(found), "give another file with --plot")
     if json:
         emit_json(found | {"agrees_with_published": agrees})
     else:

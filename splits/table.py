@@ -1,0 +1,60 @@
+"""The catalogue as a page: a table for each kind of shift, and one of the definitions whose data lie elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+
+from .catalogue import manifests
+from .manifest import KINDS, Manifest
+
+_DRAW = re.compile(r"_draw\d+$")
+
+
+def markdown() -> str:
+    """The page in Markdown. Draws of one split share a line."""
+    every = manifests()
+    frozen = [manifest for manifest in every if manifest.frozen]
+    sources = {manifest.definition.source.name for manifest in frozen}
+    lines = [
+        "# The splits",
+        "",
+        "This page is made by `farshift splits list --markdown > docs/splits.md`. A row of it in full, its identity and",
+        "its whole audit: `farshift splits show NAME`. How to make your own: [own-splits.md](own-splits.md).",
+        "",
+    ]
+    lines += [f"{len(frozen)} frozen splits over {len(sources)} sources, and {len(every) - len(frozen)} definitions."]
+    for kind in KINDS:
+        of_kind = [manifest for manifest in frozen if manifest.definition.kind == kind]
+        lines += ["", f"## {kind.capitalize()}: {len(of_kind)}", ""]
+        lines += _rows(("split", "rows", "what it is", "its audit"), [_frozen(group) for group in _draws(of_kind)])
+    lines += ["", "## Definitions: rules and counts over data that you bring", ""]
+    defined = [_defined(manifest) for manifest in every if not manifest.frozen]
+    return "\n".join(lines + _rows(("split", "kind", "what it is", "licence"), defined)) + "\n"
+
+
+def _draws(found: Sequence[Manifest]) -> list[list[Manifest]]:
+    return [
+        list(group)
+        for _, group in groupby(found, lambda manifest: (_DRAW.sub("", manifest.name), manifest.definition.version))
+    ]
+
+
+def _frozen(group: Sequence[Manifest]) -> tuple[str, ...]:
+    first = group[0]
+    name = f"`{first.full_name}`"
+    if len(group) > 1:
+        name += f" .. `{group[-1].name.rpartition('_')[2]}`"
+    parts = ", ".join(f"{part} {pin.rows:,}" for part, pin in first.definition.parts.items())
+    return name, parts, first.definition.title, first.audit_summary()
+
+
+def _defined(manifest: Manifest) -> tuple[str, ...]:
+    definition = manifest.definition
+    return f"`{manifest.full_name}`", definition.kind, definition.title, definition.licence
+
+
+def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
