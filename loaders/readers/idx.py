@@ -1,0 +1,24 @@
+"""Images and labels in IDX files, the format of MNIST and its successors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._idx import images_and_labels
+from ._tensors import tensor_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read(files: dict[str, Path], *, image: str, label: str, origin: str, parts: dict[str, list[str]]) -> pa.Table:
+    """`image` (uint8, height x width), `label` (a whole number) and the text `origin`: for each row the name of the
+    published part, of `parts`, whose pair of files (images, labels) it comes from."""
+    import pyarrow as pa
+
+    images, labels, number = images_and_labels(files, list(parts.values()))
+    names = np.array(list(parts))[number]
+    return pa.table({image: tensor_column(images), label: labels, origin: pa.array(names.tolist())})
