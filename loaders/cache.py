@@ -134,8 +134,6 @@ def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
 def stored_file(path: Path, write: Callable[[Path], None]) -> pa.Table:
     """The Arrow file at `path`, memory-mapped. Where it is absent or damaged, `write` makes it: a temporary file first,
     which is then flushed and renamed."""
-    import pyarrow as pa
-
     cache_limit()  # a wrong one is refused before any work
     built = False
     with one_call() as outermost:
@@ -146,10 +144,17 @@ def stored_file(path: Path, write: Callable[[Path], None]) -> pa.Table:
                         say(f"{path} was cut off or changed: building it again")
                     _write(path, write)
                     built = True
-        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        table = mapped(path)
     if outermost:
         keep_within_limit(built)
     return table
+
+
+def mapped(path: Path) -> pa.Table:
+    """The table of an Arrow file, memory-mapped."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
 def write_arrow(table: pa.Table, target: Path) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 from ..splits.errors import BadDefinition, Unavailable
 from ..splits.pins import FilePin
 from .cache import file_sha256, offline
+from .mirrors.hub import client_errors
 
 
 def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
     """The files of data set `repo` that fit one of the patterns, at the commit that `revision` (a branch, tag or
     commit) names now. Raises `BadDefinition` where there is none, `Unavailable` where the Hub cannot be asked."""
     from huggingface_hub import HfApi, hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    from huggingface_hub.errors import HFValidationError
     from huggingface_hub.hf_api import RepoFile
 
     if offline():
@@ -36,7 +37,7 @@ def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]
             pins.append(FilePin(name=entry.path, sha256=digest, bytes=entry.size, mirrors=[mirror]))
     except HFValidationError as error:
         raise BadDefinition(f"Hub {repo!r}: {str(error).splitlines()[0]}") from error
-    except (HfHubHTTPError, OSError) as error:
+    except client_errors() as error:
         raise Unavailable(
             f"Hub {repo}@{revision}: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
         ) from error

@@ -34,11 +34,10 @@ def in_pieces(reader: ModuleType) -> bool:
 
 def build_in_pieces(
     reader: str, arguments: dict[str, Any], schema: Schema, where: str, target: Path, engine_name: str = "local"
-) -> tuple[int, str]:
+) -> str:
     """Write a source's rows, in ascending row id with `row_id` and `check`, as one Arrow file `target`.
 
-    `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the number of rows
-    and the digest of the set.
+    `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the set.
     """
     held = module("loaders/readers", reader, "reader")
     pieces = held.shards(**arguments)
@@ -59,7 +58,7 @@ def build_in_pieces(
         digest, checks = set_digest(every_digest), heads(every_digest)
         del every_digest  # a third of the memory at this point
         files.write(order, {"row_id": every_id[order], "check": checks[order]}, target)
-        return files.rows, digest
+        return digest
 
 
 def _joined(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:

@@ -20,7 +20,8 @@ from ..splits.pins import FilePin
 from ..splits.plugins import gathered, module, read_definition
 from ..splits.rows import heads, row_digests, row_ids, set_digest
 from ..splits.schema import Field, Schema
-from .cache import cache_root, stored_file, write_arrow
+from .cache import cache_root, mapped, stored_file, write_arrow
+from .compared import changed_since
 from .fetch import fetch_file
 from .large import build_in_pieces, in_pieces
 from .progress import say
@@ -109,9 +110,9 @@ class Source:
     def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """The rows from the first distribution that can be had, held to the pinned count and digest, in memory."""
 
-        def make(distribution: Distribution) -> tuple[pa.Table, int, str]:
+        def make(distribution: Distribution) -> tuple[pa.Table, pa.Table, str]:
             table, digest = identified(self.read(distribution, own_folders), self.schema)
-            return table, table.num_rows, digest
+            return table, table, digest
 
         return self._first(make)
 
@@ -119,22 +120,22 @@ class Source:
         """Write the rows, from the first distribution that can be had and held to the pin, to `target` as an Arrow
         file: in bounded memory where the reader gives them in pieces. Returns their number and digest."""
 
-        def make(distribution: Distribution) -> tuple[tuple[int, str], int, str]:
+        def make(distribution: Distribution) -> tuple[tuple[int, str], pa.Table, str]:
             if distribution.reader and in_pieces(module("loaders/readers", distribution.reader, "reader")):
                 where = f"source {self.name}, {distribution.name}"
                 arguments = self._arguments(distribution, own_folders)
-                made = build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
+                digest = build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
+                table = mapped(target)
             else:
                 table, digest = identified(self.read(distribution, own_folders), self.schema)
                 write_arrow(table, target)
-                made = table.num_rows, digest
-            return made, *made
+            return (table.num_rows, digest), table, digest
 
         return self._first(make)
 
-    def _first(self, make: Callable[[Distribution], tuple[T, int, str]]) -> T:
-        """What `make` gives (beside a number of rows and their digest) of the first distribution that can be had and
-        that has the pinned digest."""
+    def _first(self, make: Callable[[Distribution], tuple[T, pa.Table, str]]) -> T:
+        """What `make` gives (beside the rows and their digest) of the first distribution that can be had and that has
+        the pinned digest."""
         reasons = []
         for distribution in self.definition.distributions:
             try:
@@ -144,7 +145,9 @@ class Source:
                 continue
             if not self.definition.digest or digest == self.definition.digest:
                 return made
-            reasons.append(f"{distribution.name}: gives {rows} rows of digest {digest[:12]}..")
+            known = changed_since(self.name, self.definition.digest, rows)
+            differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
+            reasons.append(f"{distribution.name}: gives {differ}{known and '; '}{known}")
             say(f"{self.name}: {distribution.name} does not give the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 

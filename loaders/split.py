@@ -13,6 +13,7 @@ from ..splits.catalogue import find
 from ..splits.errors import BadData, UnknownName
 from ..splits.manifest import Manifest
 from .cache import cache_root, stored_table
+from .compared import compared
 from .part import Part
 from .source import Source, find_source
 
@@ -95,15 +96,10 @@ def joined(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
 def locate(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndarray[Any, Any]:
     """The position of each manifest row in the source's table, shape (rows,); `BadData` where a row is absent from
     the source or its content changed."""
-    known, wanted = rows["row_id"].to_numpy(), assigned["row_id"].to_numpy()
-    places: np.ndarray[Any, Any] = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    absent = known[places] != wanted
-    changed = ~absent & (rows["check"].to_numpy()[places] != assigned["check"].to_numpy())
-    if absent.any() or changed.any():
-        first = wanted[absent | changed][:3]
-        named = ", ".join(f"{value:016x}" for value in first)
-        raise BadData(f"{what}: {absent.sum()} rows are not in the source and {changed.sum()} changed (first: {named})")
-    return places
+    found = compared(assigned, rows)
+    if found.differ:
+        raise BadData(f"{what}: {found}")
+    return found.places
 
 
 def load(name: str, part: str = "train", mirror: Path | str | None = None) -> Part:

@@ -176,7 +176,7 @@ class Manifest:
                 f"{self.full_name} is a definition, not yet frozen: farshift splits build {self.folder / 'split.toml'}"
             )
         self.check_identity()
-        assigned = self._shipped() if self.definition.ships_rows else assign(self.definition, source, schema)
+        assigned = self.shipped() if self.definition.ships_rows else assign(self.definition, source, schema)
         found = part_digests(assigned)
         for name in sorted({*found, *self.definition.parts}):
             pin, got = self.definition.parts.get(name), found.get(name)
@@ -187,7 +187,8 @@ class Manifest:
                 )
         return assigned
 
-    def _shipped(self) -> pa.Table:
+    def shipped(self) -> pa.Table:
+        """The rows of `rows.parquet`, as they lie there; `BadData` where they cannot be read."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -212,9 +213,7 @@ def read_manifest(path: Path) -> Manifest:
     return Manifest(definition, path.parent)
 
 
-def assign(
-    definition: Definition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None
-) -> pa.Table:
+def assign(definition: Definition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None) -> pa.Table:
     """The rule's outcome over a source's rows (which carry row_id and check), in the source's order. A rule that reads
     published lists is given them as `files`, by name."""
     schema[definition.label]

@@ -126,15 +126,23 @@ def canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[memor
         yield from (view[start:stop] for start, stop in pairwise(bounds.tolist()))
 
 
-def row_digests(table: pa.Table, schema: Schema) -> Bytes:
-    """sha256 of each row over all its fields, shape (rows, 32)."""
-    digests = np.empty((table.num_rows, 32), np.uint8)
+def _hashes(table: pa.Table, fields: tuple[Field, ...], ending: bytes = b"") -> Bytes:
+    """sha256 of the canonical bytes of each row and `ending`, shape (rows, 32)."""
+    found = np.empty((table.num_rows, 32), np.uint8)
     done = 0
     for chunk in _chunks(table):
-        joined = b"".join([sha256(row).digest() for row in canonical_rows(chunk, schema.fields)])
-        digests[done : done + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
+        data, bounds = _canonical(chunk, fields)
+        # Slices of bytes, in one comprehension: a third faster than memory views out of a generator.
+        raw, marks = data.tobytes(), bounds.tolist()
+        joined = b"".join([sha256(raw[start:stop] + ending).digest() for start, stop in pairwise(marks)])
+        found[done : done + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
         done += chunk.num_rows
-    return digests
+    return found
+
+
+def row_digests(table: pa.Table, schema: Schema) -> Bytes:
+    """sha256 of each row over all its fields, shape (rows, 32)."""
+    return _hashes(table, schema.fields)
 
 
 def heads(digests: Bytes) -> NDArray[np.uint64]:
@@ -158,14 +166,7 @@ def row_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
 
 def first_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
     """The id that each row has if no other row of equal inputs comes before it, shape (rows,)."""
-    inputs, first = schema.of_role("input"), struct.pack("<Q", 0)
-    ids = np.empty(table.num_rows, np.uint64)
-    done = 0
-    for chunk in _chunks(table):
-        joined = b"".join([sha256(b"".join((row, first))).digest()[:8] for row in canonical_rows(chunk, inputs)])
-        ids[done : done + chunk.num_rows] = np.frombuffer(joined, ">u8")
-        done += chunk.num_rows
-    return ids
+    return heads(_hashes(table, schema.of_role("input"), struct.pack("<Q", 0)))
 
 
 def settle_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> None:

@@ -225,6 +225,11 @@ def test_a_mirror_of_an_unknown_sort_or_without_its_keys_is_a_bad_definition(cac
         fetch_file(pin({"sort": "https"}))
 
 
+def test_an_empty_file_is_had_without_a_word(cache):
+    with web(**{"data.bin": b""}) as site:
+        assert fetch_file(pin(https(site), body=b"")).read_bytes() == b""
+
+
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
 def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache, stop):
     """kill -9 or Ctrl-C while the bytes trickle in; the next call goes on from what is there."""

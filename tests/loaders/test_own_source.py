@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tomli_w
 from farshift.loaders.own_source import Data, pin_source
 from farshift.loaders.source import read_source
 from farshift.loaders.split import load
@@ -134,3 +136,42 @@ def test_fixed_size_lists_are_tensors_and_numbers_of_any_width_are_wide(home):
 def test_a_table_without_inputs_is_refused():
     with pytest.raises(ValidationError, match="inputs"):
         data(inputs=[])
+
+
+def test_rows_that_changed_upstream_are_counted_and_named(farshift, home, monkeypatch):
+    """The files behind a pinned source have other rows now; a manifest that lists its rows knows which."""
+    (home / "long.toml").write_text(DRAFT.replace("source =", "ships_rows = true\nsource ="))
+    assert build(farshift, home).returncode == 0
+    monkeypatch.setenv("FARSHIFT_PATH", str(home))
+    path = home / "loaders/sources/mine.toml"
+    pinned = read_source(path)
+    ids = dict(zip(pinned.table()["text"].to_pylist(), pinned.table()["row_id"].to_pylist(), strict=True))
+    table = texts(100)
+    labels = table["topic"].to_pylist()
+    labels[7] = (labels[7] + 1) % 5
+    changed = table.set_column(1, "topic", pa.array(labels, pa.int32())).slice(0, 99)
+    pq.write_table(changed, home / "rows-2.parquet")
+    other = pin_source(data(files=["rows-2.parquet"], meta=["year"]), "other", home, home)
+    old = tomllib.loads(path.read_text())
+    old["distributions"] = tomllib.loads(other.path.read_text())["distributions"]
+    path.write_text(tomli_w.dumps(old))
+    monkeypatch.setenv("FARSHIFT_CACHE", str(home / "another-cache"))
+    monkeypatch.setenv("FARSHIFT_MIRRORS", str(home))
+    done = farshift("splits", "verify", "mine/long", "--json")
+    assert done.returncode == 1
+    why = json.loads(done.stdout)[0]["why"]
+    gone, moved = (ids[table["The Text"][row].as_py()] for row in (99, 7))
+    assert "gives 99 rows of digest" in why
+    assert "of the 100 rows that mine/long@1 lists, 1 rows are not in the source and 1 changed" in why
+    assert f"{gone:016x}" in why
+    assert f"{moved:016x}" in why
+
+
+def test_rows_that_are_equal_in_every_field_prove_too(farshift, farshift_json, home, monkeypatch):
+    twice = pa.concat_tables([texts(60), texts(15).slice(3, 5)])
+    pq.write_table(twice, home / "rows-0.parquet")
+    done = build(farshift, home)
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("FARSHIFT_PATH", str(home))
+    assert json.loads(done.stdout)["audit"]["duplicate_inputs"]["within"]["train"] == 5
+    assert farshift_json("splits", "verify", "mine/long")[0]["state"] == "verified"

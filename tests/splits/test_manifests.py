@@ -188,7 +188,7 @@ def test_a_weak_shift_is_called_weak():
 
 
 def test_unknown_names_and_versions_are_refused_with_what_there_is():
-    with pytest.raises(UnknownName, match=r"no split named 'scan/lenght': did you mean scan/length\?"):
+    with pytest.raises(UnknownName, match=r"no split named 'scan/lenght': did you mean scan/length"):
         find("scan/lenght")
     with pytest.raises(FarshiftError, match="scan/length has no version '9': there is scan/length@1"):
         find("scan/length@9")

@@ -1,0 +1,138 @@
+"""How far do splits scale? A split of ten million rows of Parquet, built and proven again, with its memory.
+
+make bench-splits
+
+Goals: under 2 GiB of memory, 200,000 short rows a second and core, and a proof in under 60 s. Memory is the highest
+anonymous memory of the process (pages of mapped files are the operating system's to take back). The limit beside it is
+one sha256 a row, of bytes that lie ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+FILES = 8
+GROUP = 1 << 17
+
+DRAFT = """
+name = "bench/long"
+version = 1
+kind = "length"
+title = "short texts, long texts"
+label = "label"
+rule = "length/threshold"
+parameters = { field = "text", at_most = 12 }
+source = { name = "bench" }
+ships_rows = true
+data = { files = ["rows-*.parquet"], inputs = ["text"], labels = ["label"], meta = ["year"] }
+"""
+
+MEASURED = """
+import json, sys, threading, time
+from pathlib import Path
+
+def anonymous():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 2**20
+
+peak, stop = 0.0, threading.Event()
+def watch():
+    global peak
+    while not stop.wait(0.02):
+        peak = max(peak, anonymous())
+watcher = threading.Thread(target=watch); watcher.start()
+folder, out, engine = Path(sys.argv[2]), Path(sys.argv[2]) / sys.argv[3] / "splits" / "manifests", sys.argv[4]
+start, cpu = time.perf_counter(), time.process_time()
+if sys.argv[1] == "build":
+    from farshift.loaders.freeze import freeze
+    manifest, _ = freeze(folder / "long.toml", out, engine)
+    said = manifest.identity
+else:
+    from farshift.loaders.prove import verify
+    from farshift.splits.manifest import read_manifest
+    from farshift.splits.plugins import also
+    with also(folder / sys.argv[3]):
+        verdict = verify(read_manifest(out / "bench" / "long" / "v1" / "split.toml"))
+    said = verdict.state
+took, cpu = time.perf_counter() - start, time.process_time() - cpu
+stop.set(); watcher.join()
+print(json.dumps({"said": said, "seconds": took, "cpu": cpu, "gib": peak}))
+"""
+
+
+def write(folder: Path, rows: int) -> None:
+    draw = np.random.default_rng(0)
+    words = pa.array([f"word{number}" for number in range(2000)])
+    for file in range(FILES):
+        writer = None
+        for start in range(file * rows // FILES, (file + 1) * rows // FILES, GROUP):
+            count = min(GROUP, (file + 1) * rows // FILES - start)
+            numbers = pa.array(np.arange(start, start + count)).cast(pa.string())
+            pieces = [numbers] + [words.take(pa.array(draw.integers(0, 2000, count))) for _ in range(8)]
+            text = pc.binary_join_element_wise(*pieces, " ")
+            more = pc.if_else(pa.array(draw.random(count) < 0.2), pc.binary_join_element_wise(text, text, " "), text)
+            columns = {"text": more, "label": draw.integers(0, 7, count), "year": 2000 + draw.integers(0, 20, count)}
+            table = pa.table(columns)
+            writer = writer or pq.ParquetWriter(folder / f"rows-{file}.parquet", table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+
+
+def measured(what: str, folder: Path, home: str, engine: str) -> dict[str, float | str]:
+    command = [sys.executable, "-c", MEASURED, what, str(folder), home, engine]
+    environment = {"FARSHIFT_CACHE": str(folder / f"cache-{home}"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        sys.exit(done.stderr)
+    found: dict[str, float | str] = json.loads(done.stdout)
+    return found
+
+
+def limit(rows: int = 1_000_000) -> float:
+    """Rows a second of one sha256 a row."""
+    some = [f"{number} word17 word4 word1999 word512 word33 word8 word801 word77".encode() for number in range(rows)]
+    start = time.perf_counter()
+    for row in some:
+        sha256(row).digest()
+    return rows / (time.perf_counter() - start)
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--rows", type=float, default=1e7)
+    rows = int(asked.parse_args().rows)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder, rows)
+        size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
+        print(f"{rows:,} rows in {FILES} Parquet files, {size / 1e9:.2f} GB; one sha256 a row: {limit():,.0f} rows/s")
+        identities = set()
+        (folder / "long.toml").write_text(DRAFT)
+        for engine in ("local", "processes"):
+            found = measured("build", folder, engine, engine)
+            identities.add(found["said"])
+            rate = rows / float(found["seconds"])
+            print(
+                f"{engine:>10}: built in {found['seconds']:.0f} s, {rate:,.0f} rows/s (goal on one core: 200,000), "
+                f"{found['gib']:.2f} GiB (goal: 2)"
+            )
+        proof = measured("verify", folder, "local", "local")
+        print(f"    proven: {proof['said']} in {proof['seconds']:.0f} s (goal: 60), {proof['gib']:.2f} GiB")
+        assert len(identities) == 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Pinning the files of a data set on the Hub: commit, sizes and sha256 of what is there, through a Hub's faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+import pytest
+from farshift.loaders.fetch import fetch_file
+from farshift.loaders.hub_files import hub_pins
+from farshift.splits.errors import BadDefinition, Unavailable
+from hub_faults import Cut, Meanwhile, Refuse
+from hub_rows import TEXTS, Shop, send_clients_to, stocked
+from hub_server import REPOSITORY, serving
+
+README = b"# Rows\n"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> Iterator[Shop]:
+    with serving() as hub, pytest.MonkeyPatch.context() as patch:
+        send_clients_to(hub, patch, tmp_path_factory.mktemp("hf"))
+        made = stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
+        made.files["README.md"] = README
+        yield made
+
+
+def test_files_are_pinned_by_content_at_the_commit_of_a_branch_and_can_be_brought(shop, cache):
+    commit = shop.restock()
+    pins = hub_pins(REPOSITORY, "main", ["shards/*.tar", "README.md"])
+    assert [pin.name for pin in pins] == sorted(path for path in shop.files if path.endswith((".tar", ".md")))
+    shop.hub.commit({})
+    for pin in pins:
+        content = shop.files[pin.name]
+        assert (pin.bytes, pin.sha256) == (len(content), sha256(content).hexdigest())
+        assert pin.mirrors == [{"sort": "hub", "repo": REPOSITORY, "revision": commit, "file": pin.name}]
+        assert fetch_file(pin).read_bytes() == content
+
+
+def test_a_branch_that_moves_meanwhile_moves_no_pin(shop):
+    commit = shop.restock()
+    shop.hub.faults.plan("GET /api/*", Meanwhile(lambda: shop.hub.commit({"shards/other.tar": b"other"})))
+    pins = hub_pins(REPOSITORY, "main", ["*.tar"])
+    assert {pin.mirrors[0]["revision"] for pin in pins} == {commit}
+    assert "shards/other.tar" not in {pin.name for pin in pins}
+
+
+@pytest.mark.parametrize(
+    ("repository", "revision", "pattern", "sort"),
+    [
+        (REPOSITORY, "main", "*.csv", BadDefinition),
+        (REPOSITORY, "absent", "*.tar", Unavailable),
+        ("farshift/absent", "main", "*.tar", Unavailable),
+        ("a/b/c", "main", "*.tar", BadDefinition),
+    ],
+)
+def test_what_is_not_there_is_one_error(shop, repository, revision, pattern, sort):
+    shop.restock()
+    with pytest.raises(sort, match=repository) as refused:
+        hub_pins(repository, revision, [pattern])
+    assert "\n" not in str(refused.value)
+
+
+def test_a_hub_that_is_down_is_one_error(shop):
+    shop.restock()
+    shop.hub.faults.plan("GET /api/*", Refuse(404), times=99)
+    with pytest.raises(Unavailable, match=f"Hub {REPOSITORY}@main: .*404"):
+        hub_pins(REPOSITORY, "main", ["*.tar"])
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_a_connection_that_breaks_is_one_error(shop, reset):
+    shop.restock()
+    shop.hub.faults.plan("GET /api/*", Cut(10, reset=reset), times=20)
+    with pytest.raises(Unavailable, match=REPOSITORY) as refused:
+        hub_pins(REPOSITORY, "main", ["*.tar"])
+    assert "\n" not in str(refused.value)
+    shop.hub.faults.clear()
