@@ -1,0 +1,45 @@
+"""Arrays of 64-bit integers out of a torch file, without unpickling it.
+
+Unpickling runs whatever a file says. Here the pickle's instructions are only listed, and none is carried out: an array
+is the long text (latin-1, as protocol 2 writes bytes) that follows its name.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.errors import BadData
+
+
+def pickled_integers(path: Path, names: Iterable[str], length: int) -> dict[str, NDArray[np.int64]]:
+    """The arrays `names`, each of `length` numbers, of a dictionary that torch saved in its zip form.
+
+    `BadData` where the file is no such zip, lacks a name, or holds something else under it.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            (member,) = (name for name in archive.namelist() if name.endswith("/data.pkl"))
+            pickled = archive.read(member)
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise BadData(f"{path.name}: not a file that torch saved as a zip with one pickle") from error
+    wanted, found, name = set(names), {}, ""
+    try:
+        for instruction, argument, _ in pickletools.genops(pickled):
+            if instruction.name != "BINUNICODE" or not isinstance(argument, str):
+                continue
+            if argument in wanted:
+                name = argument
+            elif name and len(argument) == 8 * length:
+                found[name] = np.frombuffer(argument.encode("latin-1"), "<i8").astype(np.int64)
+                name = ""
+    except (ValueError, UnicodeEncodeError) as error:
+        raise BadData(f"{path.name}: its pickle cannot be read: {str(error).splitlines()[0]}") from error
+    if absent := sorted(wanted - found.keys()):
+        raise BadData(f"{path.name} holds no array of {length} whole numbers called {', '.join(absent)}")
+    return found

@@ -1,0 +1,96 @@
+"""CIFAR-10 and CIFAR-100 as published in binary form, with the human labels of CIFAR-N beside the true ones."""
+
+from __future__ import annotations
+
+import csv
+import re
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.errors import BadData, BadDefinition
+from ._pickled_arrays import pickled_integers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PIXELS = 3 * 32 * 32
+NOBODY = -1
+"""The human label of a test image: nobody was asked."""
+
+
+def read(
+    files: dict[str, Path],
+    *,
+    archive: str,
+    labels: list[str],
+    train: list[str],
+    test: list[str],
+    true: str,
+    human: str,
+    given: dict[str, str],
+    workers: str = "",
+) -> pa.Table:
+    """`image` (uint8, 3 x 32 x 32), one whole number for each of `labels` (the label bytes before each image), the text
+    `published` (train or test), for each column of `given` the label that people gave (its array in the file `human`),
+    and, where the file `workers` is named, the text `worker` that says who gave it.
+
+    `train` and `test` are members of `archive`, in the order that human labels are in; the array `clean_label` must
+    equal the column `true`, row by row, or the labels belong to other images (`BadData`).
+    """
+    import pyarrow as pa
+
+    if absent := sorted({archive, human, workers or human} - files.keys()):
+        raise BadDefinition(f"cifar reads {', '.join(absent)}, and the files are {', '.join(sorted(files)) or 'none'}")
+    parts = [_records(files[archive], members, len(labels)) for members in (train, test)]
+    records = np.concatenate(parts)
+    count, rest = len(parts[0]), len(parts[1])
+    flat = pa.array(np.ascontiguousarray(records[:, len(labels) :]).ravel())
+    columns: dict[str, pa.Array | NDArray[np.int64]] = {"image": pa.FixedSizeListArray.from_arrays(flat, _PIXELS)}
+    for place, name in enumerate(labels):
+        columns[name] = records[:, place].astype(np.int64)
+    columns["published"] = pa.array(["train"] * count + ["test"] * rest)
+    arrays = pickled_integers(files[human], [*given.values(), "clean_label"], count)
+    unequal = np.flatnonzero(arrays["clean_label"] != columns[true][:count])
+    if len(unequal):
+        raise BadData(f"{human} is in another order than {archive}: {len(unequal)} of {count} true labels differ")
+    for name, array in given.items():
+        columns[name] = np.concatenate([arrays[array], np.full(rest, NOBODY)])
+    if workers:
+        columns["worker"] = pa.array([*_workers(files[workers], count), *[""] * rest])
+    return pa.table(columns)
+
+
+def _records(archive: Path, members: list[str], labels: int) -> NDArray[np.uint8]:
+    """The records of the members, end to end: label bytes, then pixels; shape (rows, labels + 3072)."""
+    width = labels + _PIXELS
+    found = []
+    try:
+        with tarfile.open(archive) as tape:
+            for member in members:
+                file = tape.extractfile(member)
+                found.append(np.frombuffer(b"" if file is None else file.read(), np.uint8))
+    except (KeyError, tarfile.TarError, EOFError) as error:
+        raise BadData(f"{archive.name}: {str(error).splitlines()[0]}") from error
+    for member, content in zip(members, found, strict=True):
+        if not len(content) or len(content) % width:
+            raise BadData(f"{archive.name}: {member} has {len(content)} bytes, no whole number of {width}-byte records")
+    return np.concatenate(found).reshape(-1, width)
+
+
+def _workers(path: Path, rows: int) -> list[str]:
+    """Who labelled each training image, from lines such as `5--9,239,41`: images 5 to 9, worker 239, 41 seconds."""
+    who = [""] * rows
+    with path.open(newline="", encoding="utf-8") as file:
+        for line in list(csv.reader(file))[1:]:
+            span = re.fullmatch(r"(\d+)--(\d+)", line[0]) if line else None
+            if not span or len(line) < 2 or not int(span[1]) <= int(span[2]) < rows:
+                raise BadData(f"{path.name}: {','.join(line)[:40]!r} is no line of images, worker and seconds")
+            for image in range(int(span[1]), int(span[2]) + 1):
+                who[image] = line[1]
+    if "" in who:
+        raise BadData(f"{path.name} names no worker for image {who.index('')}")
+    return who

@@ -1,0 +1,100 @@
+"""What every rule of label noise begins with: the training rows, and an order in which a draw takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import Assignment
+from ..draws import shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column, text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Training:
+    """The training rows of a split whose labels are to be corrupted.
+
+    `part` and `truth` have one entry per row of the source; `rows` are the places of the n training rows in it, and
+    `ids` their row ids, both shape (n,). `stream` names the draws: another draw number, other noise, the same rows.
+    """
+
+    part: NDArray[np.str_]
+    truth: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    ids: NDArray[np.uint64]
+    stream: str
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The training rows (0..n-1) in the order in which the draw takes them.
+
+        It knows neither rate nor form of the noise: the rows that are wrong at 20 % are wrong at 40 % too, and two
+        forms of one draw corrupt the same rows, so that comparing them is a paired comparison.
+        """
+        return shuffled(f"{self.stream}/rows", self.ids)
+
+    def first(self, rate: float) -> NDArray[np.int64]:
+        """The places in the source of an exact share `rate` of the training rows."""
+        return self.rows[self.order[: round(check_rate(rate) * len(self.rows))]]
+
+    def with_labels(self, places: NDArray[np.int64], labels: NDArray[np.int64]) -> Assignment:
+        """The outcome where the rows at `places` are given `labels`. A label that is the true one overrides nothing."""
+        given = self.truth.copy()
+        given[places] = labels
+        return Assignment(part=self.part, label=np.ma.MaskedArray(given, mask=given == self.truth))
+
+
+def training(
+    table: pa.Table, *, label: str, classes: int, train: int | dict[str, str], seed: str, draw: int
+) -> Training:
+    """The rows that train; all others are `id_test`, with true labels.
+
+    `train` is a number of rows, drawn by `seed` alone (the same for every draw of the noise), or the field and value
+    that mark the published training rows, such as {part = "train"}. Labels must lie in [0, classes).
+    """
+    truth = numeric_column(table, label)
+    if truth.dtype.kind != "i":
+        raise BadDefinition(f"labels of {label!r} are {truth.dtype}: label noise needs whole numbers")
+    if classes < 2:
+        raise BadDefinition(f"classes = {classes}: at least 2 are needed")
+    if len(truth) and (truth.min() < 0 or truth.max() >= classes):
+        raise BadDefinition(f"labels of {label!r} run from {truth.min()} to {truth.max()}, not within 0..{classes - 1}")
+    if draw < 1:
+        raise BadDefinition(f"draw = {draw}: draws are numbered from 1")
+    ids = table["row_id"].to_numpy()
+    rows = _published(table, train) if isinstance(train, dict) else _drawn(ids, train, seed)
+    part = np.full(len(truth), "id_test", dtype="U8")
+    part[rows] = "train"
+    return Training(part, truth.astype(np.int64), rows, ids[rows], f"{seed}/draw {draw}")
+
+
+def check_rate(rate: float) -> float:
+    """`rate`, if it is a share."""
+    if not 0 <= rate <= 1:
+        raise BadDefinition(f"rate = {rate}: a share of the training labels, from 0 to 1")
+    return rate
+
+
+def _drawn(ids: NDArray[np.uint64], count: int, seed: str) -> NDArray[np.int64]:
+    if not 0 < count < len(ids):
+        raise BadDefinition(f"train = {count}, but there are {len(ids)} rows")
+    return np.sort(shuffled(f"{seed}/train", ids)[:count])
+
+
+def _published(table: pa.Table, train: dict[str, str]) -> NDArray[np.int64]:
+    import pyarrow.compute as pc
+
+    if len(train) != 1 or not all(isinstance(value, str) for value in train.values()):
+        raise BadDefinition(f"train = {train}: one field, and the text that marks a training row")
+    ((field, value),) = train.items()
+    rows = np.flatnonzero(pc.equal(text_column(table, field), value).to_numpy(zero_copy_only=False))
+    if not 0 < len(rows) < table.num_rows:
+        raise BadDefinition(f"train = {train} marks {len(rows)} of {table.num_rows} rows: some must train, some test")
+    return rows

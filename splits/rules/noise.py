@@ -1,0 +1,117 @@
+"""Label noise that knows the class alone: symmetric (both forms), pair-flip, any transition table.
+
+Every rule corrupts an exact number of rows, so that the stated rate is the true one; which rows, and what they are
+given, is a pure function of row id and `draw`. Test rows keep their labels. Parameters that all rules share: `train`
+(a number of rows, or {field = value}) and `seed` fix the training rows, `draw` the noise upon them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import Assignment
+from ..draws import below
+from ..errors import BadDefinition
+from ._training import Training, check_rate, training
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def symmetric_exclusive(
+    table: pa.Table, *, label: str, classes: int, rate: float, train: int | dict[str, str], seed: str, draw: int
+) -> Assignment:
+    """A share `rate` of the training labels becomes one of the *other* classes, each equally likely.
+
+    T = 1 - rate on the diagonal, rate / (classes - 1) off it (van Rooyen et al. 2015, arXiv 1505.07634).
+    """
+    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    wrong = rows.first(rate)
+    step = 1 + below(f"{rows.stream}/other class", table["row_id"].to_numpy()[wrong], classes - 1)
+    return rows.with_labels(wrong, (rows.truth[wrong] + step) % classes)
+
+
+def symmetric_inclusive(
+    table: pa.Table, *, label: str, classes: int, rate: float, train: int | dict[str, str], seed: str, draw: int
+) -> Assignment:
+    """A share `rate` of the training labels is redrawn over *all* classes, the true one too.
+
+    About rate / classes of the labels are redrawn right: the true rate, which the audit states, is near
+    rate * (classes - 1) / classes. A rate of 1 gives the random labels of Zhang et al. 2017 (arXiv 1611.03530).
+    """
+    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    redrawn = rows.first(rate)
+    return rows.with_labels(redrawn, below(f"{rows.stream}/any class", table["row_id"].to_numpy()[redrawn], classes))
+
+
+def pair_flip(
+    table: pa.Table, *, label: str, classes: int, rate: float, train: int | dict[str, str], seed: str, draw: int
+) -> Assignment:
+    """An exact share `rate` of each class becomes the next class, the last one the first (Han et al. 2018, Co-teaching,
+    arXiv 1804.06872). At a rate of 0.5 and more the wrong class is as frequent as the right one."""
+    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    rank, size = _rank_in_class(rows)
+    wrong = rows.rows[rank < np.rint(check_rate(rate) * size)]
+    return rows.with_labels(wrong, (rows.truth[wrong] + 1) % classes)
+
+
+def asymmetric(
+    table: pa.Table,
+    *,
+    label: str,
+    classes: int,
+    transitions: dict[str, dict[str, float]],
+    train: int | dict[str, str],
+    seed: str,
+    draw: int,
+) -> Assignment:
+    """Classes become others by a transition table: transitions = {"7" = {"1" = 0.4}} gives 40 % of the sevens to the
+    ones. What a class keeps need not be said; classes without a line keep all. Each share of a class is exact to
+    within one row (Patrini et al. 2017, arXiv 1609.03683, with the pairs of their section 5 for MNIST)."""
+    by_class = _checked(transitions, classes)
+    rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
+    rank, size = _rank_in_class(rows)
+    truth = rows.truth[rows.rows]
+    given = truth.copy()
+    for true, shares in by_class.items():
+        taken = 0.0
+        for wrong, share in shares.items():
+            inside = (truth == true) & (rank >= np.rint(taken * size)) & (rank < np.rint((taken + share) * size))
+            given[inside] = wrong
+            taken += share
+    return rows.with_labels(rows.rows, given)
+
+
+def _rank_in_class(rows: Training) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each training row its rank, from 0, among those of its class in the order of the draw, and the class's size;
+    both shape (n,)."""
+    truth = rows.truth[rows.rows]
+    order = rows.order
+    by_class = order[np.argsort(truth[order], kind="stable")]
+    _, first, count = np.unique(truth[by_class], return_index=True, return_counts=True)
+    rank, size = np.empty_like(truth), np.empty_like(truth)
+    rank[by_class] = np.arange(len(truth)) - np.repeat(first, count)
+    size[by_class] = np.repeat(count, count)
+    return rank, size
+
+
+def _checked(transitions: dict[str, dict[str, float]], classes: int) -> dict[int, dict[int, float]]:
+    """The table with whole numbers for classes, sorted; `BadDefinition` names the line that cannot be."""
+    if not transitions:
+        raise BadDefinition("transitions: no class becomes another")
+    found: dict[int, dict[int, float]] = {}
+    for true, shares in transitions.items():
+        found[_class(true, classes)] = {_class(wrong, classes): check_rate(share) for wrong, share in shares.items()}
+    for klass, taken in found.items():
+        if klass in taken or sum(taken.values()) > 1 + 1e-9:
+            raise BadDefinition(f"transitions of class {klass}: shares of *other* classes, at most 1 in all: {taken}")
+    return {klass: dict(sorted(taken.items())) for klass, taken in sorted(found.items())}
+
+
+def _class(name: str, classes: int) -> int:
+    if not name.isdecimal() or int(name) >= classes:
+        raise BadDefinition(f"transitions: there is no class {name!r}; classes are 0..{classes - 1}")
+    return int(name)

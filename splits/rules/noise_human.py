@@ -1,0 +1,57 @@
+"""Label noise that people made: training labels as annotators gave them, test labels as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..draws import shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column, text_column
+from ._training import training
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def annotated(table: pa.Table, *, label: str, given: str, classes: int, train: dict[str, str]) -> Assignment:
+    """The published training rows have the label of the field `given`, where it is not the true one; all others are
+    `id_test` (Wei et al. 2022, CIFAR-N, arXiv 2110.12088)."""
+    rows = training(table, label=label, classes=classes, train=train, seed="", draw=1)
+    labels = numeric_column(table, given)[rows.rows].astype(np.int64)
+    if len(labels) and (labels.min() < 0 or labels.max() >= classes):
+        raise BadDefinition(
+            f"labels of {given!r} run from {labels.min()} to {labels.max()}, not within 0..{classes - 1}"
+        )
+    return rows.with_labels(rows.rows, labels)
+
+
+def annotators_apart(
+    table: pa.Table,
+    *,
+    label: str,
+    given: str,
+    annotator: str,
+    share: float,
+    classes: int,
+    train: dict[str, str],
+    seed: str,
+) -> Assignment:
+    """As `annotated`, but only rows of a `share` of the annotators, drawn by `seed`, train. What the others labelled is
+    `ood_test`, with true labels: a model that learnt the habits of single annotators gains nothing there. The group is
+    the annotator."""
+    if not 0 < share < 1:
+        raise BadDefinition(f"share = {share}: between 0 and 1, a part of the annotators")
+    outcome = annotated(table, label=label, given=given, classes=classes, train=train)
+    who = np.asarray(text_column(table, annotator).to_pylist(), dtype=np.str_)
+    asked = outcome.part == "train"
+    people = np.unique(who[asked])
+    kept = people[shuffled(seed, np.arange(len(people), dtype=np.uint64))[: round(share * len(people))]]
+    apart = asked & ~np.isin(who, kept)
+    outcome.part[apart] = "ood_test"
+    if outcome.label is not None:
+        outcome.label[apart] = np.ma.masked
+    outcome.group = np.where(asked, who, "none")
+    return outcome
