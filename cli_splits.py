@@ -162,7 +162,9 @@ def splits_diff(old: str, new: str, mirror: Mirror = None, json: Json = False) -
 
 @app.command("build")
 def splits_build(
-    file: Annotated[Path, typer.Argument(help="A split.toml without parts and identity, or a family of them.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="A split.toml without parts and identity, or a family.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where <source>/<split>/v<N>/ is written.")] = Path(
         "splits/manifests"
     ),
@@ -171,13 +173,13 @@ def splits_build(
     ] = "local",
     json: Json = False,
 ) -> None:
-    """Freeze a split, or each of a family: rows, digests, audit and identity. Refuses one that does not hold the shift
-    it names; the others of its family are frozen, and the exit code is 1."""
+    """Freeze splits: rows, digests, audit and identity. Refuses one that does not hold the shift it names; others of
+    its family, and of other files, are frozen all the same, and the exit code is 1. A frozen split is audited anew."""
     from .loaders.freeze import drafts, freeze_each
 
     with watched():
-        drafted = drafts(file)
-        frozen, refused = freeze_each(drafted, file, out, engine)
+        drafted = [(draft, file) for file in files for draft in drafts(file)]
+        frozen, refused = freeze_each(drafted, out, engine)
     if refused and len(drafted) == 1:
         raise refused[0]
     if json:

@@ -56,12 +56,12 @@ def drafts(path: Path) -> list[Draft]:
 
 
 def freeze_each(
-    drafted: list[Draft], path: Path, out: Path, engine: str = "local"
+    drafted: list[tuple[Draft, Path]], out: Path, engine: str = "local"
 ) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
-    """Freeze each draft of a file: a record of each that was, and why the others were refused."""
+    """Freeze each draft, given with its file: a record of each that was, and why the others were refused."""
     frozen: list[dict[str, Any]] = []
     refused: list[FarshiftError] = []
-    for done, draft in enumerate(drafted):
+    for done, (draft, path) in enumerate(drafted):
         if len(drafted) > 1:
             advance("splits", done, len(drafted))
         try:

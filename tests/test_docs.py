@@ -16,7 +16,17 @@ from docs_runner import Example, alike, difference, examples, run, sections
 from llm_server import Llm, llm
 from support import ROOT
 
-PAGES = ("evaluate.md", "own-splits.md", "scoring.md", "formats.md", "llm.md", "pictures.md", "protocol.md", "loading.md")
+PAGES = (
+    "evaluate.md",
+    "own-splits.md",
+    "audit.md",
+    "scoring.md",
+    "formats.md",
+    "llm.md",
+    "pictures.md",
+    "protocol.md",
+    "loading.md",
+)
 BY_PAGE = {page: sections(ROOT / "docs" / page) for page in PAGES}
 SECTIONS = {f"{page}: {title}": found for page in PAGES for title, found in BY_PAGE[page].items()}
 

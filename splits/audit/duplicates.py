@@ -1,0 +1,64 @@
+"""Rows that stand in two places: equal inputs, and texts that are nearly equal."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..near_duplicates import RESEMBLANCE, shingled
+from ..rows import heads, row_digests
+from ..schema import Schema
+from .parted import PartedRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS, _SAMPLE = 50_000, 5_000
+"""In a split of more rows, near duplicates are sought of that many rows of a part, drawn by row id."""
+
+
+def duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
+    """Equal inputs: rows beyond the first `within` each part, and different inputs in common `across` two parts."""
+    inputs = Schema(rows.schema.of_role("input"))
+    digests = heads(row_digests(rows.table.select([field.name for field in inputs.fields]), inputs))
+    distinct = {name: np.unique(digests[rows.masks[name]]) for name in rows.names}
+    return {
+        "within": {name: int(rows.masks[name].sum()) - len(values) for name, values in distinct.items()},
+        "across": {
+            f"{a}/{b}": len(np.intersect1d(distinct[a], distinct[b], assume_unique=True))
+            for a, b in combinations(distinct, 2)
+        },
+    }
+
+
+def near_duplicates(rows: PartedRows) -> dict[str, Any]:
+    """Share of rows whose text inputs resemble those of another row (equal ones too): `within` their own part, and
+    `with_train`. Empty where no input is text."""
+    names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
+    if not names:
+        return {}
+    texts = shingled(_joined(rows.table, names))
+    large = rows.table.num_rows > _ROWS
+    chosen = {name: rows.sample(name, _SAMPLE if large else _ROWS) for name in rows.names}
+    places = {name: np.flatnonzero(rows.masks[name]) for name in rows.names}
+
+    def share(name: str, among: str) -> float:
+        return round(float(texts.resembling(chosen[name], places[among]).mean()), 4)
+
+    return {
+        "resemblance": RESEMBLANCE,
+        "sampled": {name: len(chosen[name]) for name in rows.names if len(chosen[name]) < len(places[name])},
+        "within": {name: share(name, name) for name in rows.names},
+        "with_train": {name: share(name, "train") for name in rows.evaluated},
+    }
+
+
+def _joined(table: pa.Table, names: list[str]) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    texts = table[names[0]]
+    for name in names[1:]:
+        texts = pc.binary_join_element_wise(texts, table[name], " ")
+    return texts

@@ -1,0 +1,36 @@
+"""Factors: fields whose single values training shows, while the test combines them anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadDefinition
+from .parted import Mask, PartedRows, coded
+
+
+def factors(rows: PartedRows) -> dict[str, Any]:
+    """For the fields that the definition names as `factors`, each part against training: `unseen_values` of each
+    field, and the share of `rows_with_unseen_combination`. Empty where none are named."""
+    names = rows.definition.factors
+    for name in names:
+        if rows.schema[name].shape:
+            raise BadDefinition(f"{rows.definition.name}: factor {name!r} is {rows.schema[name].type}, no single value")
+    if not names:
+        return {}
+    codes = {name: coded(rows.table[name])[0] for name in names}
+    combined = np.unique(np.stack(list(codes.values()), axis=1), axis=0, return_inverse=True)[1].ravel()
+
+    def unseen(values: Any, train: Mask, test: Mask) -> Any:
+        return ~np.isin(values[test], values[train])
+
+    return {
+        part: {
+            "unseen_values": {
+                name: len(np.unique(values[test][unseen(values, train, test)])) for name, values in codes.items()
+            },
+            "rows_with_unseen_combination": round(float(unseen(combined, train, test).mean()), 4),
+        }
+        for part, (train, test) in rows.pairs().items()
+    }

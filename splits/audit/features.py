@@ -1,0 +1,90 @@
+"""Inputs as vectors for linear measures: cheap, of bounded size, the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..divergence import words
+from ..draws import bits
+from ..schema import Field
+from .parted import PartedRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 5_000
+"""The most rows of a part that a linear measure takes, drawn by row id."""
+
+_RIDGE = 1e-2
+
+Matrix = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+def numeric(rows: PartedRows) -> list[Field]:
+    """The input fields that are numbers or tensors of numbers."""
+    return [field for field in rows.schema.of_role("input") if field.item not in ("string", "bytes", "bool")]
+
+
+def features(rows: PartedRows, places: Places, columns: int) -> Matrix | None:
+    """The inputs of the rows at `places` as numbers, shape (rows, at most `columns` an input): numbers as they are, the
+    words of texts counted. None where inputs are neither.
+
+    An input of more numbers, or different words, is hashed: each joins one of the columns, by draw, with a drawn sign
+    (Weinberger et al. 2009, Feature hashing for large scale multitask learning).
+    """
+    table = rows.table.take(places)
+    blocks = [_numbers(table, field, columns) for field in numeric(rows)]
+    blocks += [_bag(table[field.name], columns) for field in rows.schema.of_role("input") if field.type == "string"]
+    return np.concatenate(blocks, axis=1) if blocks else None
+
+
+def _numbers(table: pa.Table, field: Field, columns: int) -> Matrix:
+    import pyarrow.compute as pc
+
+    column = table[field.name].combine_chunks()
+    flat = pc.list_flatten(column) if field.shape else column
+    values = flat.to_numpy(zero_copy_only=False).astype(np.float64).reshape(table.num_rows, -1)
+    if values.shape[1] <= columns:
+        return np.asarray(values)
+    joined, signs = _hashed(values.shape[1], columns)
+    order = np.argsort(joined, kind="stable")
+    first = np.unique(joined[order], return_index=True)[1]
+    return np.asarray(np.add.reduceat(values[:, order] * signs[order], first, axis=1))
+
+
+def _bag(texts: pa.ChunkedArray, columns: int) -> Matrix:
+    found = words(texts)
+    joined, signs = _hashed(found.kinds, columns)
+    width = min(found.kinds, columns)
+    cell = found.row * width + joined[found.code]
+    return np.asarray(np.bincount(cell, signs[found.code], found.rows * width), np.float64).reshape(found.rows, width)
+
+
+def _hashed(kinds: int, columns: int) -> tuple[Places, Matrix]:
+    """The column that each of `kinds` joins, and its sign, both of shape (kinds,)."""
+    if kinds <= columns:
+        return np.arange(kinds), np.ones(kinds)
+    drawn = bits("audit/features", np.arange(kinds, dtype=np.uint64))
+    # The highest bit is independent of the lowest, which choose the column.
+    return (drawn % np.uint64(columns)).astype(np.int64), np.where(drawn >> np.uint64(63), 1.0, -1.0)
+
+
+def ridge(inputs: Matrix, targets: Matrix) -> Callable[[Matrix], Matrix]:
+    """Least squares with a small ridge on standardised inputs: from inputs (n, d) and targets (n, k) a function from
+    inputs (m, d) to scores (m, k)."""
+    centre, spread = inputs.mean(0), inputs.std(0)
+    # A column that says nothing here says nothing elsewhere: its rounding errors are no scale.
+    spread = np.where(spread > 1e-9 * (1 + np.abs(centre)), spread, np.inf)
+
+    def design(values: Matrix) -> Matrix:
+        return np.concatenate([(values - centre) / spread, np.ones((len(values), 1))], axis=1)
+
+    known = design(inputs)
+    gram = known.T @ known + _RIDGE * len(known) * np.eye(known.shape[1])
+    weights = np.linalg.solve(gram, known.T @ targets)
+    return lambda values: np.asarray(design(values) @ weights)

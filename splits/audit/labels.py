@@ -1,0 +1,75 @@
+"""What is predicted: how labels are distributed in each part, and how far that lies from training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rows import heads, row_digests
+from ..schema import Field, Schema
+from .parted import PartedRows, coded
+
+_CLASSES, _SHOWN = 1000, 20
+
+
+def labels(rows: PartedRows) -> dict[str, Any]:
+    """`distinct` labels of each part. For at most 1,000 classes also `total_variation_from_train` and the `shares` of
+    the 20 commonest; for a number that is measured, mean, standard deviation and the largest difference of the
+    cumulative distributions (`kolmogorov_smirnov_from_train`)."""
+    field = rows.schema[rows.definition.label]
+    if field.type == "float64":
+        return _measured(rows, rows.table[field.name].to_numpy())
+    found = classes(rows)
+    codes = found[0] if found else _codes(rows, field)
+    distinct = {"distinct": {name: len(np.unique(codes[rows.masks[name]])) for name in rows.names}}
+    return distinct | _marginals(rows, *found) if found else distinct
+
+
+def classes(rows: PartedRows) -> tuple[NDArray[np.int64], list[Any]] | None:
+    """The label of each row as a number, shape (rows,), and the classes; None where labels are no classes (tensors,
+    measured numbers, or more than 1,000 different ones)."""
+    field = rows.schema[rows.definition.label]
+    if field.shape or field.type in ("float64", "bytes"):
+        return None
+    codes, values = coded(rows.table[field.name])
+    return (codes, values) if len(values) <= _CLASSES else None
+
+
+def _codes(rows: PartedRows, field: Field) -> NDArray[np.int64]:
+    # The digest stands for a value of any type.
+    alone = Schema((Field(field.name, field.type, "input"),))
+    return np.unique(heads(row_digests(rows.table.select([field.name]), alone)), return_inverse=True)[1]
+
+
+def _marginals(rows: PartedRows, codes: NDArray[np.int64], values: list[Any]) -> dict[str, Any]:
+    commonest = np.sort(np.argsort(-np.bincount(codes), kind="stable")[:_SHOWN]).tolist()
+    counts = {name: np.bincount(codes[mask], minlength=len(values)) for name, mask in rows.masks.items()}
+    return {
+        "total_variation_from_train": rows.total_variations(codes),
+        "shares": {
+            name: {str(values[k]): round(float(count[k] / count.sum()), 4) for k in commonest}
+            for name, count in counts.items()
+        },
+    }
+
+
+def _measured(rows: PartedRows, values: NDArray[np.float64]) -> dict[str, Any]:
+    parts = {name: values[mask] for name, mask in rows.masks.items()}
+    return {
+        "distinct": {name: len(np.unique(part)) for name, part in parts.items()},
+        "mean": {name: round(float(part.mean()), 4) for name, part in parts.items()},
+        "standard_deviation": {name: round(float(part.std()), 4) for name, part in parts.items()},
+        "kolmogorov_smirnov_from_train": {
+            name: round(_kolmogorov_smirnov(np.sort(values[train]), np.sort(values[test])), 4)
+            for name, (train, test) in rows.pairs().items()
+        },
+    }
+
+
+def _kolmogorov_smirnov(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    """The largest difference of two empirical cumulative distributions, each sample sorted."""
+    both = np.concatenate([left, right])
+    below = [np.searchsorted(part, both, "right") / len(part) for part in (left, right)]
+    return float(np.abs(below[0] - below[1]).max())

@@ -1,0 +1,107 @@
+"""The rows of a split as the audit sees them: the source's fields, each row's part, and what its rule said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import PARTS
+from ..draws import shuffled
+from ..manifest import Definition
+from ..schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Mask = NDArray[np.bool_]
+
+RANDOM = "random_split"
+"""What the same measure says of a random split of the same rows, train and ood_test pooled, in the same sizes."""
+
+
+@dataclass(frozen=True)
+class PartedRows:
+    """`table` has the source's fields, `row_id`, and as `its group`, `its severity`, `its label` what the rule gave;
+    `masks` says for each part that has rows, in the usual order, which of the table's rows those are."""
+
+    definition: Definition
+    schema: Schema
+    table: pa.Table
+    masks: dict[str, Mask]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.masks)
+
+    @property
+    def evaluated(self) -> list[str]:
+        """The parts that are compared with training: all others, or none where nothing trains."""
+        return [name for name in self.names if name != "train"] if "train" in self.names else []
+
+    @property
+    def shifted(self) -> bool:
+        """Whether there is a shift to measure: rows in train and in ood_test."""
+        return {"train", "ood_test"} <= self.masks.keys()
+
+    @property
+    def row_ids(self) -> NDArray[np.uint64]:
+        return np.asarray(self.table["row_id"].to_numpy(), np.uint64)
+
+    def pairs(self) -> dict[str, tuple[Mask, Mask]]:
+        """What is compared, by name: each part with training, and a random split."""
+        found = {name: (self.masks["train"], self.masks[name]) for name in self.evaluated}
+        if self.shifted:
+            found[RANDOM] = self._random()
+        return found
+
+    def _random(self) -> tuple[Mask, Mask]:
+        test = self.masks["ood_test"]
+        pooled = np.flatnonzero(self.masks["train"] | test)
+        drawn = pooled[shuffled("audit/random split", self.row_ids[pooled])]
+        count = int(test.sum())
+        masks = np.zeros((2, len(test)), bool)
+        masks[0, drawn[count:]], masks[1, drawn[:count]] = True, True
+        return masks[0], masks[1]
+
+    def total_variations(self, codes: NDArray[np.int64]) -> dict[str, float]:
+        """For each pair the total variation (half the sum of the differences, 0 to 1) of a categorical, given as a
+        number for each row."""
+        found = {}
+        for name, masks in self.pairs().items():
+            left, right = (np.bincount(codes[mask], minlength=int(codes.max()) + 1) / mask.sum() for mask in masks)
+            found[name] = round(float(np.abs(left - right).sum() / 2), 4)
+        return found
+
+    def sample(self, part: str, limit: int) -> NDArray[np.int64]:
+        """The places of at most `limit` rows of a part, drawn by row id, ascending."""
+        places = np.flatnonzero(self.masks[part])
+        if len(places) <= limit:
+            return places
+        return np.sort(places[shuffled("audit/sample", self.row_ids[places])[:limit]])
+
+
+def parted(definition: Definition, source: pa.Table, assigned: pa.Table, schema: Schema) -> PartedRows:
+    """Join a manifest's rows with their source's fields."""
+    import pyarrow.compute as pc
+
+    places = np.searchsorted(source["row_id"].to_numpy(), assigned["row_id"].to_numpy())
+    table = source.take(places)
+    for name in ("group", "severity", "label"):
+        if name in assigned.column_names:
+            table = table.append_column(f"its {name}", assigned[name])
+    masks = {part: pc.equal(assigned["part"], part).to_numpy() for part in PARTS}
+    return PartedRows(definition, schema, table, {part: mask for part, mask in masks.items() if mask.any()})
+
+
+def coded(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[object]]:
+    """A column of scalars as numbers 0, 1, 2 .., shape (rows,), and the sorted values that they stand for."""
+    import pyarrow.compute as pc
+
+    dictionary = column.combine_chunks().dictionary_encode()
+    order = pc.sort_indices(dictionary.dictionary).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[dictionary.indices.to_numpy()], dictionary.dictionary.take(order).to_pylist()

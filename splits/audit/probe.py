@@ -1,0 +1,56 @@
+"""A linear probe of a domain split: how well it tells the domains apart, and what it loses from one to the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..draws import bits
+from .features import ROWS, Matrix, features, ridge
+from .labels import classes
+from .parted import PartedRows
+
+_CLASSES, _COLUMNS = 100, 1024
+
+
+def probe(rows: PartedRows) -> dict[str, float]:
+    """Ridge least squares on the inputs' features, fitted on a fixed half of the rows (by row id, at most 5,000 of a
+    part).
+
+    `domain_auroc`: a classifier of train against ood_test, on the other halves. With at most 100 classes also
+    `id_accuracy`: a classifier of the label, fitted on half of train, on its other half; and `ood_accuracy`: the same
+    classifier on ood_test. Empty for other kinds of shift, for inputs that are neither numbers nor text, and for parts
+    too small to be halved.
+    """
+    if rows.definition.kind != "domain" or not rows.shifted:
+        return {}
+    train, test = (rows.sample(name, ROWS) for name in ("train", "ood_test"))
+    both = np.concatenate([train, test])
+    inputs = features(rows, both, _COLUMNS)
+    half = bits("probe", rows.row_ids[both]) % np.uint64(2) == 0
+    domain = np.arange(len(both)) >= len(train)
+    if inputs is None or any(not (half & side).any() or not (~half & side).any() for side in (domain, ~domain)):
+        return {}
+    tell = ridge(inputs[half], domain[half, None].astype(np.float64))
+    found = {"domain_auroc": round(auroc(tell(inputs[~half])[:, 0], domain[~half]), 3)}
+    labelled = classes(rows)
+    if labelled is None or len(labelled[1]) > _CLASSES:
+        return found
+    label = labelled[0][both]
+    fit = half & ~domain
+    known = np.unique(label[fit])
+    scores = ridge(inputs[fit], (label[fit, None] == known).astype(np.float64))
+    right = known[scores(inputs).argmax(1)] == label
+    return {
+        "id_accuracy": round(float(right[~half & ~domain].mean()), 3),
+        "ood_accuracy": round(float(right[domain].mean()), 3),
+        **found,
+    }
+
+
+def auroc(scores: Matrix, positive: NDArray[np.bool_]) -> float:
+    """The area under the ROC curve by ranks (Mann-Whitney), ties counted as one half; both of shape (n,)."""
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    n, m = int(positive.sum()), int((~positive).sum())
+    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * m))

@@ -1,0 +1,166 @@
+"""The verdict: whether a split holds the shift that it names, by its measured numbers.
+
+Each kind of shift is one function from the definition and the audit to (holds, why).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..divergence import COMPOUNDS
+from ..manifest import Definition
+from .parted import RANDOM
+
+Audit = dict[str, Any]
+Finding = tuple[bool, str]
+
+_MOST = 0.5
+_TIMES_CHANCE = 2
+_DIVERGENCE, _VARIATION, _WEAK = 0.1, 0.1, 0.05
+
+
+def verdict(definition: Definition, found: Audit) -> Finding:
+    """Whether the split holds its shift, and one line with the numbers that say so. What a definition declares must be
+    what is measured, whatever the kind."""
+    for flaw in (_duplicates(definition, found), _tokens(definition, found)):
+        if flaw:
+            return False, flaw
+    return _KINDS[definition.kind](definition, found)
+
+
+def _duplicates(definition: Definition, found: Audit) -> str:
+    """Inputs in common with training, or declared to be in common, that are not as declared."""
+    declared, across = definition.declared.duplicates, found["duplicate_inputs"]["across"]
+    for pair in sorted({*declared, *(pair for pair in across if pair.startswith("train/"))}):
+        count, expected = across.get(pair, 0), declared.get(pair, 0)
+        if count != expected:
+            said = f"declared are {expected}" if expected else "none are declared"
+            return f"{count} inputs stand in both parts of {pair}, {said}"
+    return ""
+
+
+def _tokens(definition: Definition, found: Audit) -> str:
+    for part, expected in sorted(definition.declared.unseen_tokens.items()):
+        if expected and (count := unseen(definition, found, part)) != expected:
+            return f"{count} tokens of {part} stand nowhere in training, declared are {expected}"
+    return ""
+
+
+def unseen(definition: Definition, found: Audit, part: str) -> int:
+    """Tokens of the text inputs, and values of the factors, that training never shows."""
+    tokens = [
+        parts[part]["unseen_tokens"]
+        for field, parts in found.get("texts", {}).items()
+        if part in parts and field != definition.label
+    ]
+    values = found.get("factors", {}).get(part, {}).get("unseen_values", {}).values()
+    return int(sum(tokens) + sum(values))
+
+
+def _beyond(_: Definition, found: Audit) -> Finding:
+    severity = found.get("severity", {})
+    if not {"train", "ood_test"} <= severity.keys():
+        return False, "no severity in train and ood_test"
+    easy, hard = severity["train"]["max"], severity["ood_test"]["min"]
+    return easy < hard, f"training reaches severity {easy}, ood_test begins at {hard}"
+
+
+def _compositional(definition: Definition, found: Audit) -> Finding:
+    if not {"train", "ood_test"} <= found["rows"].keys():
+        return False, "no rows in train and ood_test"
+    count, declared = unseen(definition, found, "ood_test"), definition.declared.unseen_tokens.get("ood_test", 0)
+    atoms = f"{count} unseen tokens" + (" (as declared)" if count and count == declared else "")
+    forms = [*_novel_words(found), *_novel_factors(found), *_novel_groups(found), *_novel_severity(definition, found)]
+    met = [text for holds, text in forms if holds]
+    if met:
+        return count == declared, f"{atoms}; {'; '.join(met)}"
+    return False, f"{atoms}; no form of novelty: {'; '.join(text for _, text in forms) or 'nothing to measure'}"
+
+
+def _novel_words(found: Audit) -> list[Finding]:
+    """The first form that each text meets, or all that it misses: new pairs or triples in most rows, and in more than
+    twice as many as in a random split (in prose most rows hold some); or pairs or triples whose distribution diverges
+    as no random split's does."""
+    forms: list[Finding] = []
+    for field, parts in found.get("texts", {}).items():
+        if "ood_test" in parts:
+            these = _runs(field, parts["ood_test"], parts[RANDOM])
+            forms += next(([form] for form in these if form[0]), these)
+    return forms
+
+
+def _runs(field: str, test: Audit, chance: Audit) -> list[Finding]:
+    new, apart = [], []
+    for run in ("pair", "triple"):
+        share, expected = (side[f"rows_with_unseen_{run}"] for side in (test, chance))
+        text = f"{share:.0%} of ood_test rows hold an unseen {run} of words in {field} ({expected:.0%} by chance)"
+        new.append((share > _MOST and share > _TIMES_CHANCE * expected, text))
+        if all(f"{run}s" in side["divergence"] for side in (test, chance)):
+            far, near = (side["divergence"][f"{run}s"][str(COMPOUNDS)] for side in (test, chance))
+            text = f"{run}s of words in {field} diverge by {far:.3f} ({near:.3f} by chance)"
+            apart.append((far - near >= _DIVERGENCE, text))
+    return new + apart
+
+
+def _novel_factors(found: Audit) -> list[Finding]:
+    if "ood_test" not in found.get("factors", {}):
+        return []
+    share = found["factors"]["ood_test"]["rows_with_unseen_combination"]
+    return [(share > _MOST, f"{share:.0%} of ood_test rows combine factors as no training row does")]
+
+
+def _novel_groups(found: Audit) -> list[Finding]:
+    if "groups" not in found:
+        return []
+    shared, count = found["groups"]["shared_with_train"]["ood_test"], found["groups"]["count"]["ood_test"]
+    return [(shared == 0, f"{shared} of {count} groups of ood_test are in training")]
+
+
+def _novel_severity(definition: Definition, found: Audit) -> list[Finding]:
+    return [_beyond(definition, found)] if "severity" in found else []
+
+
+def _corrupted(_: Definition, found: Audit) -> Finding:
+    noise = found.get("noise", {})
+    train = noise.get("train", {"overridden": 0, "wrong": 0})
+    touched = sorted(name for name, item in noise.items() if name != "train" and item["wrong"])
+    redrawn = f" ({train['overridden']} were redrawn)" if train["overridden"] != train["wrong"] else ""
+    tests = f"and so are labels of {', '.join(touched)}" if touched else "test labels are not"
+    why = f"{train['wrong']} of {found['rows'].get('train', 0)} training labels are wrong{redrawn}, {tests}"
+    return train["wrong"] > 0 and not touched, why
+
+
+def _domain(_: Definition, found: Audit) -> Finding:
+    groups = found.get("groups", {})
+    if "ood_test" not in groups.get("shared_with_train", {}):
+        return False, "no groups in train and ood_test"
+    if groups["shared_with_train"]["ood_test"] == 0:
+        shift = "domains are disjoint"
+    else:
+        variations = {"domains": groups["total_variation_from_train"]}
+        if "with_label_total_variation_from_train" in groups:
+            variations["domains with labels"] = groups["with_label_total_variation_from_train"]
+        what, item = max(variations.items(), key=lambda pair: pair[1]["ood_test"] - pair[1][RANDOM])
+        far, near = item["ood_test"], item[RANDOM]
+        shift = f"the proportions of {what} differ by {far:.2f} (total variation; {near:.2f} by chance)"
+        if far - near < _VARIATION or far < _TIMES_CHANCE * near:
+            return False, f"domains are shared, and {shift}"
+    return True, f"{shift}; {_strength(found['probe'])}" if "probe" in found else shift
+
+
+def _strength(probe: dict[str, float]) -> str:
+    tells = f"tells the domains apart with AUROC {probe['domain_auroc']:.2f}"
+    if "id_accuracy" not in probe:
+        return f"a linear probe {tells}"
+    drop = probe["id_accuracy"] - probe["ood_accuracy"]
+    strength = "weak" if drop < _WEAK else "strong"
+    return f"the shift is {strength}: a linear probe loses {100 * drop:.1f} points, and {tells}"
+
+
+_KINDS = {
+    "length": _beyond,
+    "easy-to-hard": _beyond,
+    "compositional": _compositional,
+    "corrupted-label": _corrupted,
+    "domain": _domain,
+}

@@ -1,0 +1,89 @@
+"""Divergence: the combinations of the test lie as far from training's as a search can bring them.
+
+A search compares sums of powers, whose last digits differ between processors: a manifest made by these rules ships its
+rows (`ships_rows = true`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..divergence import Units, runs, words
+from ..errors import BadDefinition
+from ..mcd import Split, search
+from ..words import groups_by_word, text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def mcd(
+    table: pa.Table,
+    *,
+    field: str,
+    seed: str,
+    test_rows: int | None = None,
+    test_share: float | None = None,
+    atom_bound: float = 0.02,
+    compound_words: int = 2,
+    group_words: list[str] | None = None,
+) -> Assignment:
+    """Maximum compound divergence at an atom divergence of at most `atom_bound` (Keysers et al. 2020,
+    arXiv 1912.09713): atoms are the words of `field`, compounds its runs of `compound_words` neighbouring words.
+
+    Exactly one of `test_rows` and `test_share` (of all rows) says how many rows are `ood_test`; the others train, and
+    show every atom. Severity is the share of a row's compounds that training does not show.
+    """
+    rows = _test_rows(table.num_rows, test_rows, test_share)
+    atoms, compounds = _units(table, field, compound_words)
+    found = search(atoms, compounds, rows, seed=seed, atom_bound=atom_bound)
+    return _assignment(table, found, compounds, group_words)
+
+
+def tmcd(
+    table: pa.Table,
+    *,
+    field: str,
+    seed: str,
+    test_rows: int | None = None,
+    test_share: float | None = None,
+    compound_words: int = 2,
+    group_words: list[str] | None = None,
+) -> Assignment:
+    """Target maximum compound divergence (Shaw et al. 2021, arXiv 2010.12725): as `mcd`, but training need only show
+    every atom, however often. In the paper `field` is the target, such as a program."""
+    rows = _test_rows(table.num_rows, test_rows, test_share)
+    atoms, compounds = _units(table, field, compound_words)
+    return _assignment(table, search(atoms, compounds, rows, seed=seed), compounds, group_words)
+
+
+def _test_rows(rows: int, test_rows: int | None, test_share: float | None) -> int:
+    if test_share is None and test_rows is not None:
+        return test_rows
+    if test_rows is not None or test_share is None:
+        raise BadDefinition("give one of test_rows and test_share")
+    if not 0 < test_share < 1:
+        raise BadDefinition(f"test_share = {test_share}: a share of the rows, between 0 and 1")
+    return round(test_share * rows)
+
+
+def _units(table: pa.Table, field: str, compound_words: int) -> tuple[Units, Units]:
+    if compound_words < 2:
+        raise BadDefinition(f"compound_words = {compound_words}: a compound has at least two words")
+    atoms = words(text_column(table, field))
+    return atoms, runs(atoms, compound_words)
+
+
+def _assignment(table: pa.Table, found: Split, compounds: Units, group_words: list[str] | None) -> Assignment:
+    unseen = compounds.counts(~found.test) == 0
+    sizes = np.bincount(compounds.row, minlength=compounds.rows)
+    new = np.bincount(compounds.row[unseen[compounds.code]], minlength=compounds.rows)
+    return Assignment(
+        part=np.where(found.test, "ood_test", "train"),
+        severity=new / np.maximum(sizes, 1),
+        group=groups_by_word(table, group_words),
+        notes={"atom_divergence": found.atoms, "compound_divergence": found.compounds},
+    )

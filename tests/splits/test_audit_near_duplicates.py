@@ -1,0 +1,100 @@
+"""Near duplicates: found where a brute-force comparison finds them, and nowhere else."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from audited import audited
+from farshift.splits.near_duplicates import RESEMBLANCE, shingled
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+TEXTS = st.lists(st.lists(st.sampled_from("abc"), max_size=8).map(" ".join), min_size=1, max_size=8)
+WORDS = [f"w{k}" for k in range(400)]
+
+
+def shingles(text: str) -> set[tuple[str, ...]]:
+    words = text.split()
+    return set(zip(words, words[1:], words[2:], strict=False)) if len(words) > 2 else {tuple(text.strip().split(" "))}
+
+
+def jaccard(one: str, other: str) -> float:
+    left, right = shingles(one), shingles(other)
+    return len(left & right) / len(left | right)
+
+
+def drawn(rows: int, seed: int) -> list[str]:
+    return [" ".join(row) for row in np.random.default_rng(seed).choice(WORDS, (rows, 30))]
+
+
+def column(texts: list[str]) -> pa.ChunkedArray:
+    return pa.chunked_array([texts])
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_the_resemblance_of_two_texts_is_that_of_their_sets_of_three_words(texts):
+    found = shingled(column(texts))
+    one, other = map(np.array, zip(*product(range(len(texts)), repeat=2), strict=True))
+    expected = [jaccard(texts[a], texts[b]) for a, b in zip(one, other, strict=True)]
+    assert found.jaccard(one, other).tolist() == pytest.approx(expected)
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_no_row_is_found_that_resembles_none(texts):
+    found = shingled(column(texts)).resembling(np.arange(len(texts)), np.arange(len(texts)))
+    close = [
+        any(a != b and jaccard(texts[a], texts[b]) >= RESEMBLANCE for b in range(len(texts))) for a in range(len(texts))
+    ]
+    assert not (found & ~np.array(close)).any()
+
+
+def test_of_two_thousand_texts_with_two_words_in_thirty_replaced_nearly_all_are_found():
+    originals = drawn(2000, 0)
+    # The last word takes part in one shingle of 28, the last but one in two.
+    copies = [" ".join([*text.split()[:-2], "new", "words"]) for text in originals]
+    assert min(map(jaccard, originals, copies)) >= RESEMBLANCE
+    found = shingled(column(originals + copies)).resembling(np.arange(2000, 4000), np.arange(2000))
+    assert found.mean() > 0.99
+
+
+def test_unrelated_texts_are_not_found():
+    found = shingled(column(drawn(2000, 1))).resembling(np.arange(1000), np.arange(1000, 2000))
+    assert not found.any()
+
+
+def test_a_template_shared_by_all_rows_costs_no_more_than_other_texts():
+    texts = [f"the same sentence again and again until its end which is {k % 7}" for k in range(20_000)]
+    found = shingled(column(texts)).resembling(np.arange(10_000), np.arange(10_000, 20_000))
+    assert found.all()
+
+
+def test_the_audit_counts_rows_that_resemble_rows_of_training():
+    train = drawn(50, 2)
+    copies = [text + " more" for text in train[:5]]
+    texts = train + copies + drawn(15, 3)
+    found = audited(
+        "length", {"q": texts, "y": texts}, ["train"] * 50 + ["ood_test"] * 20, ["q"], severity=[1] * 50 + [2] * 20
+    )
+    assert found["near_duplicates"] == {
+        "resemblance": 0.8,
+        "sampled": {},
+        "within": {"train": 0.0, "ood_test": 0.0},
+        "with_train": {"ood_test": 0.25},
+    }
+    assert found["duplicate_inputs"]["across"] == {"train/ood_test": 0}
+
+
+def test_in_a_large_split_a_sample_of_each_part_is_compared_with_all_of_training():
+    rows = 50_100
+    texts = [f"row number {k} alone" for k in range(rows)]
+    texts[50_000:] = ["a text that stands in training too"] * 50 + [f"other rows of test {k}" for k in range(50)]
+    texts[0] = "a text that stands in training too"
+    part = ["train"] * 50_000 + ["ood_test"] * 100
+    found = audited("length", {"q": texts, "y": texts}, part, ["q"], severity=[1] * 50_000 + [2] * 100)
+    assert found["near_duplicates"]["sampled"] == {"train": 5000}
+    assert found["near_duplicates"]["with_train"] == {"ood_test": 0.5}

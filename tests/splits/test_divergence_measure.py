@@ -1,0 +1,198 @@
+"""Divergences: the published numbers, brute force, and the laws that a Chernoff coefficient keeps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.splits.divergence import chernoff, divergence, runs, words
+from farshift.splits.errors import FarshiftError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import SHARED
+
+COUNTS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12).filter(
+    lambda pairs: any(p for p, _ in pairs) and any(q for _, q in pairs)
+)
+TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join), max_size=6)
+
+
+@given(COUNTS, st.sampled_from([0.1, 0.5, 0.9]))
+def test_the_chernoff_coefficient_is_the_sum_that_defines_it(pairs, alpha):
+    p, q = zip(*pairs, strict=True)
+    expected = sum((a / sum(p)) ** alpha * (b / sum(q)) ** (1 - alpha) for a, b in pairs)
+    assert chernoff(p, q, alpha) == pytest.approx(expected)
+    assert 0 <= chernoff(p, q, alpha) <= 1 + 1e-12
+
+
+@given(COUNTS, st.floats(0.01, 0.99))
+def test_exchanging_the_sides_exchanges_the_exponents(pairs, alpha):
+    p, q = zip(*pairs, strict=True)
+    assert chernoff(p, q, alpha) == pytest.approx(chernoff(q, p, 1 - alpha))
+    assert chernoff(p, p, alpha) == pytest.approx(1)
+
+
+def test_disjoint_distributions_have_coefficient_zero_and_scale_does_not_matter():
+    assert chernoff([1, 0], [0, 3], 0.5) == 0
+    assert chernoff([1, 3], [2, 2], 0.1) == pytest.approx(chernoff([10, 30], [0.5, 0.5], 0.1))
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "alpha", "says"),
+    [
+        ([1, 2], [1], 0.5, "equal length"),
+        ([1, -1], [1, 1], 0.5, "none negative"),
+        ([0, 0], [1, 1], 0.5, "not all zero"),
+        ([1, float("nan")], [1, 1], 0.5, "none negative"),
+        ([1], [1], 1.0, "alpha = 1.0"),
+    ],
+)
+def test_what_is_no_distribution_is_refused_in_one_line(p, q, alpha, says):
+    with pytest.raises(FarshiftError, match=says) as caught:
+        chernoff(p, q, alpha)
+    assert "\n" not in str(caught.value)
+
+
+def test_words_and_neighbouring_words_are_what_texts_consist_of_unless_told_otherwise():
+    found = divergence(["walk left", "jump"], ["jump left"])
+    assert found.unseen_atoms == 0
+    assert found.unseen_compounds == 1
+    assert found.compounds == 1
+    letters = divergence(["ab"], ["ba"], atoms=list, compounds=pairwise)
+    assert letters.atoms == pytest.approx(0)
+    assert letters.compounds == 1
+
+
+def test_texts_without_compounds_cannot_diverge_in_them():
+    with pytest.raises(FarshiftError, match="the test texts hold no compound"):
+        divergence(["a b"], ["a"])
+
+
+@settings(deadline=None)
+@given(TEXTS, st.integers(1, 4))
+def test_the_runs_of_a_column_are_those_of_its_texts_and_no_others(texts, length):
+    column = pa.chunked_array([texts[:2], texts[2:]], pa.string())
+    found = runs(words(column), length)
+    assert found.rows == len(texts)
+    expected = [(row, run) for row, text in enumerate(texts) for run in _runs(text.split(), length)]
+    assert found.row.tolist() == [row for row, _ in expected]
+    meaning = dict(zip(found.code.tolist(), [run for _, run in expected], strict=True))
+    assert [meaning[code] for code in found.code.tolist()] == [run for _, run in expected]
+    assert found.kinds == len(set(meaning.values())) == len({run for _, run in expected})
+    some = np.arange(len(texts)) % 2 == 0
+    counted = Counter(run for row, run in expected if some[row])
+    assert {meaning[code]: n for code, n in enumerate(found.counts(some).tolist()) if n} == counted
+
+
+def _runs(tokens: list[str], length: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(tokens[k:] for k in range(length)), strict=False)
+
+
+ENTITIES = {"cityid", "stateid", "riverid", "placeid", "countryid"}
+TYPES = {"capital", "city", "lake", "major", "mountain", "place", "river", "state"}
+NESTED = {"largest_one": 1, "smallest_one": 1, "most": 2, "fewest": 2}
+
+Tree = tuple[str, tuple["Tree", ...]]
+
+
+@pytest.mark.parametrize(
+    ("split", "published", "unseen"),
+    [("standard", 0.027, 3), ("template_1", 0.075, 6), ("length_1", 0.170, 11), ("tmcd_1", 0.190, 0)],
+)
+def test_compound_divergences_of_geoquery_are_the_published_ones(split, published, unseen):
+    """Shaw et al. 2021, table 2: FunQL programs with entities made anonymous; a compound is a function, its number of
+    arguments, and what stands at one of them."""
+    folder = SHARED / "geoquery"
+    if not folder.exists():
+        pytest.skip("the files of GeoQuery are not on this machine")
+    programs = {
+        int(example.get("id")): _anonymous(_arguments_of_their_own(_parsed(mrl.text)))
+        for example in ElementTree.parse(folder / "geography-multilingual.xml").getroot()
+        for mrl in example.iter("mrl")
+        if mrl.get("lang") == "geo-funql"
+    }
+    ids = json.loads((folder / "splits" / f"{split}.json").read_text("utf-8"))
+    train, test = ([programs[k] for k in ids[part]] for part in ("train", "test"))
+    found = divergence(train, test, atoms=_symbols, compounds=_applications)
+    assert round(found.compounds, 3) == published
+    assert found.unseen_atoms == unseen
+
+
+def _parsed(text: str) -> Tree:
+    tokens = re.findall(r"'[^']*'|[^(),\s]+|[(),]", text)
+
+    def node() -> Tree:
+        name, children = tokens.pop(0), []
+        if tokens and tokens[0] == "(":
+            while tokens.pop(0) != ")":
+                children.append(node())
+        return name, tuple(children)
+
+    return node()
+
+
+def _arguments_of_their_own(tree: Tree) -> Tree:
+    """Shaw et al.'s normal form: an entity is one symbol, a type of things an intersection, and what a superlative
+    compares is an argument of its own."""
+    name, children = tree
+    if name in ENTITIES:
+        return f"{name}({','.join(child.strip(chr(39)) for child, _ in children)})", ()
+    if name in TYPES:
+        inner = children[0]
+        return (name, ()) if inner == ("all", ()) else ("intersection", ((name, ()), _arguments_of_their_own(inner)))
+    before = []
+    for _ in range(NESTED.get(name, 0)):
+        before.append((children[0][0], ()))
+        children = children[0][1]
+    return name, (*before, *map(_arguments_of_their_own, children))
+
+
+def _anonymous(tree: Tree) -> Tree:
+    found = {symbol for symbol in _symbols(tree) if symbol.split("(")[0] in ENTITIES}
+    names = {symbol: f"m{k}" for k, symbol in enumerate(sorted(found, key=lambda symbol: (-len(symbol), symbol)))}
+
+    def renamed(node: Tree) -> Tree:
+        return names.get(node[0], node[0]), tuple(map(renamed, node[1]))
+
+    return renamed(tree)
+
+
+def _symbols(tree: Tree) -> Iterator[str]:
+    yield tree[0]
+    for child in tree[1]:
+        yield from _symbols(child)
+
+
+def _applications(tree: Tree) -> Iterator[tuple[str, int, int, str]]:
+    name, children = tree
+    for place, child in enumerate(children):
+        yield name, len(children), place, child[0]
+        yield from _applications(child)
+
+
+@pytest.mark.parametrize(
+    ("split", "pairs", "triples"), [("mcd1", 0.050, 0.341), ("mcd2", 0.020, 0.314), ("mcd3", 0.051, 0.347)]
+)
+def test_scan_mcd_diverges_in_its_triples_of_words_while_its_atoms_hardly_do(split, pairs, triples):
+    folder = SHARED / "scan" / "mcd_split"
+    if not folder.exists():
+        pytest.skip("the files of SCAN are not on this machine")
+    commands = [
+        [
+            line.split(" OUT: ")[0].removeprefix("IN: ")
+            for line in (folder / f"tasks_{part}_{split}.txt").read_text("utf-8").splitlines()
+        ]
+        for part in ("train", "test")
+    ]
+    found = divergence(*commands)
+    assert found.atoms < 0.02
+    assert found.compounds == pytest.approx(pairs, abs=0.0005)
+    longer = divergence(*commands, compounds=lambda text: list(_runs(text.split(), 3)))
+    assert longer.compounds == pytest.approx(triples, abs=0.0005)
