@@ -1,0 +1,90 @@
+"""FunQL, the functional query language of GeoQuery (Kate, Wong and Mooney 2005), as terms.
+
+The normal form is the one in which Shaw et al. 2021 (arXiv 2010.12725) state the splits of GeoQuery: `city(x)` with a
+restriction `x` becomes `intersection(city, x)`, `city(all)` becomes `city`, and the arguments of superlatives
+over relations (`most(state(loc_1(x)))`) stand side by side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...splits.errors import BadData
+
+ENTITIES = ("cityid", "countryid", "placeid", "riverid", "stateid")
+
+_CLASSES = ("capital", "city", "lake", "major", "mountain", "place", "river", "state")
+_UNWRAPPED = {"largest_one": 1, "smallest_one": 1, "most": 2, "fewest": 2}
+_MARKS = ("(", ")", ",")
+_TOKEN = re.compile(r"[(),]|[^(),]+")
+
+
+class Term(NamedTuple):
+    """A symbol and its arguments."""
+
+    symbol: str
+    arguments: tuple[Term, ...] = ()
+
+    def __str__(self) -> str:
+        """Tokens with a space between each two: `answer ( capital ( m0 ) )`."""
+        return f"{self.symbol} ( {' , '.join(map(str, self.arguments))} )" if self.arguments else self.symbol
+
+
+def parsed(text: str) -> Term:
+    """The term that `text` writes, quotes and spaces around symbols aside; `BadData` where its brackets do not fit."""
+    tokens = [token for token in map(str.strip, _TOKEN.findall(text.replace("'", ""))) if token]
+    try:
+        term, end = _term(tokens, 0)
+    except (IndexError, ValueError):
+        end = -1
+    if end != len(tokens):
+        raise BadData(f"not a FunQL term: {text[:60]!r}")
+    return term
+
+
+def _term(tokens: list[str], at: int) -> tuple[Term, int]:
+    """The term that begins at token `at`, and where it ends."""
+    symbol, at = tokens[at], at + 1
+    if symbol in _MARKS:
+        raise ValueError(f"{symbol!r} stands where a symbol should")
+    if at == len(tokens) or tokens[at] != "(":
+        return Term(symbol), at
+    arguments: list[Term] = []
+    while tokens[at] != ")":
+        argument, at = _term(tokens, at + 1)
+        arguments.append(argument)
+    return Term(symbol, tuple(arguments)), at + 1
+
+
+def normal(term: Term) -> Term:
+    """The normal form of a term."""
+    symbol, arguments = term
+    if symbol in ENTITIES or not arguments:
+        return term
+    if symbol in _CLASSES:
+        (restriction,) = arguments
+        return Term(symbol) if restriction == Term("all") else Term("intersection", (Term(symbol), normal(restriction)))
+    relations: list[Term] = []
+    for _ in range(_UNWRAPPED.get(symbol, 0)):
+        (inner,) = arguments
+        relations.append(Term(inner.symbol))
+        arguments = inner.arguments
+    return Term(symbol, (*relations, *map(normal, arguments)))
+
+
+def entities(term: Term) -> Iterator[Term]:
+    """The entities that a term names, from left to right, repeats included."""
+    if term.symbol in ENTITIES:
+        yield term
+        return
+    for argument in term.arguments:
+        yield from entities(argument)
+
+
+def replaced(term: Term, by: dict[Term, str]) -> Term:
+    """The term with each of some subterms as one symbol."""
+    if term in by:
+        return Term(by[term])
+    return Term(term.symbol, tuple(replaced(argument, by) for argument in term.arguments))

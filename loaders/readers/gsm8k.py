@@ -1,0 +1,61 @@
+"""GSM8K: grade-school word problems with worked solutions, and how four published systems did on the test part."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...splits.errors import BadData, BadDefinition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ANSWER = re.compile(r"(?P<solution>.*)\n#### (?P<answer>-?[\d,]+)\s*", re.DOTALL)
+
+
+def read(files: dict[str, Path], *, parts: dict[str, str], solutions: str) -> pa.Table:
+    """`question`, `answer` (the final number, in digits without commas), `solution` (the worked lines), `origin`,
+    `steps`, `words`, and `failures`.
+
+    parts: the published part (`origin`) that each file of problems holds. solutions: the file of model solutions.
+    `steps` counts the lines of the solution (Hase et al. 2024, arXiv 2401.06751); `words` those of the question;
+    `failures` the systems that do not solve the problem, -1 where none was asked.
+    """
+    import pyarrow as pa
+
+    if set(files) != {*parts, solutions}:
+        raise BadDefinition(f"gsm8k reads {', '.join(sorted({*parts, solutions}))}, and is given {', '.join(files)}")
+    failed = {record["question"]: _failures(record) for record in _records(solutions, files[solutions])}
+    rows = []
+    for name, part in parts.items():
+        for number, record in enumerate(_records(name, files[name]), 1):
+            found = _ANSWER.fullmatch(record["answer"])
+            if not found:
+                raise BadData(f"{name}: line {number}: the solution does not end with '#### ' and a number")
+            rows.append(
+                {
+                    "question": record["question"],
+                    "answer": found["answer"].replace(",", ""),
+                    "solution": found["solution"],
+                    "origin": part,
+                    "steps": found["solution"].count("\n") + 1,
+                    "words": len(record["question"].split()),
+                    "failures": failed.get(record["question"], -1),
+                }
+            )
+    return pa.Table.from_pylist(rows)
+
+
+def _records(name: str, path: Path) -> list[dict[str, Any]]:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise BadData(f"{name} is not JSON, one record a line: {error}") from error
+
+
+def _failures(record: dict[str, Any]) -> int:
+    """How many of the systems in a record of model solutions are wrong."""
+    return sum(not value["is_correct"] for value in record.values() if isinstance(value, dict))

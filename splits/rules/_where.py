@@ -1,0 +1,31 @@
+"""Which rows a rule is about: those whose text fields have one of some values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadDefinition
+from ..words import text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Conditions = dict[str, list[str]]
+"""For each field the values that it may have."""
+
+
+def where(table: pa.Table, conditions: Conditions) -> NDArray[np.bool_]:
+    """Whether each row meets every condition, shape (rows,); `BadDefinition` for a value that no row has."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    met = np.ones(table.num_rows, bool)
+    for field, values in conditions.items():
+        column = text_column(table, field)
+        if absent := sorted(set(values) - set(pc.unique(column).to_pylist())):
+            raise BadDefinition(f"no row has {field} = {', '.join(absent)}")
+        met &= pc.is_in(column, value_set=pa.array(values, column.type)).to_numpy(zero_copy_only=False)
+    return met

@@ -1,0 +1,69 @@
+"""Easy-to-hard with a gap: easy rows train, hard ones are the test, and what lies between is a validation part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import Assignment
+from ..draws import shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column
+from ._where import Conditions, where
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Hardness = NDArray[np.int64] | NDArray[np.float64]
+
+
+def drawn(
+    table: pa.Table,
+    *,
+    field: str,
+    easy_at_most: float,
+    hard_at_least: float,
+    id_test: int,
+    seed: str,
+    only: Conditions | None = None,
+) -> Assignment:
+    """Rows with `field` <= `easy_at_most` are easy: `id_test` of them, drawn by `seed`, are the in-distribution test
+    and the others train. Rows from `hard_at_least` on are `ood_test`, those between `ood_val`.
+
+    Severity is the field. Rows that do not meet the conditions `only` are dropped.
+    """
+    hardness = numeric_column(table, field)
+    part = _graded(hardness, easy_at_most, hard_at_least, field)
+    part[~where(table, only or {})] = ""
+    easy = np.flatnonzero(part == "train")
+    if not id_test < len(easy):
+        raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
+    ids = table["row_id"].to_numpy()[easy]
+    part[easy[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    return Assignment(part=part, severity=hardness)
+
+
+def published(
+    table: pa.Table, *, field: str, easy_at_most: float, hard_at_least: float, part: str, train: str, test: str
+) -> Assignment:
+    """Easy rows of the published training part train. In the published test part, easy rows (`field` <=
+    `easy_at_most`) are `id_test`, those from `hard_at_least` on `ood_test`, those between `ood_val`.
+
+    part: the field that says which published part a row is in; train, test: its values. Harder rows of the training
+    part are dropped: nothing is tested that was published to be trained on. Severity is `field`.
+    """
+    hardness = numeric_column(table, field)
+    graded = _graded(hardness, easy_at_most, hard_at_least, field)
+    trained, tested = where(table, {part: [train]}), where(table, {part: [test]})
+    easy = graded == "train"
+    found = np.where(trained & easy, "train", np.where(tested, np.where(easy, "id_test", graded), ""))
+    return Assignment(part=found, severity=hardness)
+
+
+def _graded(hardness: Hardness, easy_at_most: float, hard_at_least: float, field: str) -> NDArray[np.str_]:
+    """train, ood_val or ood_test for each row, by its hardness alone."""
+    if not easy_at_most < hard_at_least:
+        raise BadDefinition(f"{field}: easy_at_most = {easy_at_most} must lie below hard_at_least = {hard_at_least}")
+    return np.where(hardness <= easy_at_most, "train", np.where(hardness >= hard_at_least, "ood_test", "ood_val"))

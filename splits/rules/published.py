@@ -1,0 +1,138 @@
+"""Splits as they were published: by a field that says which part a row was in, or by the lists that came with them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import Assignment
+from ..errors import BadData, BadDefinition
+from ..words import groups_by_word, numeric_column, text_column
+from ._where import Conditions, where
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def parts(
+    table: pa.Table,
+    *,
+    field: str,
+    parts: dict[str, str],
+    only: dict[str, Conditions] | None = None,
+    group: str | None = None,
+    severity: str | None = None,
+    weight: str | None = None,
+) -> Assignment:
+    """Rows go to the part that `parts` names for their published one (`field`); those of others are dropped.
+
+    only: for a published part the conditions that its rows must meet, or else be dropped, such as
+    `{ gen = { type = ["cp_recursion"] } }`. group, severity: the fields that are. weight: the field that counts
+    the copies in which a row was published.
+    """
+    part = np.full(table.num_rows, "", dtype="U8")
+    for origin, name in parts.items():
+        part[where(table, {field: [origin]} | (only or {}).get(origin, {}))] = name
+    if stray := sorted(set(only or {}) - set(parts)):
+        raise BadDefinition(f"only: {', '.join(stray)} is no part that `parts` names")
+    return Assignment(
+        part=part,
+        weight=None if weight is None else numeric_column(table, weight).astype(np.int64),
+        group=_group(table, group),
+        severity=_numbers(table, severity),
+    )
+
+
+def texts(
+    table: pa.Table,
+    *,
+    field: str,
+    parts: dict[str, str],
+    pattern: str,
+    files: dict[str, Path],
+    group_words: list[str] | None = None,
+) -> Assignment:
+    """Rows go to the part that `parts` names for the file on one of whose lines they stand; the others are dropped.
+
+    pattern: a regular expression that fits every line; its group `row` is the row's text in `field`.
+    group_words: rows are grouped by the first of these words that stands in it.
+    """
+    values = text_column(table, field).to_pylist()
+    part = np.full(len(values), "", dtype="U8")
+    places = {value: at for at, value in enumerate(values)}
+    for name, goes_to in parts.items():
+        for number, line in enumerate(_file(files, name).read_text("utf-8").splitlines(), 1):
+            found = re.fullmatch(pattern, line.rstrip())
+            if not found:
+                raise BadData(f"{name}: line {number} does not fit the pattern: {line[:60]!r}")
+            _place(part, places, found["row"], goes_to, f"{name}, line {number}")
+    return Assignment(part=part, group=groups_by_word(table, group_words, field))
+
+
+def numbers(
+    table: pa.Table,
+    *,
+    field: str,
+    parts: dict[str, str],
+    files: dict[str, Path],
+    group: str | None = None,
+    severity: str | None = None,
+    beyond_training: bool = False,
+) -> Assignment:
+    """Rows go to the part that `parts` names for the list, in a file of JSON lists by name, that holds their number
+    (`field`); the others are dropped.
+
+    beyond_training: drop the rows of `ood_test` whose severity training reaches, which a list cut at a count of rows
+    leaves on both sides.
+    """
+    if len(files) != 1:
+        raise BadDefinition("published/numbers reads one file of lists")
+    ((name, path),) = files.items()
+    try:
+        lists: dict[str, list[int]] = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise BadData(f"{name} is not JSON: {error}") from error
+    if lists.keys() != parts.keys():
+        raise BadData(
+            f"{name} holds the lists {', '.join(sorted(lists))}, and `parts` names {', '.join(sorted(parts))}"
+        )
+    part = np.full(table.num_rows, "", dtype="U8")
+    places = {value: at for at, value in enumerate(numeric_column(table, field).tolist())}
+    for key, goes_to in parts.items():
+        for number in lists[key]:
+            _place(part, places, number, goes_to, f"{name}, {key}")
+    measure = _numbers(table, severity)
+    if beyond_training:
+        if measure is None:
+            raise BadDefinition("beyond_training needs a severity")
+        part[(part == "ood_test") & (measure <= measure[part == "train"].max())] = ""
+    return Assignment(part=part, group=_group(table, group), severity=measure)
+
+
+def _file(files: dict[str, Path], name: str) -> Path:
+    if name not in files:
+        raise BadDefinition(f"`parts` names the file {name}, and `files` has {', '.join(sorted(files))}")
+    return files[name]
+
+
+def _place(part: NDArray[np.str_], places: dict[Any, int], value: Any, goes_to: str, where_listed: str) -> None:
+    """Put one listed row into its part; `BadData` where there is no such row, or it is listed for another part too."""
+    if value not in places:
+        raise BadData(f"{where_listed}: no row is {value!r}")
+    at = places[value]
+    if part[at] not in ("", goes_to):
+        raise BadData(f"{where_listed}: {value!r} is listed for {part[at]} and for {goes_to}")
+    part[at] = goes_to
+
+
+def _group(table: pa.Table, field: str | None) -> NDArray[np.str_] | None:
+    return None if field is None else np.asarray(text_column(table, field).to_pylist(), dtype=np.str_)
+
+
+def _numbers(table: pa.Table, field: str | None) -> NDArray[np.int64] | NDArray[np.float64] | None:
+    return None if field is None else numeric_column(table, field)
