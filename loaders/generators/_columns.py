@@ -1,0 +1,31 @@
+"""Text columns made from numbers, without a loop over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def named(words: Sequence[str], which: NDArray[np.int64]) -> pa.Array:
+    """`words[i]` for each i of `which`, as text."""
+    import pyarrow as pa
+
+    return pa.array(words, pa.string()).take(pa.array(which))
+
+
+def joined(*columns: pa.Array) -> pa.Array:
+    """The columns' words side by side, with spaces between."""
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(*columns, " ")
+
+
+def numbered(prefix: str, count: int) -> list[str]:
+    """`count` words: the prefix and 0, 1, 2 .."""
+    return [f"{prefix}{number}" for number in range(count)]

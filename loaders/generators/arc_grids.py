@@ -1,0 +1,126 @@
+"""Small grids with one object, whose shape, colour and neighbour each stand for a transformation: the idea of
+Compositional-ARC (Mondorf et al. 2025, arXiv 2504.01445), with one fixed meaning of each indicator instead of study
+examples.
+
+The object fills part of a 3 x 3 box. Its shape says how the box moves (ell: not at all), its colour how the object is
+turned within its box (colour 1: not at all), and a single cell at a corner of the box, the neighbour, which colour the
+object takes (no neighbour: its own). The three act on the object as it is given, so their order does not matter; the
+neighbour itself stays, under the object where they meet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import shuffled
+from ...splits.errors import BadDefinition
+from ._columns import named
+from ._drawn import counters, first_distinct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Grids = NDArray[np.uint8]
+
+SHAPES: dict[str, tuple[tuple[int, int, int], ...]] = {
+    "ell": ((1, 1, 1), (0, 0, 1), (0, 0, 0)),
+    "chair": ((1, 0, 0), (1, 1, 0), (0, 1, 1)),
+    "flag": ((1, 1, 0), (1, 1, 0), (1, 0, 0)),
+    "hook": ((1, 1, 1), (1, 0, 1), (0, 0, 1)),
+    "tap": ((0, 1, 1), (1, 1, 0), (0, 1, 0)),
+}
+"""Shapes that no turn or mirror image makes equal; each stands for a move, in the order of `MOVES`."""
+
+MOVES = {"ell": (0, 0), "chair": (-1, 0), "flag": (1, 0), "hook": (0, -1), "tap": (0, 1)}
+"""Rows down and columns right that a shape moves by."""
+
+COLOURS = ("1", "2", "3", "4", "5")
+NEIGHBOURS = ("none", "6", "7", "8", "9")
+_PAINTS = (0, 2, 3, 4, 5)
+"""The colour that each neighbour paints; 0 keeps the object's own."""
+
+_SIDE = 10
+_BOX = 3
+
+
+def rows(*, seed: str, per_combination: int) -> pa.Table:
+    """`per_combination` different grids of each of the 125 combinations. Columns: `grid` and `result` (10 rows of 10
+    digits, "/" between the rows and spaces between all; 0 is empty), `shape`, `colour`, `neighbour` (the indicators, as
+    text), `active` (how many of the three transform, 0 to 3)."""
+    import pyarrow as pa
+
+    combinations = np.argwhere(np.ones((len(SHAPES), len(COLOURS), len(NEIGHBOURS)), bool))
+    given, results, which = [], [], []
+    for shape, colour, neighbour in combinations.tolist():
+        name = f"{list(SHAPES)[shape]}/{COLOURS[colour]}/{NEIGHBOURS[neighbour]}"
+        before, after = _pairs(f"{seed}/{name}", shape, colour, neighbour)
+        kept = first_distinct(before.reshape(len(before), -1), per_combination)
+        if len(kept) < per_combination:
+            raise BadDefinition(f"arc_grids: only {len(kept)} different grids of {name}, {per_combination} asked for")
+        given.append(before[kept])
+        results.append(after[kept])
+        which += [(shape, colour, neighbour)] * per_combination
+    index = np.array(which)
+    return pa.table(
+        {
+            "grid": _text(np.concatenate(given)),
+            "result": _text(np.concatenate(results)),
+            "shape": named(list(SHAPES), index[:, 0]),
+            "colour": named(COLOURS, index[:, 1]),
+            "neighbour": named(NEIGHBOURS, index[:, 2]),
+            "active": (index > 0).sum(1),
+        }
+    )
+
+
+def _pairs(stream: str, shape: int, colour: int, neighbour: int) -> tuple[Grids, Grids]:
+    """All grids of one combination, in drawn order, before and after; each of shape (n, 10, 10)."""
+    mask = np.array(list(SHAPES.values())[shape], np.uint8)
+    poses = np.stack([np.rot90(side, turn) for side in (mask, mask[:, ::-1]) for turn in range(4)])
+    # A cell from every edge: a move by one stays inside, and so does a neighbour at the box's corner.
+    places = _SIDE - _BOX - 1
+    every = np.indices((len(poses), places, places, 4)).reshape(4, -1)
+    pose, top, left, corner = every[:, shuffled(stream, counters(every.shape[1]))]
+    top, left = top + 1, left + 1
+
+    before, after = np.zeros((2, len(pose), _SIDE, _SIDE), np.uint8)
+    if neighbour:
+        at = (np.arange(len(pose)), top + np.where(corner < 2, -1, _BOX), left + np.where(corner % 2 == 0, -1, _BOX))
+        before[at] = after[at] = int(NEIGHBOURS[neighbour])
+    down, right = list(MOVES.values())[shape]
+    _draw(before, poses[pose], top, left, colour + 1)
+    _draw(after, turned(poses[pose], colour), top + down, left + right, _PAINTS[neighbour] or colour + 1)
+    return before, after
+
+
+def turned(boxes: Grids, colour: int) -> Grids:
+    """Boxes (n, 3, 3) as the colour says: as they are, left-right mirrored, upside down, turned clockwise, turned
+    counter-clockwise."""
+    turns = (
+        boxes,
+        boxes[:, :, ::-1],
+        boxes[:, ::-1],
+        np.rot90(boxes, -1, (1, 2)),
+        np.rot90(boxes, 1, (1, 2)),
+    )
+    return turns[colour]
+
+
+def _draw(grids: Grids, boxes: Grids, top: NDArray[np.int64], left: NDArray[np.int64], colour: int) -> None:
+    """Paint the boxes' cells into the grids."""
+    row, y, x = np.nonzero(boxes)
+    grids[row, top[row] + y, left[row] + x] = colour
+
+
+def _text(grids: Grids) -> pa.Array:
+    """Grids (n, 10, 10) as digits, with "/" between the rows and spaces between all."""
+    import pyarrow as pa
+
+    slashes = np.full((len(grids), _SIDE, 1), ord("/"), np.uint8)
+    signs = np.concatenate([grids + np.uint8(ord("0")), slashes], axis=2).reshape(len(grids), -1)[:, :-1]
+    spaced = np.stack([signs, np.full_like(signs, ord(" "))], axis=2).reshape(len(grids), -1)[:, :-1]
+    lines = np.ascontiguousarray(spaced)
+    return pa.array(lines.view(f"S{lines.shape[1]}").ravel().tolist()).cast(pa.string())

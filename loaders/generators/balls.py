@@ -1,0 +1,107 @@
+"""Two balls in free flight that may collide once: where is the first ball a unit of time later?
+
+States instead of the video of Kang et al. 2025, "How Far Is Video Generation from World Model: A Physical Law
+Perspective" (arXiv 2411.02385), with the same three questions: usual conditions, conditions beyond them, and new
+combinations of usual ones. Only +, -, *, / and square roots of IEEE numbers, so that the labels are the same
+everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import below, uniform
+from ...splits.errors import BadDefinition
+from ._columns import named
+from ._drawn import counters
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Reals = NDArray[np.float64]
+
+DENSITIES = {"brass": 8.0, "cork": 0.25, "glass": 2.5, "iron": 7.0, "oak": 0.75, "stone": 4.0}
+"""Mass by area, in units of mass by square unit of length."""
+
+
+def rows(*, seed: str, regimes: list[dict[str, Any]]) -> pa.Table:
+    """`rows` pairs of balls of each regime (`regime`, its name; `speed` and `radius`, the least and the largest of both
+    balls, in units of length by time and of length).
+
+    The first ball begins at the origin and flies right, the second flies left towards it, off its line by less than
+    the sum of their radii. Columns: `state` (float32[2,6]: x, y, velocity in x and y, radius, density of each ball),
+    `x` and `y` (the first ball's place at time 1, no gravity, no friction, an elastic collision), `first` and `second`
+    (the materials), `collides` (0 or 1), `regime`.
+    """
+    import pyarrow as pa
+
+    blocks = [_states(f"{seed}/{one.get('regime', '')}", **one) for one in regimes]
+    state = np.concatenate([block[0] for block in blocks])
+    materials = np.concatenate([block[1] for block in blocks])
+    place, collides = outcome(state.astype(np.float64))
+    which = np.repeat(np.arange(len(regimes)), [len(block[0]) for block in blocks])
+    return pa.table(
+        {
+            "state": pa.FixedSizeListArray.from_arrays(pa.array(state.ravel()), 12),
+            "x": place[:, 0],
+            "y": place[:, 1],
+            "first": named(list(DENSITIES), materials[:, 0]),
+            "second": named(list(DENSITIES), materials[:, 1]),
+            "collides": collides.astype(np.int64),
+            "regime": named([str(one["regime"]) for one in regimes], which),
+        }
+    )
+
+
+def _states(
+    stream: str, *, regime: str, rows: int, speed: list[float], radius: list[float]
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The balls of one regime, (rows, 2, 6), and their materials, (rows, 2)."""
+    if not 0 < radius[0] <= radius[1] or not 0 <= speed[0] <= speed[1]:
+        raise BadDefinition(f"balls: {regime}: speed and radius need [least, largest], and a radius is above 0")
+    each = counters(rows * 2)
+
+    def between(name: str, low: float, high: float) -> Reals:
+        return low + (high - low) * uniform(f"{stream}/{name}", each).reshape(rows, 2)
+
+    radii, speeds = between("radius", *radius), between("speed", *speed)
+    tilt = between("tilt", -0.1, 0.1)
+    gap = between("gap", 0.0, 1.0)
+    materials = below(f"{stream}/material", each, len(DENSITIES)).reshape(rows, 2)
+    reach = radii.sum(axis=1)
+    state = np.zeros((rows, 2, 6))
+    state[:, 1, 0] = reach + (speeds.sum(axis=1)) * (0.1 + 0.8 * gap[:, 0])
+    state[:, 1, 1] = reach * (1.6 * gap[:, 1] - 0.8)
+    state[:, :, 2] = speeds * np.array([1.0, -1.0])
+    state[:, :, 3] = speeds * tilt
+    state[:, :, 4] = radii
+    state[:, :, 5] = np.array(list(DENSITIES.values()))[materials]
+    return state.astype(np.float32), materials
+
+
+def outcome(state: Reals, time: float = 1.0) -> tuple[Reals, NDArray[np.bool_]]:
+    """The first ball's place (n, 2) after `time`, and whether the balls collide before; `state` is (n, 2, 6), the balls
+    apart. With d the vector between the centres and w the relative velocity, they touch at the lesser root of
+    |d + w t| = r1 + r2; there an impulse 2 m1 m2 / (m1 + m2) (w . n) along their normal n is exchanged."""
+    at, velocity, radius, density = state[:, :, :2], state[:, :, 2:4], state[:, :, 4], state[:, :, 5]
+    apart, relative = at[:, 1] - at[:, 0], velocity[:, 1] - velocity[:, 0]
+    reach = radius[:, 0] + radius[:, 1]
+    a, b, c = _dot(relative, relative), _dot(apart, relative), _dot(apart, apart) - reach * reach
+    square = b * b - a * c
+    meet = np.where((square > 0) & (b < 0), (-b - np.sqrt(np.maximum(square, 0))) / np.where(a > 0, a, 1), np.inf)
+    collides = (meet >= 0) & (meet < time)
+    when = np.where(collides, meet, 0.0)[:, None]
+    normal = (apart + relative * when) / reach[:, None]
+    mass = density * radius * radius
+    share = 2 * mass[:, 1] / (mass[:, 0] + mass[:, 1])
+    after = velocity[:, 0] + (share * _dot(relative, normal))[:, None] * normal
+    flown = np.where(collides[:, None], velocity[:, 0] * when + after * (time - when), velocity[:, 0] * time)
+    return at[:, 0] + flown, collides
+
+
+def _dot(left: Reals, right: Reals) -> Reals:
+    """The scalar product of rows of two, in a fixed order of operations."""
+    return left[:, 0] * right[:, 0] + left[:, 1] * right[:, 1]

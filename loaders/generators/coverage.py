@@ -1,0 +1,31 @@
+"""Two-hop functions of tokens: the task of Chang et al. 2025, "The Coverage Principle" (arXiv 2505.20278), from a
+seeded generator of our own.
+
+Both hops are random functions over a vocabulary of X tokens. `two_hop`: target = second(first(x1, x2), x3). `non_tree`:
+target = second(first(x1, x2), x2, x3), where x2 reaches the target by two paths.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ...splits.draws import below
+from ...splits.errors import BadDefinition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def rows(*, seed: str, tokens: int, structure: Literal["two_hop", "non_tree"]) -> pa.Table:
+    """All tokens^3 inputs: columns `x1`, `x2`, `x3`, `bridge` (the first hop's value) and `target`."""
+    import pyarrow as pa
+
+    if structure not in ("two_hop", "non_tree"):
+        raise BadDefinition(f"coverage: structure = {structure!r}: use two_hop or non_tree")
+    x1, x2, x3 = np.indices((tokens,) * 3).reshape(3, -1)
+    bridge = below(f"{seed}/first", (x1 * tokens + x2).astype(np.uint64), tokens)
+    argument = bridge if structure == "two_hop" else bridge * tokens + x2
+    target = below(f"{seed}/second", (argument * tokens + x3).astype(np.uint64), tokens)
+    return pa.table({"x1": x1, "x2": x2, "x3": x3, "bridge": bridge, "target": target})

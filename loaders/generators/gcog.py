@@ -1,0 +1,161 @@
+"""Operator trees over a scene of coloured letters, as text: a token version of gCOG (Ito et al. 2024, "On the
+Generalization Capacity of Neural Networks during Generic Multimodal Reasoning", arXiv 2401.15030), from a seeded
+generator of our own.
+
+A scene is a set of objects, each a colour, a letter and a cell of a 10 x 10 grid. A tree of depth 1 is one operator;
+depth 3 is "if condition then leaf else leaf"; depths 5 and 7 nest a tree of depth 3 or 5 in both branches. An object
+that a tree asks for shares neither colour nor letter with any other object of the scene, so every answer is unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import below, bits
+from ...splits.errors import BadDefinition
+from ._drawn import candidates, counters, first_different
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+COLOURS = ("red", "green", "blue", "yellow", "pink", "orange", "purple", "brown", "grey", "white")
+CONDITIONS = ("exist", "sum_even", "sum_odd", "product_even", "product_odd")
+OPERATORS = (*CONDITIONS, "get_color", "get_shape", "go")
+
+_SIDE = 10
+_ASKED = 4
+"""Objects that a tree may ask for; a colour more is kept out of the scene, for `exist` to miss."""
+
+_FIRST_GROUP = ("exist", "get_color", "sum_even", "product_even")
+_FIRST_LETTERS = LETTERS[:13]
+
+
+@dataclass(frozen=True)
+class _Object:
+    colour: str
+    letter: str
+    x: int
+    y: int
+
+    def __str__(self) -> str:
+        return f"{self.colour} {self.letter} {self.x} {self.y}"
+
+
+@dataclass
+class _Choices:
+    """A row's numbers in [0, 2^16), taken one after the other."""
+
+    numbers: Iterator[int]
+
+    def of(self, options: tuple[Any, ...]) -> Any:
+        return options[next(self.numbers) * len(options) >> 16]
+
+
+def rows(*, seed: str, blocks: list[dict[str, Any]]) -> pa.Table:
+    """The rows of each block: `regime` (its name), `rows`, `depth` (1, 3, 5 or 7), `distractors` (the least and the
+    most objects beside those asked for); optionally `conditions` and `leaves` (the operators allowed there) and, for
+    depth 1, `pairing`: "trained" keeps the operators exist, get_color, sum_even and product_even to the letters a-m and
+    the others to n-z, "swapped" the other way round.
+
+    Columns: `question` (tree, "|", scene), `answer` (a truth value, a colour, a letter or a cell "x3y4"), `depth`,
+    `distractors`, `objects` (in the scene), `regime`.
+    """
+    import pyarrow as pa
+
+    made = [row for block in blocks for row in _block(f"{seed}/{block.get('regime', '')}", **block)]
+    names = ("question", "answer", "depth", "distractors", "objects", "regime")
+    return pa.table(dict(zip(names, (list(column) for column in zip(*made, strict=True)), strict=True)))
+
+
+def _block(
+    stream: str,
+    *,
+    regime: str,
+    rows: int,
+    depth: int,
+    distractors: list[int],
+    conditions: list[str] | None = None,
+    leaves: list[str] | None = None,
+    pairing: str = "",
+) -> list[tuple[str, str, int, int, int, str]]:
+    """The rows of one block."""
+    heads, ends = tuple(conditions or CONDITIONS), tuple(leaves or OPERATORS)
+    if depth not in (1, 3, 5, 7) or pairing not in ("", "trained", "swapped") or (pairing and depth > 1):
+        raise BadDefinition(f"gcog: {regime}: depth is 1, 3, 5 or 7; pairing is trained or swapped, of depth 1 only")
+    if unknown := [name for name in heads if name not in CONDITIONS] + [name for name in ends if name not in OPERATORS]:
+        raise BadDefinition(f"gcog: {regime}: no such operator: {', '.join(unknown)}")
+    drawn = candidates(rows)
+    asked = min(_ASKED, 2 ** ((depth + 1) // 2) - 1)
+    shuffles = {
+        name: np.argsort(bits(f"{stream}/{name}", counters(drawn * size)).reshape(drawn, size), kind="stable")
+        for name, size in (("letters", len(LETTERS)), ("colours", len(COLOURS)), ("cells", _SIDE**2))
+    }
+    low, high = distractors
+    counts = low + below(f"{stream}/distractors", counters(drawn), high - low + 1)
+    numbers = below(f"{stream}/choices", counters(drawn * 128), 2**16).reshape(drawn, 128)
+
+    def one(row: int) -> tuple[str, str, int, int, int, str]:
+        choices = _Choices(iter(numbers[row].tolist()))
+        letters = [LETTERS[i] for i in shuffles["letters"][row]]
+        end = choices.of(ends)
+        if pairing:
+            first = (end in _FIRST_GROUP) == (pairing == "trained")
+            letters.sort(key=lambda letter: (letter in _FIRST_LETTERS) != first)
+        colours = [COLOURS[i] for i in shuffles["colours"][row]]
+        scene = _scene(letters, colours, shuffles["cells"][row], asked, int(counts[row]), choices)
+        if depth == 1:
+            tree, answer = _operator(end, scene[:asked], colours[-1], choices)
+        else:
+            tree, answer = _tree(depth, heads, ends, scene[:asked], colours[-1], choices)
+        shown = " , ".join(sorted(str(thing) for thing in scene))
+        return f"{tree} | {shown}", answer, depth, int(counts[row]), len(scene), regime
+
+    return first_different((one(row) for row in range(drawn)), rows, lambda row: row[0], f"gcog: {regime}")
+
+
+def _scene(
+    letters: list[str], colours: list[str], cells: NDArray[np.int64], asked: int, distractors: int, choices: _Choices
+) -> list[_Object]:
+    """The objects asked for, then distractors of other letters and colours; the last colour is not shown."""
+    looks = list(zip(colours[:asked], letters[:asked], strict=True))
+    others, hues = tuple(letters[_ASKED:]), tuple(colours[_ASKED:-1])
+    looks += [(choices.of(hues), choices.of(others)) for _ in range(distractors)]
+    return [
+        _Object(colour, letter, int(cell) % _SIDE, int(cell) // _SIDE)
+        for (colour, letter), cell in zip(looks, cells[: len(looks)], strict=True)
+    ]
+
+
+def _tree(
+    depth: int, heads: tuple[str, ...], ends: tuple[str, ...], asked: list[_Object], absent: str, choices: _Choices
+) -> tuple[str, str]:
+    """A tree and its answer."""
+    if depth == 1:
+        return _operator(choices.of(ends), asked, absent, choices)
+    condition, holds = _operator(choices.of(heads), asked, absent, choices)
+    one, if_true = _tree(depth - 2, heads, ends, asked, absent, choices)
+    other, if_false = _tree(depth - 2, heads, ends, asked, absent, choices)
+    return f"if {condition} then {one} else {other}", if_true if holds == "true" else if_false
+
+
+def _operator(name: str, asked: list[_Object], absent: str, choices: _Choices) -> tuple[str, str]:
+    """One operator on one of the objects asked for, and its answer."""
+    thing = choices.of(tuple(asked))
+    if name == "get_color":
+        return f"get_color {thing.letter}", thing.colour
+    if name == "get_shape":
+        return f"get_shape {thing.colour}", thing.letter
+    if name == "exist":
+        there = choices.of((True, False))
+        return f"exist {thing.colour if there else absent} {thing.letter}", "true" if there else "false"
+    text = f"{name} {thing.colour} {thing.letter}"
+    if name == "go":
+        return text, f"x{thing.x}y{thing.y}"
+    number = thing.x + thing.y if name.startswith("sum") else thing.x * thing.y
+    return text, "true" if (number % 2 == 0) == name.endswith("even") else "false"

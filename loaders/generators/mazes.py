@@ -1,0 +1,146 @@
+"""Mazes without cycles and the one path through each: the task of Schwarzschild et al. 2021, "Can You Learn an
+Algorithm?" (arXiv 2106.04537), as text and from a seeded generator of our own (theirs has no seed).
+
+A maze of size n (odd) is an n x n grid of characters. The cells with even row and column are rooms, joined by a
+depth-first search that goes on to a random neighbour not yet visited, and back where there is none. Start and goal are
+two rooms; the path between them is found by breadth-first search. Mazes of one size are made side by side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import below, bits
+from ...splits.errors import BadDefinition
+from ._drawn import candidates, counters, first_distinct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+_STEPS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)])
+_WALL, _OPEN, _START, _GOAL, _PATH, _OFF = b"#.SG*_"
+
+
+def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
+    """`counts["n"]` different mazes of size n. Columns: `maze` (n rows of n characters, spaces between the rows: `#` a
+    wall, `.` open, `S` the start, `G` the goal), `path` (the same layout: `*` on the path, ends included, `_` off it),
+    `size` (n), `steps` (the path's length: characters from start to goal)."""
+    import pyarrow as pa
+
+    mazes: list[str] = []
+    paths: list[str] = []
+    steps: list[Ints] = []
+    sizes = sorted((int(size), count) for size, count in counts.items())
+    for size, count in sizes:
+        if size < 3 or size % 2 == 0:
+            raise BadDefinition(f"mazes: size = {size}: an odd number, 3 at least")
+        maze, path, length = _drawn(f"{seed}/{size}", size, count)
+        mazes += _text(maze)
+        paths += _text(path)
+        steps.append(length)
+    return pa.table(
+        {
+            "maze": mazes,
+            "path": paths,
+            "size": np.repeat([size for size, _ in sizes], [count for _, count in sizes]),
+            "steps": np.concatenate(steps),
+        }
+    )
+
+
+def _drawn(stream: str, size: int, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Ints]:
+    """`count` different mazes of one size and their paths, (count, size, size), and the paths' lengths, (count,)."""
+    drawn = candidates(count) if size < 13 else count
+    rooms = (size + 1) // 2
+    corridors = carved(stream, size, drawn)
+    start = below(f"{stream}/start", counters(drawn), rooms**2)
+    goal = (start + 1 + below(f"{stream}/goal", counters(drawn), rooms**2 - 1)) % rooms**2
+    ends = [np.stack(np.divmod(room, rooms), axis=1) * 2 for room in (start, goal)]
+    maze = np.where(corridors, _OPEN, _WALL).astype(np.uint8)
+    every = np.arange(drawn)
+    for end, letter in zip(ends, (_START, _GOAL), strict=True):
+        maze[every, end[:, 0], end[:, 1]] = letter
+    kept = first_distinct(maze.reshape(drawn, -1), count)
+    if len(kept) < count:
+        raise BadDefinition(f"mazes: {len(kept)} different mazes of size {size} were drawn, {count} are asked for")
+    path, length = solved(corridors[kept], ends[0][kept], ends[1][kept])
+    return maze[kept], np.where(path, _PATH, _OFF).astype(np.uint8), length
+
+
+def carved(stream: str, size: int, count: int) -> Flags:
+    """The open cells of `count` mazes, (count, size, size), by depth-first search; each step of the search is taken in
+    all mazes at once."""
+    rooms = (size + 1) // 2
+    every, counter = np.arange(count), counters(count)
+    # Rooms with a rim of visited ones around them, so that no step needs a check for the edge.
+    visited = np.ones((count, rooms + 2, rooms + 2), bool)
+    visited[:, 1:-1, 1:-1] = False
+    came_from = np.zeros((count, rooms + 2, rooms + 2), np.int64)
+    is_open = np.zeros((count, size, size), bool)
+    at = 1 + np.stack([below(f"{stream}/{axis}", counter, rooms) for axis in ("row", "column")], axis=1)
+    visited[every, at[:, 0], at[:, 1]] = True
+    is_open[every, 2 * at[:, 0] - 2, 2 * at[:, 1] - 2] = True
+    # A search enters each other room once and leaves it once.
+    for step in range(2 * (rooms**2 - 1)):
+        near = at[:, None, :] + _STEPS
+        free = ~visited[every[:, None], near[..., 0], near[..., 1]]
+        # Four fields of 16 bits, each at least 1, decide among the free neighbours; equal ones fall to the first.
+        draw = bits(f"{stream}/search", np.uint64(step * count) + counter).astype("<u8").view("<u2")
+        way = ((draw.reshape(count, 4) + np.int64(1)) * free).argmax(axis=1)
+        on = free.any(axis=1)
+        way = np.where(on, way, came_from[every, at[:, 0], at[:, 1]])
+        between = 2 * at - 2 + _STEPS[way]
+        at = at + _STEPS[way]
+        forward, here = every[on], at[on]
+        visited[forward, here[:, 0], here[:, 1]] = True
+        came_from[forward, here[:, 0], here[:, 1]] = (way[on] + 2) % 4
+        is_open[forward, between[on, 0], between[on, 1]] = True
+        is_open[forward, 2 * here[:, 0] - 2, 2 * here[:, 1] - 2] = True
+    return is_open
+
+
+def solved(is_open: Flags, start: Ints, goal: Ints) -> tuple[Flags, Ints]:
+    """The shortest path of each maze, ends included, (n, size, size), and its number of steps, (n,): breadth-first
+    search from the goal, in all mazes at once, then down the distances from the start."""
+    count, size, _ = is_open.shape
+    every = np.arange(count)
+    distance = np.full((count, size + 2, size + 2), -1)
+    blocked = np.ones((count, size + 2, size + 2), bool)
+    blocked[:, 1:-1, 1:-1] = ~is_open
+    front = np.column_stack([every, goal + 1])
+    reached = 0
+    while len(front):
+        maze, y, x = front.T
+        distance[maze, y, x] = reached
+        blocked[maze, y, x] = True
+        near = (front[:, None, 1:] + _STEPS).reshape(-1, 2)
+        maze = np.repeat(maze, len(_STEPS))
+        fresh = ~blocked[maze, near[:, 0], near[:, 1]]
+        front = np.unique(np.column_stack([maze, near])[fresh], axis=0)
+        reached += 1
+    at = start + 1
+    length: Ints = distance[every, at[:, 0], at[:, 1]]
+    path = np.zeros_like(blocked)
+    path[every, at[:, 0], at[:, 1]] = True
+    for _ in range(int(length.max())):
+        near = at[:, None, :] + _STEPS
+        steps = distance[every[:, None], near[..., 0], near[..., 1]]
+        here = distance[every, at[:, 0], at[:, 1]]
+        nearer = steps == here[:, None] - 1
+        at = np.where((here > 0)[:, None], at + _STEPS[(nearer & (steps >= 0)).argmax(axis=1)], at)
+        path[every, at[:, 0], at[:, 1]] = True
+    return path[:, 1:-1, 1:-1], length
+
+
+def _text(grids: NDArray[np.uint8]) -> list[str]:
+    """Grids of characters (n, size, size) as texts, with spaces between the rows."""
+    size = grids.shape[1]
+    spaced = np.concatenate([grids, np.full((len(grids), size, 1), ord(" "), np.uint8)], axis=2)
+    lines = np.ascontiguousarray(spaced.reshape(len(grids), -1)[:, :-1])
+    return [line.tobytes().decode("ascii") for line in lines]

@@ -1,0 +1,61 @@
+"""Skills applied one after the other to a sequence of letters: which combinations of known skills does a learner carry
+out? The question of Skill-Mix (Yu et al. 2024, arXiv 2310.17567), with answers that need no judge.
+
+    reverse   the letters from last to first         sort     in alphabetical order
+    rotate    the first letter goes to the end        swap     the first and the last change places
+    echo      the last letter once more               drop     without the first letter, unless it is the only one
+    next      each letter becomes the next (z: a)     odd      the first, third, fifth .. letter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import TYPE_CHECKING
+
+from ...splits.draws import below
+from ._drawn import candidates, counters, first_different
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+
+SKILLS: dict[str, Callable[[str], str]] = {
+    "reverse": lambda text: text[::-1],
+    "rotate": lambda text: text[1:] + text[0],
+    "sort": lambda text: "".join(sorted(text)),
+    "swap": lambda text: text[-1] + text[1:-1] + text[0] if len(text) > 1 else text,
+    "echo": lambda text: text + text[-1],
+    "drop": lambda text: text[1:] or text,
+    "next": lambda text: "".join(_ALPHABET[(_ALPHABET.index(letter) + 1) % 26] for letter in text),
+    "odd": lambda text: text[::2],
+}
+
+
+def rows(*, seed: str, shortest: int, longest: int, counts: dict[str, int]) -> pa.Table:
+    """`counts["k"]` rows for each sequence of k skills, repetitions allowed, on `shortest` to `longest` letters.
+
+    Columns: `question` ("sort echo : c a b", skills from first to last), `answer` ("a b c c"), `skills` ("sort echo"),
+    `size` (k).
+    """
+    import pyarrow as pa
+
+    made: list[tuple[str, str, str, int]] = []
+    for size, count in sorted((int(size), count) for size, count in counts.items()):
+        for names in product(SKILLS, repeat=size):
+            skills = " ".join(names)
+            stream, drawn = f"{seed}/{skills}", counters(candidates(count))
+            lengths = shortest + below(f"{stream}/length", drawn, longest - shortest + 1)
+            letters = below(f"{stream}/letters", counters(len(drawn) * longest), 26).reshape(-1, longest)
+            texts = (
+                "".join(_ALPHABET[i] for i in row[:length])
+                for row, length in zip(letters.tolist(), lengths.tolist(), strict=True)
+            )
+            for text in first_different(texts, count, lambda text: text, f"skills: {skills}"):
+                answer = text
+                for name in names:
+                    answer = SKILLS[name](answer)
+                made.append((f"{skills} : {' '.join(text)}", " ".join(answer), skills, size))
+    columns = ("question", "answer", "skills", "size")
+    return pa.table(dict(zip(columns, (list(column) for column in zip(*made, strict=True)), strict=True)))

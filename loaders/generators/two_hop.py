@@ -1,0 +1,59 @@
+"""Two-hop composition over a random knowledge graph: the task of Wang et al. 2024, "Grokked Transformers are Implicit
+Reasoners" (arXiv 2405.15071), from a seeded generator of our own (theirs has no seed).
+
+Each entity has `out_degree` facts (head, relation) -> tail, its relations all different, its tails uniform. A share of
+the facts, drawn over the whole graph, is set apart as out-of-distribution. Two facts compose where the tail of the
+first is the head of the second: (head, relation, relation) -> tail. Compositions of one fact of each sort are dropped,
+as published.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...splits.draws import below, bits, shuffled
+from ...splits.errors import BadDefinition
+from ._columns import joined, named, numbered
+from ._drawn import counters
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def rows(*, seed: str, entities: int, relations: int, out_degree: int, ood_share: float) -> pa.Table:
+    """All facts and all compositions. Columns: `question` ("e3 r7", or "e3 r7 r1"), `answer` ("e9"), `hops` (1 or 2),
+    `facts` ("id", or "ood" where made of facts that are set apart), `bridge` (the entity between, "" for a fact)."""
+    import pyarrow as pa
+
+    if not 0 < out_degree <= relations:
+        raise BadDefinition(f"two_hop: out_degree = {out_degree} needs as many relations; there are {relations}")
+    facts = entities * out_degree
+    head = np.repeat(np.arange(entities), out_degree)
+    ranked = np.argsort(bits(f"{seed}/relation", counters(entities * relations)).reshape(entities, -1), kind="stable")
+    relation = np.sort(ranked[:, :out_degree]).ravel()
+    tail = below(f"{seed}/tail", counters(facts), entities)
+    apart = np.zeros(facts, bool)
+    apart[shuffled(f"{seed}/ood", counters(facts))[: round(ood_share * facts)]] = True
+
+    first = np.repeat(np.arange(facts), out_degree)
+    second = (tail[:, None] * out_degree + np.arange(out_degree)).ravel()
+    kept = apart[first] == apart[second]
+    first, second = first[kept], second[kept]
+
+    entity, link = numbered("e", entities), numbered("r", relations)
+    question = [
+        joined(named(entity, head), named(link, relation)),
+        joined(named(entity, head[first]), named(link, relation[first]), named(link, relation[second])),
+    ]
+    answers = np.concatenate([tail, tail[second]])
+    return pa.table(
+        {
+            "question": pa.chunked_array(question),
+            "answer": named(entity, answers),
+            "hops": np.repeat([1, 2], [facts, len(first)]),
+            "facts": named(["id", "ood"], np.concatenate([apart, apart[first]]).astype(np.int64)),
+            "bridge": pa.chunked_array([named([""], np.zeros(facts, np.int64)), named(entity, tail[first])]),
+        }
+    )

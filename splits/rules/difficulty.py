@@ -1,0 +1,79 @@
+"""Easy-to-hard by estimated difficulty: what many systems solve trains, what few solve is the test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import Assignment
+from ..difficulty import glicko2, item_response
+from ..draws import shuffled
+from ..errors import BadDefinition
+from ..words import text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def item_response_theory(
+    table: pa.Table,
+    *,
+    responses: str,
+    model: Literal["1pl", "2pl"],
+    easy: float,
+    hard: float,
+    id_test: int,
+    seed: str,
+) -> Assignment:
+    """By the difficulty of a one- or two-parameter model (Bock and Aitkin 1981), in standard deviations of ability.
+
+    `responses` is a text field with one character a system, the same systems in every row: 1 solved, 0 not solved, `-`
+    never asked. The easiest share `easy` of the rows trains, but for `id_test` of them, drawn by `seed`; the hardest
+    share `hard` is `ood_test`, what lies between `ood_val`. Severity is the difficulty, to two decimals; rows that are
+    equal there stay together.
+    """
+    fitted = item_response(_matrix(table, responses), model)
+    return _graded(table, fitted.difficulty.round(2) + 0.0, easy, hard, id_test, seed)
+
+
+def glicko2_rating(
+    table: pa.Table, *, responses: str, systems_a_period: int, easy: float, hard: float, id_test: int, seed: str
+) -> Assignment:
+    """By the Glicko-2 rating of each row, which plays against `systems_a_period` systems in each rating period
+    (Glickman 2012). Severity is the rating, to whole points; all else as in `item_response_theory`."""
+    items, _ = glicko2(_matrix(table, responses), systems_a_period=systems_a_period)
+    return _graded(table, items.rating.round() + 0.0, easy, hard, id_test, seed)
+
+
+def _matrix(table: pa.Table, field: str) -> NDArray[np.float64]:
+    """The response matrix, (systems, items)."""
+    texts = text_column(table, field).to_pylist()
+    sizes = {len(text) for text in texts}
+    if len(sizes) != 1 or not set("".join(texts)) <= set("01-"):
+        raise BadDefinition(
+            f"field {field!r}: one character a system in every row: 1 solved, 0 not solved, - never asked"
+        )
+    codes = np.frombuffer("".join(texts).encode(), np.uint8).reshape(len(texts), -1).T
+    return np.where(codes == ord("-"), np.nan, (codes == ord("1")).astype(np.float64))
+
+
+def _graded(
+    table: pa.Table, hardness: NDArray[np.float64], easy: float, hard: float, id_test: int, seed: str
+) -> Assignment:
+    """Parts by the shares of the easiest and of the hardest rows; each quarter of the range has a group."""
+    if not (easy > 0 and hard > 0 and easy + hard <= 1):
+        raise BadDefinition(f"easy = {easy}, hard = {hard}: two shares of the rows, together at most 1")
+    ordered = np.sort(hardness)
+    last = ordered[round(easy * len(ordered)) - 1]
+    first = ordered[len(ordered) - round(hard * len(ordered))]
+    if last >= first:
+        raise BadDefinition(f"easy and hard rows meet at difficulty {last:g}: take smaller shares")
+    part = np.where(hardness <= last, "train", np.where(hardness >= first, "ood_test", "ood_val")).astype("U8")
+    near = np.flatnonzero(part == "train")
+    if not id_test < len(near):
+        raise BadDefinition(f"id_test = {id_test}, but only {len(near)} rows are easy")
+    ids = table["row_id"].to_numpy()[near]
+    part[near[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    return Assignment(part=part, severity=hardness)

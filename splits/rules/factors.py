@@ -1,0 +1,152 @@
+"""Compositional: every value of every factor is seen in training, some of their combinations are not."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import Assignment
+from ..draws import shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column, text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Codes = NDArray[np.int64]
+Words = NDArray[np.str_]
+
+
+def combination(table: pa.Table, *, factors: list[str], values: list[list[str]]) -> Assignment:
+    """Rows whose factors have one of the combinations `values`, each a value for every factor, are `ood_test`."""
+    columns = [_words(table, factor) for factor in factors]
+    held_out = np.zeros(table.num_rows, bool)
+    for wanted in values:
+        if len(wanted) != len(factors):
+            raise BadDefinition(
+                f"{wanted} has {len(wanted)} values for the {len(factors)} factors {', '.join(factors)}"
+            )
+        here = np.all([column == value for column, value in zip(columns, wanted, strict=True)], axis=0)
+        if not here.any():
+            raise BadDefinition(f"no row has {', '.join(factors)} = {', '.join(wanted)}")
+        held_out |= here
+    return _held_out(columns, factors, held_out)
+
+
+def diagonal(table: pa.Table, *, factors: list[str], width: int = 1) -> Assignment:
+    """Of two factors, rank their values as text; `width` diagonals of the grid, wrapped around, are `ood_test`: each
+    value of the one is held out with `width` values of the other."""
+    one, other, columns = _grid(table, factors)
+    size = max(int(one.max()), int(other.max())) + 1
+    if not 0 < width < size:
+        raise BadDefinition(f"width = {width}: between 1 and {size - 1} for {size} values")
+    return _held_out(columns, factors, (other - one) % size < width)
+
+
+def checkerboard(table: pa.Table, *, factors: list[str]) -> Assignment:
+    """Of two factors, rank their values as text; the dark squares of the grid (odd sums of ranks) are `ood_test`."""
+    one, other, columns = _grid(table, factors)
+    return _held_out(columns, factors, (one + other) % 2 == 1)
+
+
+def drawn(table: pa.Table, *, factors: list[str], share: float, seed: str, neutral: str = "") -> Assignment:
+    """A share of the combinations of `factors`, drawn by `seed`, is `ood_test`. A combination is passed over where it
+    would leave one of its sub-combinations (all but one of its factors) without a training row, so that only the whole
+    is new. Combinations with the value `neutral` always train.
+    """
+    columns = [_words(table, factor) for factor in factors]
+    coded = np.stack([np.unique(column, return_inverse=True)[1] for column in columns], axis=1)
+    tuples, which = np.unique(coded, axis=0, return_inverse=True)
+    which = which.ravel()  # NumPy 2.0 alone gives it a second axis
+    plain = np.any([column == neutral for column in columns], axis=0)
+    open_to = np.unique(which[~plain])
+    wanted = round(share * len(open_to))
+    order = open_to[shuffled(f"{seed}/combination", open_to.astype(np.uint64))]
+    chosen = _without_loss(tuples, order, wanted)
+    if len(chosen) < wanted:
+        raise BadDefinition(
+            f"share = {share}: {wanted} of {len(open_to)} combinations of {', '.join(factors)} cannot be held out with "
+            f"every part of them seen in training; {len(chosen)} can"
+        )
+    return _held_out(columns, factors, np.isin(which, chosen))
+
+
+def sequences(table: pa.Table, *, field: str, size: int, share: float, seed: str) -> Assignment:
+    """`field` holds words, such as the skills that a row applies, in order. Rows of fewer than `size` words train; a
+    share of the different sequences of `size` words, drawn by `seed`, is `ood_test`, and the others train; longer rows
+    are dropped. Every shorter run of words in a held-out sequence must stand in training. The group is the sequence.
+    """
+    text = _words(table, field)
+    counts = np.char.count(text, " ") + 1
+    candidates = np.unique(text[counts == size])
+    order = shuffled(f"{seed}/sequence", np.arange(len(candidates), dtype=np.uint64))
+    held_out = np.isin(text, candidates[order[: round(share * len(candidates))]])
+    if not held_out.any():
+        raise BadDefinition(
+            f"share = {share} of {len(candidates)} sequences of {size} words in {field!r} holds none out"
+        )
+    part = np.where(held_out, "ood_test", np.where(counts <= size, "train", ""))
+    runs = {run for sequence in set(text[part == "train"].tolist()) for run in _runs(sequence.split(), size - 1)}
+    for sequence in sorted(set(text[held_out].tolist())):
+        if missing := sorted(_runs(sequence.split(), size - 1) - runs):
+            raise BadDefinition(f"{sequence!r} would be held out, but no training row has {' '.join(missing[0])!r}")
+    return Assignment(part=part, severity=counts, group=text)
+
+
+def _words(table: pa.Table, field: str) -> Words:
+    """A factor's values as text."""
+    if field in table.column_names and str(table[field].type) == "int64":
+        return numeric_column(table, field).astype(np.str_)
+    return np.asarray(text_column(table, field).to_pylist(), np.str_)
+
+
+def _grid(table: pa.Table, factors: list[str]) -> tuple[Codes, Codes, list[Words]]:
+    """The ranks of two factors' values, and the values."""
+    if len(factors) != 2:
+        raise BadDefinition(f"the rule needs two factors, not {', '.join(factors) or 'none'}")
+    columns = [_words(table, factor) for factor in factors]
+    one, other = (np.unique(column, return_inverse=True)[1] for column in columns)
+    return one, other, columns
+
+
+def _held_out(columns: list[Words], factors: list[str], held_out: NDArray[np.bool_]) -> Assignment:
+    """Training and test, with the combination as group; refuses a value that training would not see."""
+    for column, factor in zip(columns, factors, strict=True):
+        unseen = sorted(set(column.tolist()) - set(column[~held_out].tolist()))
+        if unseen:
+            raise BadDefinition(f"no training row would have {factor} = {', '.join(unseen)}")
+    group = columns[0]
+    for column in columns[1:]:
+        group = np.char.add(np.char.add(group, " "), column)
+    return Assignment(part=np.where(held_out, "ood_test", "train"), group=group)
+
+
+def _without_loss(tuples: Codes, order: Codes, wanted: int) -> list[int]:
+    """The first `wanted` of the tuples, in `order`, that leave each sub-tuple in some tuple not chosen."""
+    subsets = list(combinations(range(tuples.shape[1]), tuples.shape[1] - 1))
+    parts = [[(subset, *row[list(subset)].tolist()) for subset in subsets] for row in tuples]
+    left: dict[tuple[object, ...], int] = {}
+    for some in parts:
+        for one in some:
+            left[one] = left.get(one, 0) + 1
+    chosen: list[int] = []
+    for place in order.tolist():
+        if len(chosen) == wanted:
+            break
+        if all(left[one] > 1 for one in parts[place]):
+            chosen.append(place)
+            for one in parts[place]:
+                left[one] -= 1
+    return chosen
+
+
+def _runs(words: list[str], longest: int) -> set[tuple[str, ...]]:
+    """All runs of one to `longest` neighbouring words."""
+    return {
+        tuple(words[start : start + length])
+        for length in range(1, longest + 1)
+        for start in range(len(words) - length + 1)
+    }

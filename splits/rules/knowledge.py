@@ -1,0 +1,116 @@
+"""Compositional: single facts are all seen in training, what follows from two of them is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import Assignment
+from ..draws import shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column, text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Flags = NDArray[np.bool_]
+
+
+def inferred(
+    table: pa.Table, *, hops: str, facts: str, phi: float, id_test: int, ood_test: int, seed: str
+) -> Assignment:
+    """Train on every fact, and on `phi` inferences for each in-distribution fact; test on inferences from facts of
+    which no inference was ever seen (Wang et al. 2024, arXiv 2405.15071).
+
+    `hops` is 1 for a fact and 2 for an inference; `facts` is "id" or "ood". Drawn by `seed`: `id_test` of the
+    in-distribution inferences, then round(phi x in-distribution facts) others, which train (the rest is dropped), and
+    at most `ood_test` of the out-of-distribution inferences. The group says what a row is; a
+    fact in use may stand behind trained inferences, one set apart never does.
+    """
+    inference = numeric_column(table, hops) > 1
+    apart = np.asarray(text_column(table, facts).to_pylist(), np.str_) == "ood"
+    ids = table["row_id"].to_numpy()
+    wanted = round(phi * int((~inference & ~apart).sum()))
+    inside = _drawn(inference & ~apart, f"{seed}/inferred", ids)
+    outside = _drawn(inference & apart, f"{seed}/ood_test", ids)
+    if id_test + wanted > len(inside):
+        raise BadDefinition(
+            f"phi = {phi} asks for {wanted} inferences beside {id_test} of id_test; there are {len(inside)}: lower phi"
+        )
+    part = np.where(inference, "", "train").astype("U8")
+    part[inside[:id_test]] = "id_test"
+    part[inside[id_test : id_test + wanted]] = "train"
+    part[outside[:ood_test]] = "ood_test"
+    group = np.where(
+        inference,
+        np.where(apart, "inference from facts set apart", "inference from facts in use"),
+        np.where(apart, "fact set apart", "fact in use"),
+    )
+    return Assignment(part=part, group=group)
+
+
+def coverage(
+    table: pa.Table,
+    *,
+    first: list[str],
+    second: list[str],
+    known: float,
+    train_rows: int,
+    test_rows: int,
+    seed: str,
+) -> Assignment:
+    """Two-hop rows by which of their hops training has seen (Chang et al. 2025, arXiv 2505.20278).
+
+    `first` and `second` name the arguments of the two hops. A share `known` of the different arguments of each hop is
+    drawn; `train_rows` train among the rows whose both hops are known. A hop counts as seen where a training row has
+    it. `id_test`: `test_rows` new rows with both hops seen; `ood_test`: as many of each of the three other types, from
+    the rows outside what is known. Severity counts the unseen hops; the group names the type.
+    """
+    ids = table["row_id"].to_numpy()
+    hops = [_codes(table, fields) for fields in (first, second)]
+    inside = np.ones(table.num_rows, bool)
+    for name, codes in zip(("first", "second"), hops, strict=True):
+        inside &= _known(codes, known, f"{seed}/{name}")[codes]
+    train = _drawn(inside, f"{seed}/train", ids)[:train_rows]
+    if len(train) < train_rows:
+        raise BadDefinition(f"train_rows = {train_rows}, but only {len(train)} rows have both hops among the known")
+    part = np.full(table.num_rows, "", dtype="U8")
+    part[train] = "train"
+    seen = [np.isin(codes, codes[train]) for codes in hops]
+    group = np.where(
+        seen[0],
+        np.where(seen[1], "both hops seen", "second hop unseen"),
+        np.where(seen[1], "first hop unseen", "neither hop seen"),
+    )
+    fresh = part == ""
+    for kind in sorted(set(group.tolist())):
+        here = fresh & (group == kind)
+        name = "id_test" if kind == "both hops seen" else "ood_test"
+        drawn = _drawn(here & (inside == (name == "id_test")), f"{seed}/{kind}", ids)[:test_rows]
+        if len(drawn) < test_rows:
+            raise BadDefinition(f"test_rows = {test_rows}, but only {len(drawn)} rows are of the type {kind!r}")
+        part[drawn] = name
+    return Assignment(part=part, severity=2 - seen[0].astype(np.int64) - seen[1], group=group)
+
+
+def _drawn(here: Flags, stream: str, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The places where `here` is true, in the order of their draws."""
+    places = np.flatnonzero(here)
+    return places[shuffled(stream, ids[places])]
+
+
+def _codes(table: pa.Table, fields: list[str]) -> NDArray[np.int64]:
+    """0, 1, 2 .. for each different tuple of the fields' values, in ascending order of tuples."""
+    values = np.stack([numeric_column(table, field) for field in fields], axis=1)
+    _, codes = np.unique(values, axis=0, return_inverse=True)
+    return codes.ravel()
+
+
+def _known(codes: NDArray[np.int64], share: float, stream: str) -> Flags:
+    """For each code whether it is among the drawn share."""
+    count = int(codes.max()) + 1
+    known = np.zeros(count, bool)
+    known[shuffled(stream, np.arange(count, dtype=np.uint64))[: round(share * count)]] = True
+    return known

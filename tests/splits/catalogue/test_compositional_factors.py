@@ -1,0 +1,143 @@
+"""Held-out combinations of factors: single values stay in training, whole combinations do not."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.splits.rules import factors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def grid(*sizes: int, copies: int = 1) -> pa.Table:
+    """All combinations of factors a, b, c .. with values a0, a1 .."""
+    rows = [combination for combination in product(*map(range, sizes)) for _ in range(copies)]
+    columns = {name: [f"{name}{row[i]}" for row in rows] for i, name in enumerate("abcd"[: len(sizes)])}
+    return pa.table(columns | {"row_id": np.arange(len(rows), dtype=np.uint64)})
+
+
+def tuples(table: pa.Table, made, part: str, names: str) -> set[tuple[str, ...]]:
+    rows = zip(*(table[name].to_pylist() for name in names), strict=True)
+    return {row for row, its in zip(rows, made.part, strict=True) if its == part}
+
+
+def test_one_combination_is_held_out_and_nothing_else():
+    table = grid(3, 3, 2)
+    made = factors.combination(table, factors=["a", "b"], values=[["a0", "b1"], ["a2", "b2"]])
+    assert tuples(table, made, "ood_test", "ab") == {("a0", "b1"), ("a2", "b2")}
+    assert len(tuples(table, made, "train", "ab")) == 7
+    assert set(made.group[made.part == "ood_test"]) == {"a0 b1", "a2 b2"}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([["a0"]], "1 values for the 2 factors"),
+        ([["a0", "b9"]], "no row has"),
+        ([["a0", f"b{i}"] for i in range(3)], "a = a0"),
+    ],
+)
+def test_combinations_that_cannot_be_held_out_are_refused(values, told):
+    with pytest.raises(BadDefinition, match=told):
+        factors.combination(grid(3, 3), factors=["a", "b"], values=values)
+
+
+@given(size=st.integers(3, 7), width=st.integers(1, 6))
+def test_a_diagonal_holds_out_width_partners_of_every_value(size, width):
+    table = grid(size, size)
+    if width >= size:
+        with pytest.raises(BadDefinition, match="width"):
+            factors.diagonal(table, factors=["a", "b"], width=width)
+        return
+    made = factors.diagonal(table, factors=["a", "b"], width=width)
+    held = tuples(table, made, "ood_test", "ab")
+    assert held == {(f"a{i}", f"b{(i + step) % size}") for i in range(size) for step in range(width)}
+
+
+def test_a_checkerboard_holds_out_the_dark_squares():
+    table = grid(4, 3)
+    made = factors.checkerboard(table, factors=["a", "b"])
+    assert tuples(table, made, "ood_test", "ab") == {
+        (f"a{i}", f"b{j}") for i in range(4) for j in range(3) if (i + j) % 2
+    }
+
+
+def test_patterns_of_two_factors_refuse_three():
+    for rule in (factors.diagonal, factors.checkerboard):
+        with pytest.raises(BadDefinition, match="two factors"):
+            rule(grid(2, 2, 2), factors=["a", "b", "c"])
+
+
+@settings(deadline=None, max_examples=25)
+@given(sizes=st.lists(st.integers(3, 5), min_size=2, max_size=3), seed=st.text("ab", min_size=1, max_size=4))
+def test_drawn_combinations_are_new_and_every_part_of_them_is_seen(sizes, seed):
+    table, names = grid(*sizes), "abc"[: len(sizes)]
+    made = factors.drawn(table, factors=list(names), share=0.2, seed=seed)
+    held, trained = tuples(table, made, "ood_test", names), tuples(table, made, "train", names)
+    assert len(held) == round(0.2 * np.prod(sizes))
+    assert not held & trained
+    for some in combinations(range(len(names)), len(names) - 1):
+        assert {tuple(row[i] for i in some) for row in held} <= {tuple(row[i] for i in some) for row in trained}
+
+
+def test_drawn_combinations_do_not_depend_on_the_order_of_rows():
+    table = grid(4, 4, 4)
+    shuffled = table.take(np.random.default_rng(0).permutation(64))
+    one, other = (
+        tuples(some, factors.drawn(some, factors=["a", "b", "c"], share=0.2, seed="s"), "ood_test", "abc")
+        for some in (table, shuffled)
+    )
+    assert one == other
+
+
+def test_neutral_combinations_always_train():
+    table = grid(4, 4, 4)
+    made = factors.drawn(table, factors=["a", "b", "c"], share=0.5, seed="s", neutral="a0")
+    assert len(tuples(table, made, "ood_test", "abc")) == 24
+    assert "a0" not in {row[0] for row in tuples(table, made, "ood_test", "abc")}
+
+
+def test_a_share_that_would_lose_a_part_is_refused():
+    with pytest.raises(BadDefinition, match="share = 0.9"):
+        factors.drawn(grid(3, 3), factors=["a", "b"], share=0.9, seed="s")
+
+
+def test_an_unknown_factor_is_named():
+    with pytest.raises(UnknownName, match="colour"):
+        factors.checkerboard(grid(2, 2), factors=["a", "colour"])
+
+
+def skills(names: str = "pqrs", longest: int = 3) -> pa.Table:
+    rows = [" ".join(row) for size in range(1, longest + 1) for row in product(names, repeat=size)]
+    return pa.table({"skills": rows, "row_id": np.arange(len(rows), dtype=np.uint64)})
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_sequences_hold_out_a_share_of_those_of_one_size(size):
+    table = skills()
+    made = factors.sequences(table, field="skills", size=size, share=0.25, seed="s")
+    words = [text.split() for text in table["skills"].to_pylist()]
+    for row, part in zip(words, made.part, strict=True):
+        assert part in ("train", "ood_test") if len(row) == size else part == ("train" if len(row) < size else "")
+    assert (made.part == "ood_test").sum() == round(0.25 * 4**size)
+    trained = [" ".join(row) for row, part in zip(words, made.part, strict=True) if part == "train"]
+    held = [row for row, part in zip(words, made.part, strict=True) if part == "ood_test"]
+    assert not {" ".join(row) for row in held} & set(trained)
+    for row in held:
+        assert any(" ".join(row[: size - 1]) in text for text in trained)
+    assert set(made.severity[made.part == "ood_test"]) == {size}
+
+
+def test_sequences_whose_parts_training_lacks_are_refused():
+    table = pa.table({"skills": ["p", "q", "p q", "q p", "p p", "q z"], "row_id": np.arange(6, dtype=np.uint64)})
+    with pytest.raises(BadDefinition, match="no training row has 'z'"):
+        factors.sequences(table, field="skills", size=2, share=1.0, seed="s")
+
+
+def test_a_share_that_holds_nothing_out_is_refused():
+    with pytest.raises(BadDefinition, match="holds none out"):
+        factors.sequences(skills(), field="skills", size=2, share=0.01, seed="s")

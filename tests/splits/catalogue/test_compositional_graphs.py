@@ -1,0 +1,157 @@
+"""Two-hop composition, comparison and coverage: the data follow their definitions, the rules their papers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.loaders.generators import comparison, coverage, two_hop
+from farshift.splits.errors import BadDefinition
+from farshift.splits.rules import knowledge
+
+GRAPH = {"seed": "t", "entities": 60, "relations": 10, "out_degree": 5, "ood_share": 0.2}
+TABLE = {"seed": "t", "entities": 20, "attributes": 3, "values": 5, "ood_share": 0.25, "id_pairs": 300}
+
+
+def with_ids(table: pa.Table) -> pa.Table:
+    return table.append_column("row_id", [np.arange(table.num_rows, dtype=np.uint64)])
+
+
+def facts_of(table: pa.Table) -> dict[str, tuple[str, str]]:
+    return {r["question"]: (r["answer"], r["facts"]) for r in table.to_pylist() if r["hops"] == 1}
+
+
+def test_every_entity_has_its_facts_with_relations_that_differ():
+    facts = facts_of(two_hop.rows(**GRAPH))
+    assert len(facts) == 300
+    assert Counter(question.split()[0] for question in facts) == {f"e{i}": 5 for i in range(60)}
+    assert sum(sort == "ood" for _, sort in facts.values()) == 60
+
+
+def test_compositions_are_all_chains_of_two_facts_of_one_sort():
+    table = two_hop.rows(**GRAPH)
+    facts = facts_of(table)
+    expected = {}
+    for first, (bridge, sort) in facts.items():
+        for second, (answer, other) in facts.items():
+            if second.split()[0] == bridge and sort == other:
+                expected[f"{first} {second.split()[1]}"] = (answer, sort, bridge)
+    found = {r["question"]: (r["answer"], r["facts"], r["bridge"]) for r in table.to_pylist() if r["hops"] == 2}
+    assert found == expected
+    assert len(found) == sum(r["hops"] == 2 for r in table.to_pylist())
+
+
+def test_a_graph_needs_as_many_relations_as_facts_an_entity():
+    with pytest.raises(BadDefinition, match="out_degree = 11"):
+        two_hop.rows(**GRAPH | {"out_degree": 11})
+
+
+def test_comparisons_say_how_two_values_compare():
+    table = comparison.rows(**TABLE)
+    facts = facts_of(table)
+    pairs = [r for r in table.to_pylist() if r["hops"] == 2]
+    for row in pairs:
+        attribute, one, other = row["question"].split()
+        (left, sort), (right, same) = facts[f"{attribute} {one}"], facts[f"{attribute} {other}"]
+        a, b = int(left[1:]), int(right[1:])
+        assert row["answer"] == ("smaller" if a < b else "larger" if a > b else "equal")
+        assert sort == same == row["facts"]
+        assert one != other
+    assert len({row["question"] for row in pairs}) == len(pairs)
+    assert Counter(row["facts"] for row in pairs) == {"id": 300, "ood": 3 * 5 * 4}
+
+
+def test_comparison_cannot_draw_more_pairs_than_there_are():
+    with pytest.raises(BadDefinition, match="there are 630"):
+        comparison.rows(**TABLE | {"id_pairs": 631})
+
+
+@pytest.mark.parametrize(
+    ("structure", "argument"), [("two_hop", ("bridge", "x3")), ("non_tree", ("bridge", "x2", "x3"))]
+)
+def test_a_target_is_a_function_of_the_second_hops_arguments_alone(structure, argument):
+    rows = coverage.rows(seed="t", tokens=9, structure=structure).to_pylist()
+    assert len({(r["x1"], r["x2"], r["x3"]) for r in rows}) == 9**3
+    for inputs, value in ((("x1", "x2"), "bridge"), (argument, "target")):
+        seen: dict[tuple[int, ...], int] = {}
+        for row in rows:
+            key = tuple(row[name] for name in inputs)
+            assert seen.setdefault(key, row[value]) == row[value]
+        assert len(set(seen.values())) == 9
+
+
+def test_non_tree_targets_read_x2_by_two_paths():
+    rows = coverage.rows(seed="t", tokens=9, structure="non_tree").to_pylist()
+    targets: dict[tuple[int, int], set[int]] = {}
+    for row in rows:
+        targets.setdefault((row["bridge"], row["x3"]), set()).add(row["target"])
+    assert max(map(len, targets.values())) > 1
+
+
+def test_inferred_trains_on_every_fact_and_phi_inferences_a_fact():
+    table = with_ids(two_hop.rows(**GRAPH))
+    made = knowledge.inferred(table, hops="hops", facts="facts", phi=2.5, id_test=50, ood_test=30, seed="s")
+    hops, sort = table["hops"].to_numpy(), np.array(table["facts"].to_pylist())
+    assert (made.part[hops == 1] == "train").all()
+    assert ((made.part == "train") & (hops == 2)).sum() == 2.5 * 240
+    assert set(sort[(made.part == "train") & (hops == 2)]) == {"id"}
+    assert set(sort[made.part == "id_test"]) == {"id"} and (made.part == "id_test").sum() == 50
+    assert set(sort[made.part == "ood_test"]) == {"ood"} and (made.part == "ood_test").sum() == 30
+    assert set(made.group[made.part == "ood_test"]).isdisjoint(made.group[made.part == "train"])
+
+
+def test_a_larger_phi_keeps_the_tests_and_adds_to_training():
+    table = with_ids(two_hop.rows(**GRAPH))
+    small, large = (
+        knowledge.inferred(table, hops="hops", facts="facts", phi=phi, id_test=50, ood_test=30, seed="s").part
+        for phi in (1.0, 3.0)
+    )
+    assert ((small == "id_test") == (large == "id_test")).all()
+    assert set(np.flatnonzero(small == "train")) < set(np.flatnonzero(large == "train"))
+
+
+def test_a_phi_that_asks_for_too_much_is_refused():
+    table = with_ids(two_hop.rows(**GRAPH))
+    with pytest.raises(BadDefinition, match="lower phi"):
+        knowledge.inferred(table, hops="hops", facts="facts", phi=9.0, id_test=50, ood_test=30, seed="s")
+
+
+COVER = {"first": ["x1", "x2"], "second": ["bridge", "x3"], "known": 0.7, "test_rows": 40, "seed": "s"}
+
+
+def test_coverage_types_say_which_hops_training_has():
+    table = with_ids(coverage.rows(seed="t", tokens=12, structure="two_hop"))
+    made = knowledge.coverage(table, train_rows=500, **COVER)
+    rows = table.to_pylist()
+    trained = [row for row, part in zip(rows, made.part, strict=True) if part == "train"]
+    first = {(row["x1"], row["x2"]) for row in trained}
+    second = {(row["bridge"], row["x3"]) for row in trained}
+    names = {
+        (1, 1): "both hops seen",
+        (0, 1): "first hop unseen",
+        (1, 0): "second hop unseen",
+        (0, 0): "neither hop seen",
+    }
+    for row, part, severity, group in zip(rows, made.part, made.severity, made.group, strict=True):
+        if part in ("id_test", "ood_test"):
+            seen = ((row["x1"], row["x2"]) in first, (row["bridge"], row["x3"]) in second)
+            assert group == names[seen]
+            assert severity == 2 - sum(seen)
+            assert (part == "id_test") == all(seen)
+    used = Counter((part, group) for part, group in zip(made.part, made.group, strict=True) if part)
+    unseen = [name for name in names.values() if name != "both hops seen"]
+    assert used == {
+        ("train", "both hops seen"): 500,
+        ("id_test", "both hops seen"): 40,
+        **{("ood_test", name): 40 for name in unseen},
+    }
+
+
+def test_coverage_refuses_more_rows_than_are_covered():
+    table = with_ids(coverage.rows(seed="t", tokens=12, structure="two_hop"))
+    with pytest.raises(BadDefinition, match="train_rows = 1700"):
+        knowledge.coverage(table, train_rows=1700, **COVER)
+    with pytest.raises(BadDefinition, match="test_rows = 400"):
+        knowledge.coverage(table, train_rows=500, **COVER | {"test_rows": 400})
