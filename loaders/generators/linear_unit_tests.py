@@ -1,0 +1,114 @@
+"""The linear unit tests of invariance (Aubin et al. 2021, arXiv 2102.10867), from a counter-based generator of our own.
+
+Three problems of ten inputs, five of which (x) are invariant while five (z) go with the target in each environment in
+another way: 1, cause and effect of a target with noise of its own size in each environment; 2, cows and camels; 3, a
+small invariant margin beside a large spurious one. Each also comes scrambled: turned by a random orthogonal matrix. In
+the test rows z is shuffled among the rows of its environment, so that only x tells. Noise is that of
+`splits/normal.py`; products are summed in a fixed order, so that every platform gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import shuffled, uniform
+from ...splits.errors import BadDefinition
+from ...splits.normal import UNIT, normal_units
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Matrix = NDArray[np.float64]
+
+SIZE = 5
+"""Invariant inputs, and spurious ones."""
+
+_NOISE = (0.1, 1.5, 2.0)
+_COWS = ((0.95, 0.3), (0.97, 0.5), (0.99, 0.7))
+_MARGIN = 0.1
+_ENVIRONMENTS = 3
+
+
+def rows(*, example: int, scrambled: bool, train_rows: int, test_rows: int, seed: str) -> pa.Table:
+    """Columns `inputs` (float32, 10: x, then z, unless scrambled), `target` (float64 for example 1, else 0 or 1) and
+    `environment`: E0, E1, E2 with `train_rows` rows each, and `E0 shuffled` .. with `test_rows` each."""
+    import pyarrow as pa
+
+    if example not in _EXAMPLES:
+        raise BadDefinition(f"linear_unit_tests: example = {example}: use 1, 2 or 3")
+    turn = _orthogonal(f"{seed}/scramble", 2 * SIZE) if scrambled else np.eye(2 * SIZE)
+    blocks, targets, names = [], [], []
+    for environment in range(_ENVIRONMENTS):
+        for name, count in ((f"E{environment}", train_rows), (f"E{environment} shuffled", test_rows)):
+            x, z, target = _EXAMPLES[example](environment, count, seed, f"{seed}/{name}")
+            if name.endswith("shuffled"):
+                z = z[shuffled(f"{seed}/{name}/order", np.arange(count, dtype=np.uint64))]
+            blocks.append(_product(np.concatenate([x, z], axis=1), turn).astype(np.float32))
+            targets.append(target)
+            names += [name] * count
+    flat = pa.array(np.concatenate(blocks).ravel())
+    inputs = pa.FixedSizeListArray.from_arrays(flat, 2 * SIZE)
+    return pa.table({"inputs": inputs, "target": np.concatenate(targets), "environment": names})
+
+
+def _normal(stream: str, rows: int, columns: int) -> Matrix:
+    return (normal_units(stream, rows * columns) / UNIT).reshape(rows, columns)
+
+
+def _product(left: Matrix, right: Matrix) -> Matrix:
+    """The matrix product, summed in order: a BLAS may sum otherwise on another machine."""
+    total = np.zeros((len(left), right.shape[1]))
+    for inner in range(len(right)):
+        total += left[:, inner, None] * right[inner]
+    return total
+
+
+def _orthogonal(stream: str, size: int) -> Matrix:
+    """A random orthogonal matrix: Gram and Schmidt's, of a matrix of normal draws."""
+    basis = _normal(stream, size, size)
+    for row in range(size):
+        for earlier in range(row):
+            basis[row] -= _sum(basis[row] * basis[earlier]) * basis[earlier]
+        basis[row] /= np.sqrt(_sum(basis[row] * basis[row]))
+    return basis
+
+
+def _sum(values: Matrix) -> float:
+    """The sum from left to right."""
+    return float(np.cumsum(values)[-1])
+
+
+def _cause_and_effect(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, Matrix]:
+    spread = _NOISE[environment]
+    cause, effect = (_normal(f"{seed}/{name}", SIZE, SIZE) / SIZE for name in ("cause", "effect"))
+    x = spread * _normal(f"{stream}/x", rows, SIZE)
+    y = _product(x, cause) + spread * _normal(f"{stream}/y", rows, SIZE)
+    z = _product(y, effect) + _normal(f"{stream}/z", rows, SIZE)
+    return x, z, _product(y, np.ones((SIZE, 1)))[:, 0]
+
+
+def _cows_and_camels(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+    usual, cows = _COWS[environment]
+    counter = np.arange(rows, dtype=np.uint64)
+    animal = np.where(uniform(f"{stream}/animal", counter) < cows, 1.0, -1.0)
+    ground = np.where(uniform(f"{stream}/ground", counter) < usual, animal, -animal)
+    narrow = 1 / np.sqrt(10.0)
+    # The foreground is a hundred times fainter than the background.
+    x = (narrow * _normal(f"{stream}/x", rows, SIZE) + animal[:, None]) / 100
+    z = narrow * _normal(f"{stream}/z", rows, SIZE) + ground[:, None]
+    return x, z, (_product(x, np.ones((SIZE, 1)))[:, 0] > 0).astype(np.int64)
+
+
+def _margins(environment: int, rows: int, seed: str, stream: str) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+    centre = _normal(f"{seed}/centre {environment}", 1, SIZE)
+    target = np.arange(rows) % 2
+    sign = np.where(target == 0, 1.0, -1.0)[:, None]
+    x = _MARGIN * _normal(f"{stream}/x", rows, SIZE) + _MARGIN * sign
+    z = _MARGIN * _normal(f"{stream}/z", rows, SIZE) + centre * sign
+    return x, z, target
+
+
+_EXAMPLES = {1: _cause_and_effect, 2: _cows_and_camels, 3: _margins}

@@ -1,0 +1,66 @@
+"""LMS-k: one input that separates the classes linearly and many that do so by k slabs (Shah et al. 2020, The Pitfalls
+of Simplicity Bias, arXiv 2006.07710).
+
+All inputs lie within [-1, 1], and each alone tells the class with the same margin. A network relies on the linear one
+alone: shuffle that, and it guesses, though all others still tell; shuffle all others, and it loses nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import shuffled, uniform
+from ...splits.errors import BadDefinition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MARGIN = 0.1
+"""Half the distance between two neighbouring slabs."""
+
+_INNER = 0.75
+"""How many rows of a class whose slabs lie at two distances from the centre lie in the inner ones."""
+
+
+def rows(*, slabs: int, width: int, counts: dict[str, int], seed: str) -> pa.Table:
+    """Columns `inputs` (float32, `width`: the linear one first), `label` (0 or 1) and `environment`, with so many rows
+    each: `as drawn`, `linear shuffled`, `slabs shuffled` (each row's slab inputs together, from another row)."""
+    import pyarrow as pa
+
+    if slabs not in (3, 5):
+        raise BadDefinition(f"slabs: slabs = {slabs}: use 3 or 5")
+    inputs, labels, names = [], [], []
+    for name, count in counts.items():
+        counter = np.arange(count, dtype=np.uint64)
+        label = np.arange(count) % 2
+        linear = np.where(label == 1, 1.0, -1.0) * (MARGIN + (1 - MARGIN) * uniform(f"{seed}/{name}/0", counter))
+        others = [slab_input(label, slabs, f"{seed}/{name}/{place}") for place in range(1, width)]
+        table = np.column_stack([linear, *others])
+        order = shuffled(f"{seed}/{name}/order", counter)
+        if name == "linear shuffled":
+            table[:, 0] = table[order, 0]
+        elif name == "slabs shuffled":
+            table[:, 1:] = table[order, 1:]
+        elif name != "as drawn":
+            raise BadDefinition(f"slabs: counts: no environment {name!r}")
+        inputs.append(table.astype(np.float32))
+        labels.append(label)
+        names += [name] * count
+    column = pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(inputs).ravel()), width)
+    return pa.table({"inputs": column, "label": np.concatenate(labels), "environment": names})
+
+
+def slab_input(label: NDArray[np.int64], slabs: int, stream: str) -> NDArray[np.float64]:
+    """One input of `slabs` slabs of equal width over [-1, 1], `2 * MARGIN` apart, whose classes alternate; class 0 has
+    the one in the middle. Shape (rows,)."""
+    counter = np.arange(len(label), dtype=np.uint64)
+    wide = (2 - 2 * MARGIN * (slabs - 1)) / slabs
+    inner = uniform(f"{stream}/inner", counter) < _INNER
+    # Slabs by their distance from the middle one: 0, 1, 2.
+    distance = np.where(label == 1, 1, np.where(inner, 0, 2) if slabs == 5 else 0)
+    start = distance * (wide + 2 * MARGIN) - wide / 2
+    side = np.where(uniform(f"{stream}/side", counter) < 0.5, -1.0, 1.0)
+    return side * (start + wide * uniform(f"{stream}/within", counter))

@@ -1,0 +1,66 @@
+"""Tasks of the Abstraction and Reasoning Corpus (Chollet 2019, arXiv 1911.01547) as text.
+
+A grid is one line of digits a row. A question is the task's solved pairs, in order, and one test input; a task with
+several test inputs gives several rows.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...splits.errors import BadData, BadDefinition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Grid = list[list[int]]
+
+
+def read(files: dict[str, Path], *, sets: list[dict[str, Any]]) -> pa.Table:
+    """Columns `question`, `answer` (a grid), `task` (its published name), `published` and `level`, and `cells`: the
+    answer's.
+
+    sets: in order, each the `file` and `part` that hold its tasks, the `published` name of the set, and its `level`. A
+    task that an earlier set holds, by name or by content, is not read again.
+    """
+    import pyarrow as pa
+
+    columns: dict[str, list[str | int]] = {
+        name: [] for name in ("question", "answer", "task", "published", "level", "cells")
+    }
+    seen: set[str] = set()
+    for one in sets:
+        if one["file"] not in files:
+            raise BadDefinition(f"the distribution has no file {one['file']}")
+        for task, pairs in sorted(_tasks(one["file"], files[one["file"]], one["part"]).items()):
+            content = json.dumps(pairs, sort_keys=True)
+            if not seen.isdisjoint((task, content)):
+                continue
+            seen |= {task, content}
+            examples = "".join(
+                f"input:\n{grid_text(pair['input'])}\noutput:\n{grid_text(pair['output'])}\n\n"
+                for pair in pairs["train"]
+            )
+            for pair in pairs["test"]:
+                columns["question"].append(f"{examples}input:\n{grid_text(pair['input'])}\noutput:")
+                columns["answer"].append(grid_text(pair["output"]))
+                columns["task"].append(task)
+                columns["published"].append(one["published"])
+                columns["level"].append(one["level"])
+                columns["cells"].append(sum(map(len, pair["output"])))
+    return pa.table(columns)
+
+
+def grid_text(grid: Grid) -> str:
+    """A grid of colours 0 to 9 as lines of digits."""
+    return "\n".join("".join(map(str, row)) for row in grid)
+
+
+def _tasks(name: str, path: Path, part: str) -> dict[str, dict[str, list[dict[str, Grid]]]]:
+    try:
+        tasks: dict[str, dict[str, list[dict[str, Grid]]]] = json.loads(path.read_bytes())[part]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadData(f"{name}: not a readable file of tasks with a part {part!r}: {error}") from error
+    return tasks

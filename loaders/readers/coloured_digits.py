@@ -1,0 +1,71 @@
+"""ColoredMNIST: digits of two colours, where colour foretells the label better than shape does, until it does not.
+
+After Arjovsky et al. 2019 (Invariant Risk Minimization, arXiv 1907.02893, section 5.2) and Gulrajani and Lopez-Paz 2021
+(DomainBed, arXiv 2007.01434): the label is whether the digit is below 5, turned over with a fixed probability
+(`noise`); the colour is the label, turned over with a probability of the environment's own. Every draw is frozen: a
+pure function of `seed` and of the image's place in the files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...splits.draws import shuffled, uniform
+from ...splits.errors import BadDefinition
+from ._idx import images_and_labels
+from ._tensors import tensor_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_COLOURS = np.array(["red", "green"])
+
+
+def read(
+    files: dict[str, Path],
+    *,
+    pairs: list[list[str]],
+    deals: list[dict[str, Any]],
+    noise: float,
+    stride: int,
+    seed: str,
+) -> pa.Table:
+    """Columns `image` (uint8, 2 x height x width: the red channel, then the green one), `label` (1 for digits 0 to 4
+    before the noise), and what no model is shown: `digit`, `colour` and `environment`.
+
+    pairs: the files (images, labels), read end to end. deals: each takes the images at the places `rows` = [first,
+    last), shuffles them, and deals out the first `take` of them (all by default) to its `environments` (name: the
+    probability that colour and label differ) in turn. stride: every so many-th row and column of pixels is kept.
+    """
+    import pyarrow as pa
+
+    images, digits, _ = images_and_labels(files, pairs)
+    places, names, flips = [], [], []
+    for deal in deals:
+        first, last = deal["rows"]
+        if not 0 <= first < last <= len(images):
+            raise BadDefinition(f"rows = {deal['rows']}, but there are {len(images)} images")
+        order = first + shuffled(f"{seed}/order", np.arange(first, last, dtype=np.uint64))[: deal.get("take")]
+        turn = np.arange(len(order)) % len(deal["environments"])
+        places.append(order)
+        names.append(np.array(list(deal["environments"]))[turn])
+        flips.append(np.array(list(deal["environments"].values()), np.float64)[turn])
+    place, environment = np.concatenate(places), np.concatenate(names)
+    counter = place.astype(np.uint64)
+    label = (digits[place] < 5) ^ (uniform(f"{seed}/noise", counter) < noise)
+    colour = (label ^ (uniform(f"{seed}/colour", counter) < np.concatenate(flips))).astype(np.int64)
+    grey = images[place, ::stride, ::stride]
+    inks = np.zeros((len(place), 2, *grey.shape[1:]), np.uint8)
+    inks[np.arange(len(place)), colour] = grey
+    return pa.table(
+        {
+            "image": tensor_column(inks),
+            "label": label.astype(np.int64),
+            "digit": digits[place],
+            "colour": _COLOURS[colour].tolist(),
+            "environment": environment.tolist(),
+        }
+    )

@@ -1,0 +1,52 @@
+"""Dominoes: one picture above another, of which the upper, simpler one may foretell the label of the lower one.
+
+After Shah et al. 2020 (The Pitfalls of Simplicity Bias, arXiv 2006.07710), with clothing in place of CIFAR as in
+Pagliardini et al. 2023 (D-BAT, arXiv 2202.04414). Here the two halves are drawn independently of each other; which
+pairs train, and with them the correlation, is for a split to say.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.draws import shuffled
+from ...splits.errors import BadDefinition
+from ._idx import images_and_labels
+from ._tensors import tensor_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read(files: dict[str, Path], *, upper: dict[str, Any], lower: dict[str, Any], rows: int, seed: str) -> pa.Table:
+    """Columns `image` (uint8, twice as high as wide), `label` (0 or 1: the class of the lower half) and the text
+    `above` (the name of the upper half's class). `upper` and `lower` say each: `pair`, the files (images, labels), and
+    `classes`, two of them by name and number. No picture is used twice, and each class is used equally often."""
+    import pyarrow as pa
+
+    if rows % 4:
+        raise BadDefinition(f"rows = {rows}: a multiple of 4 is needed, one quarter for each pair of classes")
+    counter = np.arange(rows)
+    above, label = counter % 2, counter // 2 % 2
+    top = _drawn(files, upper, above, f"{seed}/upper")
+    bottom = _drawn(files, lower, label, f"{seed}/lower")
+    names = np.array(list(upper["classes"]))[above]
+    image = np.concatenate([top, bottom], axis=1)
+    return pa.table({"image": tensor_column(image), "label": label, "above": names.tolist()})
+
+
+def _drawn(files: dict[str, Path], half: dict[str, Any], wanted: NDArray[np.int64], stream: str) -> NDArray[np.uint8]:
+    """A picture of the wanted class, 0 or 1, for each row."""
+    images, labels, _ = images_and_labels(files, [half["pair"]])
+    chosen = np.zeros(len(wanted), np.int64)
+    for number, (name, code) in enumerate(half["classes"].items()):
+        places = np.flatnonzero(labels == code)
+        need = np.flatnonzero(wanted == number)
+        if len(need) > len(places):
+            raise BadDefinition(f"{len(need)} pictures of {name} are needed, and there are {len(places)}")
+        chosen[need] = places[shuffled(stream, places.astype(np.uint64))[: len(need)]]
+    return images[chosen]

@@ -1,0 +1,65 @@
+"""Boards of the sliding-block puzzle Rush Hour with their optimal number of moves.
+
+The format of Michael Fogleman's database: one board a line, `moves board cluster`, where the board is its 36 cells
+row by row: `o` empty, `x` a wall, `A` the car that must leave on the right, other letters the other pieces; and the
+cluster is the number of positions that can be reached.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.errors import BadData, BadDefinition
+from ._tensors import tensor_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SIDE = 6
+PLANES = ("car", "wall", "left end", "right end", "across", "upper end", "lower end", "down")
+"""What each plane of a board's tensor marks: the car that must leave; walls; and of every piece, the car too, its ends
+and inner cells, so that two pieces that touch are told apart."""
+
+
+def read(files: dict[str, Path]) -> pa.Table:
+    """Columns `planes` (uint8, 8 x 6 x 6 of 0 and 1; see `PLANES`), `board` (six lines of text), `moves` and
+    `positions`."""
+    import pyarrow as pa
+
+    if len(files) != 1:
+        raise BadDefinition("rush_hour reads one file")
+    ((name, path),) = files.items()
+    fields = [line.split() for line in path.read_text("ascii").splitlines()]
+    for number, line in enumerate(fields):
+        if len(line) != 3 or len(line[1]) != SIDE * SIDE or not (line[0].isdigit() and line[2].isdigit()):
+            raise BadData(f"{name}: line {number + 1} is not `moves board cluster`")
+    cells = np.array([list(line[1].encode()) for line in fields], np.uint8).reshape(-1, SIDE, SIDE)
+    text = ["\n".join(line[1][start : start + SIDE] for start in range(0, SIDE * SIDE, SIDE)) for line in fields]
+    return pa.table(
+        {
+            "planes": tensor_column(planes(cells)),
+            "board": text,
+            "moves": [int(line[0]) for line in fields],
+            "positions": [int(line[2]) for line in fields],
+        }
+    )
+
+
+def planes(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The planes of boards given as bytes: (rows, 6, 6) to (rows, 8, 6, 6)."""
+    piece = (cells >= ord("A")) & (cells <= ord("Z"))
+
+    def joined(down: int, right: int) -> NDArray[np.bool_]:
+        """Cells whose neighbour in that direction belongs to the same piece."""
+        edge = np.pad(cells, ((0, 0), (1, 1), (1, 1)))
+        found: NDArray[np.bool_] = piece & (cells == edge[:, 1 + down :, 1 + right :][:, :SIDE, :SIDE])
+        return found
+
+    up, below, left, right = joined(-1, 0), joined(1, 0), joined(0, -1), joined(0, 1)
+    marks = [cells == ord("A"), cells == ord("x")]
+    marks += [right & ~left, left & ~right, left & right, below & ~up, up & ~below, up & below]
+    return np.stack(marks, axis=1).astype(np.uint8)

@@ -1,0 +1,21 @@
+"""Which rows a rule is about: those whose numbers stay within limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..words import numeric_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def within(table: pa.Table, limits: dict[str, int] | None) -> NDArray[np.bool_]:
+    """Whether each row has at most the given value of every named field, shape (rows,); all rows without limits."""
+    met = np.ones(table.num_rows, bool)
+    for field, most in (limits or {}).items():
+        met &= numeric_column(table, field) <= most
+    return met

@@ -1,0 +1,32 @@
+"""Easy-to-hard over tasks: rows of one task share its examples, so a task is never on both sides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..draws import key, shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column, text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def levels(
+    table: pa.Table, *, field: str, easy: list[int], hard: list[int], task: str, id_test: int, seed: str
+) -> Assignment:
+    """Rows at an `easy` level (`field`) train, but for those of `id_test` tasks, drawn by `seed`; those at a `hard`
+    level are `ood_test`; other rows are dropped. Severity is the level, and each task is a group."""
+    level = numeric_column(table, field)
+    names = np.asarray(text_column(table, task).to_pylist(), dtype=np.str_)
+    tasks = np.unique(names[np.isin(level, easy)])
+    if not id_test < len(tasks):
+        raise BadDefinition(f"id_test = {id_test}, but only {len(tasks)} tasks have a {field} in {easy}")
+    keys = np.array([key(name) for name in tasks.tolist()], np.uint64)
+    withheld = tasks[shuffled(f"{seed}/id_test", keys)[:id_test]]
+    part = np.where(np.isin(level, easy), "train", np.where(np.isin(level, hard), "ood_test", ""))
+    part[np.isin(level, easy) & np.isin(names, withheld)] = "id_test"
+    return Assignment(part=part, severity=level, group=names)

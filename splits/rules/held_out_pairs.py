@@ -1,0 +1,50 @@
+"""Held-out pairs: each of two things was seen in training, the two of them together were not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..errors import BadDefinition
+from ..words import numeric_column, occurrences
+from ._within import within
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def words(table: pa.Table, *, field: str, held_out: list[str], among: dict[str, int] | None = None) -> Assignment:
+    """Rows in whose text `field` any of the words `held_out` stands are `ood_test`, the others train.
+
+    The field lists what a row combines, such as the pairs of operators nested in each other ("SM>MED"). Severity counts
+    the different held-out words of a row; the group is the held-out words it has, or "none". `among` drops the rows
+    that exceed its value of some other field.
+    """
+    taken = within(table, among)
+    if not held_out:
+        raise BadDefinition("held_out names no word")
+    found = np.stack([occurrences(table, field, word) > 0 for word in held_out], axis=1)
+    counts = found[taken].sum(axis=0).tolist()
+    absent = [word for word, count in zip(held_out, counts, strict=True) if not count]
+    if absent:
+        raise BadDefinition(f"no row has {', '.join(absent)} in {field!r}")
+    severity = found.sum(axis=1).astype(np.int64)
+    group = np.array(
+        [" ".join(word for word, has in zip(held_out, row, strict=True) if has) or "none" for row in found.tolist()]
+    )
+    part = np.where(severity > 0, "ood_test", "train")
+    return Assignment(part=np.where(taken, part, ""), severity=severity, group=group)
+
+
+def corner(table: pa.Table, *, above: dict[str, int]) -> Assignment:
+    """Rows that exceed every bound of `above` (field to number) are `ood_test`, the others train: large values of each
+    field were seen, but never together. The group is the combination of values, such as "depth 6, breadth 3"."""
+    if len(above) < 2:
+        raise BadDefinition(f"above = {above}: a corner needs bounds of two fields or more")
+    columns = {field: numeric_column(table, field) for field in above}
+    beyond = np.all([columns[field] > most for field, most in above.items()], axis=0)
+    rows = zip(*(columns[field].tolist() for field in above), strict=True)
+    group = np.array([", ".join(f"{field} {value}" for field, value in zip(above, row, strict=True)) for row in rows])
+    return Assignment(part=np.where(beyond, "ood_test", "train"), group=group)

@@ -1,0 +1,55 @@
+"""Languages of unequal size: training is mostly in one language, the test in all of them, on sentences never seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..draws import key, shuffled
+from ..errors import BadDefinition
+from ..words import text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def imbalance(
+    table: pa.Table,
+    *,
+    language: str,
+    meaning: str,
+    train: dict[str, int],
+    id_test: int,
+    ood_test: int,
+    high: str,
+    low: str,
+    seed: str,
+) -> Assignment:
+    """So many sentences a language train, each `meaning` in one language only; `id_test` further meanings are tested in
+    the `high`-resource language, and `ood_test` further ones in the `low`-resource one. The language is the group.
+
+    After Schäfer et al. 2024 (Language Imbalance Can Boost Cross-lingual Generalisation, arXiv 2404.07982), where the
+    second language is a clone of the first.
+    """
+    tongues = np.asarray(text_column(table, language).to_pylist(), dtype=np.str_)
+    meanings, number = np.unique(np.asarray(text_column(table, meaning).to_pylist(), np.str_), return_inverse=True)
+    lots = [("train", name, count) for name, count in train.items()]
+    lots += [("id_test", high, id_test), ("ood_test", low, ood_test)]
+    wanted = sum(count for _, _, count in lots)
+    if wanted > len(meanings):
+        raise BadDefinition(f"{wanted} meanings are wanted, and {meaning!r} has {len(meanings)}")
+    absent = sorted({name for _, name, _ in lots} - set(tongues.tolist()))
+    if absent:
+        raise BadDefinition(f"no row has {language} = {', '.join(absent)}")
+    order = shuffled(seed, np.array([key(text) for text in meanings.tolist()], np.uint64))
+    part = np.full(table.num_rows, "", dtype="U8")
+    first = 0
+    for name, tongue, count in lots:
+        chosen = np.isin(number, order[first : first + count]) & (tongues == tongue)
+        if chosen.sum() != count:
+            raise BadDefinition(f"{int(chosen.sum())} of {count} meanings drawn for {name} are said in {tongue}")
+        part[chosen] = name
+        first += count
+    return Assignment(part=part, group=tongues)

@@ -1,0 +1,47 @@
+"""Splits that were published as lists of rows, read once, when the split is frozen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..errors import BadData, BadDefinition, UnknownName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def of_numbers(table: pa.Table, *, field: str, files: dict[str, Path], listed: str, rest: str) -> Assignment:
+    """Rows whose tensor `field` stands in the one published file, as the first numbers of a line of comma-separated
+    values, are `ood_test` and form the group `listed`; all others train and form the group `rest`.
+
+    Raises `BadData` where a line stands for no row, or for several.
+    """
+    import pyarrow.compute as pc
+
+    if len(files) != 1:
+        raise BadDefinition("of_numbers reads one published file")
+    ((name, path),) = files.items()
+    if field not in table.column_names:
+        raise UnknownName("field", field, table.column_names)
+    column = table[field].combine_chunks()
+    values = pc.list_flatten(column).to_numpy().reshape(table.num_rows, -1)
+    width = values.shape[1]
+    places: dict[tuple[int, ...], list[int]] = {}
+    for place, row in enumerate(values.tolist()):
+        places.setdefault(tuple(row), []).append(place)
+    part = np.full(table.num_rows, "train", dtype="U8")
+    for number, line in enumerate(path.read_text("utf-8").splitlines()):
+        if not line.strip():
+            continue
+        try:
+            found = places.get(tuple(int(cell) for cell in line.split(",")[:width]), [])
+        except ValueError as error:
+            raise BadData(f"{name}: line {number + 1} does not begin with {width} whole numbers") from error
+        if len(found) != 1:
+            raise BadData(f"{name}: line {number + 1} stands for {len(found)} rows of the source")
+        part[found[0]] = "ood_test"
+    return Assignment(part=part, group=np.where(part == "train", rest, listed))

@@ -1,0 +1,53 @@
+"""Severity buckets: train below a bound of some measure, test above it in named ranges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..assignment import Assignment
+from ..draws import shuffled
+from ..errors import BadDefinition
+from ..words import numeric_column
+from ._within import within
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def threshold(
+    table: pa.Table,
+    *,
+    field: str,
+    bounds: list[int],
+    id_test: int,
+    seed: str,
+    paired_by: str | None = None,
+    among: dict[str, int] | None = None,
+) -> Assignment:
+    """Rows whose whole-number `field` is at most `bounds[0]` train, but for `id_test` of them, drawn by `seed`; larger
+    ones are `ood_test`. Severity is the field; the group is the range it falls in, such as 41-80, between one bound
+    and the next (L, 2L, 5L ..). No row may lie beyond the last bound.
+
+    `paired_by` names a field that numbers the rows, the same in every surface format of the same items: drawn by it,
+    not by row id, an item is in the same part in each format. `among` drops the rows that exceed its value of some
+    other field, so that no second measure grows along.
+    """
+    measure = numeric_column(table, field)
+    if bounds != sorted(set(bounds)) or len(bounds) < 2:
+        raise BadDefinition(f"bounds = {bounds}: give two or more, ascending: the last in training, then one a range")
+    taken = within(table, among)
+    near = np.flatnonzero(taken & (measure <= bounds[0]))
+    if not 0 <= id_test < len(near):
+        raise BadDefinition(f"id_test = {id_test}, but only {len(near)} rows have {field} <= {bounds[0]}")
+    if measure[taken].max() > bounds[-1]:
+        raise BadDefinition(f"{field} reaches {measure[taken].max()}, beyond the last of the bounds {bounds}")
+    counters = table["row_id"].to_numpy() if paired_by is None else numeric_column(table, paired_by).astype(np.uint64)
+    part = np.where(taken, "ood_test", "").astype("U8")
+    part[near] = "train"
+    part[near[shuffled(f"{seed}/id_test", counters[near])[:id_test]]] = "id_test"
+    least = [int(measure[taken].min()), *(bound + 1 for bound in bounds[:-1])]
+    names = np.array([f"{low}-{high}" for low, high in zip(least, bounds, strict=True)])
+    ranges = np.minimum(np.searchsorted(bounds, measure, side="left"), len(bounds) - 1)
+    return Assignment(part=part, severity=measure, group=names[ranges])

@@ -1,0 +1,65 @@
+"""Subpopulation shift: training and test are drawn from the same cells (label x attribute) in other proportions.
+
+The four basic shifts of Yang et al. 2023 (Change is Hard, arXiv 2302.12254): spurious correlation (the attribute goes
+with the label), attribute imbalance, class imbalance, and attribute generalisation (an attribute that training lacks).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..assignment import Assignment
+from ..draws import shuffled
+from ..errors import BadDefinition, UnknownName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def cells(
+    table: pa.Table,
+    *,
+    label: str,
+    attribute: str,
+    train: dict[str, int],
+    ood_test: dict[str, int],
+    seed: str,
+    distinct: list[str] | None = None,
+) -> Assignment:
+    """So many rows of each cell, named `label/attribute`, train and test; those of a cell are drawn by `seed`, first
+    for the test. All other rows are dropped, and so are those whose fields `distinct` an earlier row (by row id) has
+    too: no test row stands in training. The cell is the group."""
+    for field in (label, attribute, *(distinct or [])):
+        if field not in table.column_names:
+            raise UnknownName("field", field, table.column_names)
+    pairs = zip(table[label].to_pylist(), table[attribute].to_pylist(), strict=True)
+    group = np.array([f"{first}/{second}" for first, second in pairs])
+    known = sorted(set(group.tolist()))
+    usable = np.ones(table.num_rows, bool) if distinct is None else _first_of_their_kind(table, distinct)
+    ids = table["row_id"].to_numpy()
+    part = np.full(table.num_rows, "", dtype="U8")
+    for cell in sorted({*train, *ood_test}):
+        if cell not in known:
+            raise UnknownName("cell", cell, known)
+        places = np.flatnonzero((group == cell) & usable)
+        test, wanted = ood_test.get(cell, 0), ood_test.get(cell, 0) + train.get(cell, 0)
+        if wanted > len(places):
+            raise BadDefinition(f"{wanted} rows of the cell {cell} are wanted, and there are {len(places)}")
+        order = places[shuffled(f"{seed}/{cell}", ids[places])]
+        part[order[:test]] = "ood_test"
+        part[order[test:wanted]] = "train"
+    return Assignment(part=part, group=group)
+
+
+def _first_of_their_kind(table: pa.Table, fields: list[str]) -> NDArray[np.bool_]:
+    """Whether no row before has the same values of `fields`; a source's rows lie in ascending row id. Shape (rows,)."""
+    import pyarrow as pa
+
+    numbered = table.select(fields).append_column("place", pa.array(np.arange(table.num_rows)))
+    first = numbered.group_by(fields).aggregate([("place", "min")])["place_min"].to_numpy()
+    found = np.zeros(table.num_rows, bool)
+    found[first] = True
+    return found

@@ -1,0 +1,150 @@
+"""Rush Hour and ARC: boards are as hard as they say, and questions are the published tasks."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.loaders.readers import arc_tasks, rush_hour
+from farshift.loaders.source import find_source
+from farshift.splits.errors import BadData, BadDefinition, Unavailable
+from farshift.splits.rules.easy_to_hard_tasks import levels
+
+
+def pulled(name: str):
+    try:
+        return find_source(name).table()
+    except Unavailable as error:
+        pytest.skip(str(error))
+
+
+def solve(board: str) -> int:
+    """The fewest moves that bring car A to the right edge, by breadth-first search over boards as text."""
+
+    def moves(cells: str):
+        for piece in set(cells) - {"o", "x"}:
+            places = [place for place, cell in enumerate(cells) if cell == piece]
+            along = 1 if places[1] == places[0] + 1 else 6
+            for step in (along, -along):
+                now, ahead = cells, places
+                while True:
+                    head = max(ahead) if step > 0 else min(ahead)
+                    free = head + step
+                    wraps = along == 1 and (free // 6 != head // 6)
+                    if not 0 <= free < 36 or wraps or now[free] != "o":
+                        break
+                    ahead = [place + step for place in ahead]
+                    now = "".join(
+                        piece if place in ahead else "o" if cell == piece else cell for place, cell in enumerate(now)
+                    )
+                    yield now
+
+    start = board.replace("\n", "")
+    seen, queue = {start: 0}, deque([start])
+    while queue:
+        cells = queue.popleft()
+        if cells[17] == "A":
+            return seen[cells]
+        for after in moves(cells):
+            if after not in seen:
+                seen[after] = seen[cells] + 1
+                queue.append(after)
+    raise AssertionError("no solution")
+
+
+def test_boards_need_as_many_moves_as_they_say():
+    table = pulled("rush_hour")
+    small = np.flatnonzero(table["positions"].to_numpy() < 600)[:12]
+    for row in table.take(small).to_pylist():
+        assert solve(row["board"]) == row["moves"], row["board"]
+
+
+def test_the_published_boards_are_all_read_each_once():
+    table = pulled("rush_hour")
+    moves = table["moves"].to_numpy()
+    assert (np.bincount(moves)[4:36] == 500).all()
+    assert len(set(table["board"].to_pylist())) == table.num_rows == 18068
+
+
+def test_planes_mark_the_car_walls_and_the_ends_of_every_piece():
+    board = "BBBooxoooCooAAoCoooooCDDxEEFFooooooo"
+    planes = rush_hour.planes(np.array([list(board.encode())], np.uint8).reshape(1, 6, 6))[0]
+    named = {name: planes[number] for number, name in enumerate(rush_hour.PLANES)}
+    where = {name: {(int(y), int(x)) for y, x in zip(*np.nonzero(plane), strict=True)} for name, plane in named.items()}
+    assert where["car"] == {(2, 0), (2, 1)}
+    assert where["wall"] == {(0, 5), (4, 0)}
+    assert where["left end"] == {(0, 0), (2, 0), (3, 4), (4, 1), (4, 3)}
+    assert where["across"] == {(0, 1)}
+    assert where["right end"] == {(0, 2), (2, 1), (3, 5), (4, 2), (4, 4)}
+    assert where["upper end"] == {(1, 3)}
+    assert where["down"] == {(2, 3)}
+    assert where["lower end"] == {(3, 3)}
+
+
+@pytest.mark.parametrize("line", ["05 " + "o" * 35 + " 7", "x " + "o" * 36 + " 7", "05 " + "o" * 36])
+def test_a_line_that_is_no_board_is_refused(tmp_path, line):
+    (tmp_path / "boards.txt").write_text("01 " + "o" * 36 + " 5\n" + line + "\n")
+    with pytest.raises(BadData, match=r"boards\.txt: line 2 is not"):
+        rush_hour.read({"boards.txt": tmp_path / "boards.txt"})
+
+
+def task(*tests: int) -> dict[str, list[dict[str, list[list[int]]]]]:
+    return {
+        "train": [{"input": [[1, 2]], "output": [[2], [1]]}],
+        "test": [{"input": [[number]], "output": [[number, number]]} for number in tests],
+    }
+
+
+def test_a_question_is_the_solved_pairs_and_one_test_input_and_no_task_is_read_twice(tmp_path):
+    (tmp_path / "one.json").write_text(json.dumps({"train": {"b": task(3), "a": task(4, 5)}}))
+    (tmp_path / "two.json").write_text(json.dumps({"eval": {"a": task(9), "c": task(3), "d": task(6)}}))
+    sets = [
+        {"file": "one.json", "part": "train", "published": "one", "level": 1},
+        {"file": "two.json", "part": "eval", "published": "two", "level": 2},
+    ]
+    files = {name: tmp_path / name for name in ("one.json", "two.json")}
+    table = arc_tasks.read(files, sets=sets).to_pydict()
+    assert table["task"] == ["a", "a", "b", "d"], "c has the content of b, and a second a the name of the first"
+    assert table["answer"] == ["44", "55", "33", "66"]
+    assert table["level"] == [1, 1, 1, 2]
+    assert table["cells"] == [2, 2, 2, 2]
+    assert table["question"][0] == "input:\n12\noutput:\n2\n1\n\ninput:\n4\noutput:"
+    with pytest.raises(BadData, match=r"one\.json: not a readable file of tasks with a part 'eval'"):
+        arc_tasks.read(files, sets=[sets[0] | {"part": "eval"}])
+    with pytest.raises(BadDefinition, match=r"no file three\.json"):
+        arc_tasks.read(files, sets=[sets[0] | {"file": "three.json"}])
+
+
+def test_the_published_tasks_are_all_read_less_those_that_stand_in_two_sets():
+    table = pulled("arc_agi")
+    tasks = {level: set() for level in (1, 2, 3)}
+    for level, name in zip(table["level"].to_pylist(), table["task"].to_pylist(), strict=True):
+        tasks[level].add(name)
+    assert {level: len(names) for level, names in tasks.items()} == {1: 400, 2: 400 - 1, 3: 120 - 6}
+    assert "070dd51e" not in tasks[2], "the training task 40853293 again"
+
+
+def table_of_tasks(count: int = 30) -> pa.Table:
+    number = np.arange(count * 2)
+    names = [f"task {place // 2}" for place in number]
+    return pa.table({"row_id": number.astype(np.uint64), "level": (number // 2) % 3 + 1, "task": names})
+
+
+def test_all_rows_of_a_task_go_to_one_part_and_levels_say_which():
+    table = table_of_tasks()
+    found = levels(table, field="level", easy=[1], hard=[3], task="task", id_test=4, seed="s")
+    names, level = np.array(table["task"]), np.array(table["level"])
+    assert {part: len(set(names[found.part == part])) for part in ("train", "id_test", "ood_test")} == {
+        "train": 6,
+        "id_test": 4,
+        "ood_test": 10,
+    }
+    assert all(len(set(found.part[names == name])) == 1 for name in names)
+    assert set(level[found.part == "ood_test"]) == {3}
+    assert set(level[found.part == ""]) == {2}
+    assert (found.severity == level).all()
+    with pytest.raises(BadDefinition, match="id_test = 10, but only 10 tasks"):
+        levels(table, field="level", easy=[1], hard=[3], task="task", id_test=10, seed="s")

@@ -1,0 +1,121 @@
+"""Rules of domain splits: time, published lists, languages of unequal size."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.splits.errors import BadData, BadDefinition, UnknownName
+from farshift.splits.rules.language_imbalance import imbalance
+from farshift.splits.rules.published_list import of_numbers
+from farshift.splits.rules.time import cutoff
+
+
+def months(*values: int) -> pa.Table:
+    return pa.table({"row_id": np.arange(len(values), dtype=np.uint64), "month": list(values)})
+
+
+def test_what_came_until_a_date_trains_what_came_later_is_the_test():
+    table = months(0, 1, 2, 3, 3, 2, 1, 4, 5, 6)
+    found = cutoff(table, field="month", first=1, last=3, id_test=2, seed="s")
+    assert found.part[[7, 8, 9]].tolist() == ["ood_test"] * 3
+    assert found.part[0] == "", "before the first period"
+    assert Counter(found.part[1:7].tolist()) == {"train": 4, "id_test": 2}
+    assert found.severity.tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 2, 3]
+    assert found.group.tolist() == ["0", "1", "2", "3", "3", "2", "1", "4", "5", "6"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "complaint"),
+    [
+        ({"id_test": 6}, BadDefinition, "id_test = 6, but only 6 rows have month in 1..3"),
+        ({"field": "moth"}, UnknownName, "did you mean month"),
+    ],
+)
+def test_a_time_split_that_cannot_be_is_refused(changes, error, complaint):
+    options = {"field": "month", "first": 1, "last": 3, "id_test": 2, "seed": "s"} | changes
+    with pytest.raises(error, match=complaint):
+        cutoff(months(1, 2, 3, 3, 2, 1, 4), **options)
+
+
+def points(*rows: tuple[int, int]) -> pa.Table:
+    flat = pa.array(np.array(rows, np.uint8).ravel())
+    return pa.table({"points": pa.FixedSizeListArray.from_arrays(flat, 2), "label": list(range(len(rows)))})
+
+
+def listed(tmp_path, text: str, table: pa.Table):
+    (tmp_path / "rows.csv").write_text(text)
+    return of_numbers(table, field="points", files={"rows.csv": tmp_path / "rows.csv"}, listed="yes", rest="no")
+
+
+def test_rows_on_a_published_list_are_the_test(tmp_path):
+    found = listed(tmp_path, "3, 4,9\n\n5,6,7\n", points((1, 2), (3, 4), (5, 6)))
+    assert found.part.tolist() == ["train", "ood_test", "ood_test"]
+    assert found.group.tolist() == ["no", "yes", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("3,5\n", "line 1 stands for 0 rows"),
+        ("1,2\n", "line 1 stands for 2 rows"),
+        ("3,4\nx,4\n", "line 2 does not begin with 2 whole numbers"),
+    ],
+)
+def test_a_list_whose_lines_are_not_one_row_each_is_refused(tmp_path, text, complaint):
+    with pytest.raises(BadData, match=rf"rows\.csv: {complaint}"):
+        listed(tmp_path, text, points((1, 2), (1, 2), (3, 4)))
+
+
+def sentences(count: int = 40) -> pa.Table:
+    meanings = [f"m{number}" for number in range(count)] * 2
+    languages = ["high"] * count + ["low"] * count
+    return pa.table({"row_id": np.arange(2 * count, dtype=np.uint64), "language": languages, "meaning": meanings})
+
+
+SHARES = {"train": {"high": 20, "low": 4}, "id_test": 5, "ood_test": 6}
+
+
+def said(table: pa.Table, **changes):
+    options = {"language": "language", "meaning": "meaning", "high": "high", "low": "low", "seed": "s"} | SHARES
+    return imbalance(table, **(options | changes))
+
+
+def test_each_meaning_is_trained_in_one_language_and_none_of_the_tests_in_any():
+    table = sentences()
+    found = said(table)
+    language, meaning = np.array(table["language"]), np.array(table["meaning"])
+    kept = found.part != ""
+    assert Counter(zip(found.part[kept].tolist(), language[kept].tolist(), strict=True)) == {
+        ("train", "high"): 20,
+        ("train", "low"): 4,
+        ("id_test", "high"): 5,
+        ("ood_test", "low"): 6,
+    }
+    assert len(set(meaning[kept].tolist())) == 35, "no meaning twice"
+    assert (found.group == language).all()
+
+
+def test_the_draw_knows_the_meanings_and_not_the_order_of_the_rows():
+    table = sentences()
+    order = np.random.default_rng(0).permutation(table.num_rows)
+    assert (said(table.take(order)).part == said(table).part[order]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"id_test": 11}, "41 meanings are wanted, and 'meaning' has 40"),
+        ({"low": "lost"}, "no row has language = lost"),
+    ],
+)
+def test_an_imbalance_that_cannot_be_is_refused(changes, complaint):
+    with pytest.raises(BadDefinition, match=complaint):
+        said(sentences(), **changes)
+
+
+def test_a_meaning_that_is_not_said_in_the_language_it_is_drawn_for_is_refused():
+    with pytest.raises(BadDefinition, match=r"of 4 meanings drawn for train are said in low"):
+        said(sentences().slice(0, 41), id_test=5, ood_test=6)

@@ -1,0 +1,118 @@
+"""Severity buckets and held-out pairs, on tables small enough to see through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.splits.rules.held_out_pairs import corner, words
+from farshift.splits.rules.severity_buckets import threshold
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def table(**columns) -> pa.Table:
+    rows = len(next(iter(columns.values())))
+    return pa.table({"row_id": pa.array(range(rows), pa.uint64()), **columns})
+
+
+def parts(assignment) -> list[str]:
+    return assignment.part.tolist()
+
+
+@given(
+    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=60).map(lambda some: [1, 2, 3, *some]),
+    bounds=st.lists(st.integers(3, 29), min_size=1, max_size=4, unique=True).map(lambda some: [*sorted(some), 30]),
+)
+def test_what_is_short_trains_and_what_is_long_is_tested_in_its_range(lengths, bounds):
+    made = threshold(table(length=lengths), field="length", bounds=bounds, id_test=2, seed="s")
+    near = [length <= bounds[0] for length in lengths]
+    assert [part in ("train", "id_test") for part in parts(made)] == near
+    assert parts(made).count("id_test") == 2
+    assert made.severity.tolist() == lengths
+    for length, group in zip(lengths, made.group.tolist(), strict=True):
+        low, high = map(int, group.split("-"))
+        assert low <= length <= high and high in bounds
+
+
+def test_ranges_begin_after_the_bound_before():
+    made = threshold(table(length=[2, 3, 4, 5, 8, 9]), field="length", bounds=[3, 5, 9], id_test=1, seed="s")
+    assert made.group.tolist() == ["2-3", "2-3", "4-5", "4-5", "6-9", "6-9"]
+
+
+def test_formats_that_share_items_share_their_parts():
+    items = np.arange(100) * 7 % 101
+    one = table(length=np.repeat([1, 9], 50), item=items)
+    other = one.take(np.random.default_rng(0).permutation(100))
+    sides = [
+        dict(
+            zip(
+                side["item"].to_pylist(),
+                parts(threshold(side, field="length", bounds=[5, 9], id_test=20, seed="s", paired_by="item")),
+                strict=True,
+            )
+        )
+        for side in (one, other)
+    ]
+    assert sides[0] == sides[1]
+
+
+def test_rows_beyond_another_measure_are_dropped():
+    columns = table(carry=[0, 1, 2, 0, 2, 9], length=[1, 2, 3, 9, 9, 9])
+    made = threshold(columns, field="carry", bounds=[1, 2], id_test=1, seed="s", among={"length": 3})
+    assert parts(made)[3:] == ["", "", ""]
+    assert sorted(parts(made)[:3]) == ["id_test", "ood_test", "train"]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"bounds": [5]}, "give two or more, ascending"),
+        ({"bounds": [9, 5]}, "give two or more, ascending"),
+        ({"bounds": [5, 5]}, "give two or more, ascending"),
+        ({"bounds": [2, 7]}, "length reaches 9, beyond the last of the bounds"),
+        ({"id_test": -1}, "id_test = -1"),
+        ({"among": {"item": 0}}, "only 0 rows"),
+        ({"id_test": 3}, "id_test = 3, but only 3 rows have length <= 5"),
+        ({"field": "lenght"}, "did you mean length"),
+        ({"paired_by": "itme"}, "did you mean item"),
+        ({"among": {"itme": 1}}, "did you mean item"),
+    ],
+)
+def test_buckets_that_cannot_be_filled_are_refused(change, complaint):
+    columns = table(length=[1, 2, 3, 9], item=[1, 2, 3, 4])
+    asked = {"field": "length", "bounds": [5, 9], "id_test": 1, "seed": "s"} | change
+    with pytest.raises((BadDefinition, UnknownName), match=complaint):
+        threshold(columns, **asked)
+
+
+NESTED = table(pairs=["a>b", "a>b b>a", "", "b>a", "ba>a"], depth=[1, 1, 1, 5, 1])
+
+
+def test_rows_with_a_held_out_word_are_tested_and_counted():
+    made = words(NESTED, field="pairs", held_out=["b>a", "a>b"])
+    assert parts(made) == ["ood_test", "ood_test", "train", "ood_test", "train"]
+    assert made.severity.tolist() == [1, 2, 0, 1, 0]
+    assert made.group.tolist() == ["a>b", "b>a a>b", "none", "b>a", "none"]
+
+
+def test_a_held_out_word_that_no_row_has_is_refused():
+    with pytest.raises(BadDefinition, match="held_out names no word"):
+        words(NESTED, field="pairs", held_out=[])
+    with pytest.raises(BadDefinition, match=r"no row has c>a in 'pairs'"):
+        words(NESTED, field="pairs", held_out=["a>b", "c>a"])
+    made = words(NESTED, field="pairs", held_out=["b>a"], among={"depth": 1})
+    assert parts(made) == ["train", "ood_test", "train", "", "train"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=40))
+def test_the_corner_is_beyond_every_bound(rows):
+    made = corner(table(depth=[d for d, _ in rows], breadth=[b for _, b in rows]), above={"depth": 2, "breadth": 3})
+    assert [part == "ood_test" for part in parts(made)] == [d > 2 and b > 3 for d, b in rows]
+    assert made.group.tolist() == [f"depth {d}, breadth {b}" for d, b in rows]
+
+
+def test_a_corner_of_one_side_is_refused():
+    with pytest.raises(BadDefinition, match="two fields or more"):
+        corner(NESTED, above={"depth": 2})

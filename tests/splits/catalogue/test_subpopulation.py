@@ -1,0 +1,92 @@
+"""Subpopulation shift: cells of label and attribute in the stated numbers, no row on both sides."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.splits.catalogue import find
+from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.splits.rules.subpopulation import cells
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def table(count: int = 400) -> pa.Table:
+    number = np.arange(count)
+    colours = np.array(["red", "green"])[number // 2 % 2].tolist()
+    return pa.table({"row_id": number.astype(np.uint64), "label": number % 2, "colour": colours, "x": number // 8})
+
+
+def drawn(rows: pa.Table, train: dict[str, int], ood_test: dict[str, int], **more):
+    return cells(rows, label="label", attribute="colour", train=train, ood_test=ood_test, seed="s", **more)
+
+
+CELLS = ("0/green", "0/red", "1/green", "1/red")
+counts = st.fixed_dictionaries(dict.fromkeys(CELLS, st.integers(0, 50)))
+
+
+@given(counts, counts)
+def test_each_part_has_the_stated_number_of_rows_of_each_cell(train, ood_test):
+    found = drawn(table(), train, ood_test)
+    for part, wanted in (("train", train), ("ood_test", ood_test)):
+        got = Counter(found.group[found.part == part].tolist())
+        assert got == {cell: count for cell, count in wanted.items() if count}
+    assert set(found.group.tolist()) == set(CELLS)
+
+
+@given(counts, counts)
+def test_the_test_of_a_cell_is_the_same_whatever_trains(train, other):
+    test = dict.fromkeys(CELLS, 20)
+    first, second = drawn(table(), train, test), drawn(table(), other, test)
+    assert ((first.part == "ood_test") == (second.part == "ood_test")).all()
+
+
+def test_of_rows_that_are_alike_only_the_first_is_used():
+    rows = table()
+    found = drawn(rows, dict.fromkeys(CELLS, 30), dict.fromkeys(CELLS, 20), distinct=["label", "colour", "x"])
+    used = rows.filter(found.part != "")
+    alike = list(zip(used["label"].to_pylist(), used["colour"].to_pylist(), used["x"].to_pylist(), strict=True))
+    assert len(alike) == len(set(alike)) == 200
+    first = {}
+    for place, kind in enumerate(zip(*(rows[name].to_pylist() for name in ("label", "colour", "x")), strict=True)):
+        first.setdefault(kind, place)
+    assert set(used["row_id"].to_pylist()) <= set(first.values())
+
+
+@pytest.mark.parametrize(
+    ("train", "more", "error", "complaint"),
+    [
+        ({"0/red": 101}, {}, BadDefinition, "101 rows of the cell 0/red are wanted, and there are 100"),
+        ({"0/blue": 1}, {}, UnknownName, "no cell named '0/blue'"),
+        ({"0/red": 1}, {"distinct": ["y"]}, UnknownName, "no field named 'y'"),
+    ],
+)
+def test_cells_that_there_are_not_enough_of_are_refused(train, more, error, complaint):
+    with pytest.raises(error, match=complaint):
+        drawn(table(), train, {}, **more)
+
+
+SHIFTS = {
+    "spurious_correlation": (0.8, 0.5, 0.5),
+    "attribute_imbalance": (0.5, 0.1, 0.5),
+    "class_imbalance": (0.5, 0.5, 0.1),
+}
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_each_of_the_four_shifts_is_one_shift_alone(shift):
+    train = find(f"colored_mnist_even/{shift}").definition.parameters["train"]
+    total = sum(train.values())
+    aligned = (train["0/red"] + train["1/green"]) / total
+    green = (train["0/green"] + train["1/green"]) / total
+    positive = (train["1/red"] + train["1/green"]) / total
+    assert (aligned, green, positive) == SHIFTS[shift]
+
+
+def test_attribute_generalisation_trains_on_one_colour_and_tests_on_the_other():
+    parameters = find("colored_mnist_even/attribute_generalisation").definition.parameters
+    assert parameters["train"].keys() == {"0/red", "1/red"}
+    assert parameters["ood_test"].keys() == {"0/green", "1/green"}
