@@ -1,0 +1,96 @@
+"""What a task is given and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....splits.draws import bits
+from ....splits.errors import BadDefinition
+
+_PLACES = 20
+"""A row has 2^20 places in each named stream of draws."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The randomness of `rows` instances. Each number is a function of (stream, name, row, place) alone, so the first
+    rows stay the same however many are drawn, and however wide."""
+
+    stream: str
+    rows: int
+
+    def bits(self, name: str, width: int) -> NDArray[np.uint64]:
+        """64 random bits per row and place, shape (rows, width)."""
+        rows, places = np.arange(self.rows, dtype=np.uint64), np.arange(width, dtype=np.uint64)
+        return bits(f"{self.stream}/{name}", (rows << np.uint64(_PLACES))[:, None] + places)
+
+    def below(self, name: str, bound: int | NDArray[np.int64], width: int = 1) -> NDArray[np.int64]:
+        """Whole numbers in [0, bound), shape (rows, width); an array of bounds is broadcast, each <= 2^31."""
+        high = self.bits(name, width) >> np.uint64(32)
+        return (high * np.asarray(bound, np.uint64) >> np.uint64(32)).astype(np.int64)
+
+    def number(self, name: str, bound: int | NDArray[np.int64]) -> NDArray[np.int64]:
+        """One whole number in [0, bound) a row, shape (rows,); `bound` may have that shape too."""
+        return self.below(name, np.asarray(bound, np.int64).reshape(-1, 1))[:, 0]
+
+    def permutations(self, name: str, count: int) -> NDArray[np.int64]:
+        """A permutation of 0 .. count - 1 for each row, shape (rows, count)."""
+        return np.argsort(self.bits(name, count), axis=1, kind="stable")
+
+    def tapes(self, name: str) -> Iterator[Tape]:
+        """For each row an endless tape of draws, for instances that are built piece by piece."""
+        for row in range(self.rows):
+            yield Tape(f"{self.stream}/{name}", row)
+
+
+class Tape:
+    """The draws of one row, read one after the other."""
+
+    _AHEAD = 64
+
+    def __init__(self, stream: str, row: int) -> None:
+        self._stream, self._next = stream, row << _PLACES
+        self._ready: list[int] = []
+
+    def below(self, bound: int) -> int:
+        """The next whole number in [0, bound); bound <= 2^31."""
+        if not self._ready:
+            counters = np.arange(self._next, self._next + self._AHEAD, dtype=np.uint64)
+            self._ready = bits(self._stream, counters)[::-1].tolist()
+            self._next += self._AHEAD
+        return (self._ready.pop() >> 32) * bound >> 32
+
+    def shuffled(self, values: Sequence[Any]) -> list[Any]:
+        """`values` in a drawn order (Fisher and Yates)."""
+        order = list(values)
+        for last in range(len(order) - 1, 0, -1):
+            other = self.below(last + 1)
+            order[last], order[other] = order[other], order[last]
+        return order
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What a task makes of its draws, one entry per row in every field.
+
+    `items` is what no two rows of a source may have in common, by default the input: a task with several surface
+    formats names the problem behind them, so that every format keeps the same draws. `kept` is false where a draw is
+    no instance of the task. `meta` holds further columns (a depth, a carry chain).
+    """
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    items: Sequence[str] | None = None
+    kept: NDArray[np.bool_] | None = None
+    meta: Mapping[str, NDArray[Any] | Sequence[Any]] = field(default_factory=dict)
+
+
+def require(fits: bool, size: int, what: str) -> None:
+    """`BadDefinition` where a size is none that the task has instances of; `what` says which it has."""
+    if not fits:
+        raise BadDefinition(f"sizes: {size} is none for this task: {what}")

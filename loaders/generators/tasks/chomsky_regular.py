@@ -1,0 +1,47 @@
+"""Regular tasks of the Chomsky hierarchy (Deletang et al., ICLR 2023, arXiv 2207.02098), for a finite automaton.
+
+The size is the length of the input in characters. The tasks are the paper's; the draws are our own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._contract import Draws, Examples, require
+from ._text import characters, texts
+
+MODULUS = 5
+
+
+def even_pairs(draws: Draws, length: int) -> Examples:
+    """Whether the pairs of unlike neighbours in a string of 0 and 1 are even (0) or odd (1) in number."""
+    string = draws.below("string", 2, length)
+    return Examples(characters(string), texts((string[:, 1:] != string[:, :-1]).sum(axis=1) % 2))
+
+
+def parity_check(draws: Draws, length: int) -> Examples:
+    """The number of ones in a string of 0 and 1, modulo 2."""
+    string = draws.below("string", 2, length)
+    return Examples(characters(string), texts(string.sum(axis=1) % 2))
+
+
+def cycle_navigation(draws: Draws, length: int) -> Examples:
+    """Where a walk of steps - (back), = (stay) and + (on) from place 0 of a circle of five places ends."""
+    steps = draws.below("steps", 3, length)
+    return Examples(characters(steps, "-=+"), texts((steps - 1).sum(axis=1) % MODULUS))
+
+
+def modular_arithmetic(draws: Draws, length: int) -> Examples:
+    """The value modulo 5 of digits joined by +, - and *, the product first; `length` is odd."""
+    require(length % 2 == 1, length, "digits and the signs between them are odd in number")
+    digits = draws.below("digits", MODULUS, length // 2 + 1)
+    operators = draws.below("operators", 3, length // 2)
+    text = np.empty((draws.rows, length), np.int64)
+    text[:, ::2], text[:, 1::2] = digits, operators + MODULUS
+    total = np.zeros(draws.rows, np.int64)
+    term = digits[:, 0]
+    for place in range(length // 2):
+        operator, digit = operators[:, place], digits[:, place + 1]
+        total = np.where(operator == 2, total, total + term) % MODULUS
+        term = np.choose(operator, [digit, -digit, term * digit]) % MODULUS
+    return Examples(characters(text, "01234+-*"), texts((total + term) % MODULUS))

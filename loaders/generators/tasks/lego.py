@@ -1,0 +1,72 @@
+"""LEGO: chains of variables, each the last one or its negative (Zhang et al. 2022, arXiv 2206.04301).
+
+As used for length by Kazemnejad et al., NeurIPS 2023 (arXiv 2305.19466): the size is the number of variables, and the
+value asked for is one of the second half of the chain. The draws are our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._contract import Draws, Examples, require
+
+_NAMES = 100
+"""Variables are named v0 .. v99, in a drawn order."""
+
+
+@dataclass(frozen=True)
+class _Chain:
+    ordered: str
+    """The clauses in the order of the chain, and the question."""
+    shuffled: str
+    resolved: list[str]
+    """Each variable and its value, in the order of the chain, up to the one that is asked for."""
+
+    @property
+    def answer(self) -> str:
+        return self.resolved[-1].split()[1]
+
+
+def chain(draws: Draws, length: int) -> Examples:
+    """The value of one variable; the clauses stand in the order of the chain."""
+    chains = _chains(draws, length)
+    return Examples([one.ordered for one in chains], [one.answer for one in chains])
+
+
+def chain_shuffled(draws: Draws, length: int) -> Examples:
+    """`chain` with the clauses in a drawn order."""
+    chains = _chains(draws, length)
+    return _shuffled(chains, [one.answer for one in chains])
+
+
+def chain_shuffled_scratchpad(draws: Draws, length: int) -> Examples:
+    """`chain_shuffled`, with the value of every variable up to the one asked for, in the order of the chain; the last
+    value is the answer."""
+    chains = _chains(draws, length)
+    return _shuffled(chains, [" ; ".join(one.resolved) for one in chains])
+
+
+def _shuffled(chains: list[_Chain], outputs: list[str]) -> Examples:
+    return Examples([one.shuffled for one in chains], outputs, items=[one.ordered for one in chains])
+
+
+def _chains(draws: Draws, length: int) -> list[_Chain]:
+    require(length <= _NAMES, length, f"there are {_NAMES} names of variables")
+    names = draws.permutations("names", _NAMES)[:, :length].tolist()
+    signs = (2 * draws.below("signs", 2, length) - 1).tolist()
+    orders = draws.permutations("order", length).tolist()
+    half = length // 2
+    asked = (half + draws.number("asked", length - half)).tolist()
+    return [_chain(*row) for row in zip(names, signs, orders, asked, strict=True)]
+
+
+def _chain(names: list[int], signs: list[int], order: list[int], asked: int) -> _Chain:
+    clauses, resolved, before, value = [], [], "1", 1
+    for name, sign in zip(names, signs, strict=True):
+        value *= sign
+        clauses.append(f"v{name} = {'+' if sign > 0 else '-'} {before}")
+        resolved.append(f"v{name} {value:+d}")
+        before = f"v{name}"
+    question = f"v{names[asked]} ?"
+    shuffled = [clauses[place] for place in order]
+    return _Chain(" ; ".join([*clauses, question]), " ; ".join([*shuffled, question]), resolved[: asked + 1])

@@ -1,0 +1,67 @@
+"""Propositional statements by the depth and the breadth of their proofs.
+
+After the design of PITA (Tong, Cakar and Pehlevan 2026, arXiv 2602.14404): statements, true or false, whose proofs are
+long or have many cases. The published 23 million statements are not used; form and draws are our own.
+
+A statement gives a disjunction of `breadth` heads and a set of implications, and asks for a goal. From every head, and
+from one more that is not in the disjunction, a lane of `depth` implications leads on. In a true statement the lanes of
+the disjunction all end in the goal, and the one more ends in another atom; in a false one it ends in the goal instead
+of one of them. So counts of atoms tell nothing: the lanes must be followed, one case for each head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ._contract import Draws, Examples, Tape, require
+
+_ATOMS = 100
+"""Atoms are named p0 .. p99, in a drawn order."""
+
+
+@dataclass(frozen=True)
+class _Statement:
+    text: str
+    lanes: list[list[str]]
+    """The atoms of each case, from its head to its end."""
+    holds: bool
+
+    @property
+    def verdict(self) -> str:
+        return "true" if self.holds else "false"
+
+
+def entailment(draws: Draws, depth: int, *, breadths: list[int]) -> Examples:
+    """Whether the goal follows: "true" or "false". The breadth of each statement is drawn from `breadths`, and given
+    as a further column."""
+    statements = _statements(draws, depth, breadths)
+    return _examples(statements, [one.verdict for one in statements])
+
+
+def entailment_proof(draws: Draws, depth: int, *, breadths: list[int]) -> Examples:
+    """`entailment`, with a proof first: each case of the disjunction, atom by atom, then the verdict."""
+    statements = _statements(draws, depth, breadths)
+    return _examples(statements, [" ; ".join([*map(" ".join, one.lanes), one.verdict]) for one in statements])
+
+
+def _examples(statements: list[_Statement], outputs: list[str]) -> Examples:
+    return Examples([one.text for one in statements], outputs, meta={"breadth": [len(one.lanes) for one in statements]})
+
+
+def _statements(draws: Draws, depth: int, breadths: list[int]) -> list[_Statement]:
+    deepest = (_ATOMS - 2) // (max(breadths) + 1)
+    require(depth <= deepest, depth, f"{_ATOMS} atoms make lanes of at most {deepest} for {max(breadths)} cases")
+    return [_statement(tape, depth, breadths[tape.below(len(breadths))]) for tape in draws.tapes("statement")]
+
+
+def _statement(tape: Tape, depth: int, breadth: int) -> _Statement:
+    goal, other, *names = (f"p{atom}" for atom in tape.shuffled(range(_ATOMS)))
+    lanes = [names[lane * depth : (lane + 1) * depth] for lane in range(breadth + 1)]
+    holds = tape.below(2) == 1
+    astray = breadth if holds else tape.below(breadth)
+    lanes = [[*lane, other if number == astray else goal] for number, lane in enumerate(lanes)]
+    implications = [f"{left} > {right}" for lane in lanes for left, right in pairwise(lane)]
+    given = " | ".join(lane[0] for lane in lanes[:breadth])
+    text = " ; ".join([given, *tape.shuffled(implications)]) + f" ; {goal} ?"
+    return _Statement(text, lanes[:breadth], holds)
