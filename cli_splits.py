@@ -7,6 +7,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from .splits.errors import FarshiftError
 from .terminal import Json, complain, emit_json, exit_if, go_offline, line, table, watched
 
 app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build, export.", no_args_is_help=True)
@@ -110,17 +111,37 @@ def splits_verify(
 
 @app.command("audit")
 def splits_audit(
-    name: str,
+    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
     plot: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--plot", metavar="PNG", help="Draw the audit into this file."),
+        typer.Option("--plot", metavar="PNG", help="Draw the audit of one split into this file."),
     ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Publish what was measured, where it holds.")] = False,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
-    """Measure what shift a split holds, and compare with its published audit. Exit code 1 if it does not hold."""
+    """Measure what shift a split holds, and compare with its published audit; several as a table. Exit code 1 where one
+    does not hold, or (without --write) does not agree."""
+    from .loaders.prove import audit_each
+    from .splits.catalogue import find
+
+    wanted = _names(names, all_)
+    if len(wanted) == 1 and not write:
+        return _audit_one(wanted[0], plot, mirror, json)
+    if plot:
+        raise FarshiftError("--plot draws the audit of one split: name one, without --write")
+    with watched():
+        found = audit_each([find(name) for name in wanted], _folders(mirror), write)
+    if json:
+        emit_json([one.__dict__ for one in found])
+    else:
+        table("", ["split", "holds", "agrees", "why"], [[one.name, one.holds, one.agrees, one.why] for one in found])
+    exit_if(not all(one.holds and (write or one.agrees) for one in found))
+
+
+def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bool) -> None:
     from .loaders.prove import audit_again
-    from .splits.errors import FarshiftError
 
     if plot and plot.suffix.lower() != ".png":
         raise FarshiftError(f"--plot: {plot}: the picture of an audit is a .png file")
@@ -222,8 +243,6 @@ def splits_export(
 
 
 def _folders(mirror: list[Path] | None) -> tuple[Path, ...]:
-    from .splits.errors import FarshiftError
-
     for folder in mirror or ():
         if not folder.is_dir():
             raise FarshiftError(f"--mirror: {folder} is not a folder")
@@ -232,7 +251,6 @@ def _folders(mirror: list[Path] | None) -> tuple[Path, ...]:
 
 def _names(names: list[str] | None, all_: bool) -> list[str]:
     from .splits.catalogue import manifests
-    from .splits.errors import FarshiftError
 
     if bool(names) == all_:
         raise FarshiftError("name one or more splits, or give --all")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +17,11 @@ from ..splits.family import read_family
 from ..splits.manifest import Definition, Manifest, PartPin, assign, read_manifest
 from ..splits.plugins import PACKAGE, also
 from ..splits.rows import row_digests, set_digest
-from .cache import lock_elsewhere, locked, write_atomically
+from .cache import locked, write_atomically
 from .fetch import fetch_file
 from .own_source import Data, pin_source
 from .progress import advance
+from .prove import write_audit
 from .source import Source, find_source
 
 if TYPE_CHECKING:
@@ -86,6 +86,9 @@ def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> 
     where the rows of a large source are hashed."""
     if draft.data is None:
         return _freeze(draft, find_source(draft.source.name), out, engine)
+    labels = [field for field, (_, role) in draft.data.columns().items() if role == "label"]
+    if draft.label not in labels:
+        raise BadDefinition(f"{path}: label = {draft.label!r} is none of the labels of [data]: {', '.join(labels)}")
     home = out.resolve().parent.parent
     if out.resolve() != home / "splits" / "manifests":
         raise BadDefinition(f"{path} has a table [data]: its source is kept too, so --out must end in splits/manifests")
@@ -113,11 +116,13 @@ def _freeze(draft: Draft, source: Source, out: Path, engine: str) -> tuple[Manif
     found = audit(frozen, rows, assigned, source.schema)
     if not found["holds"]:
         raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}")
+    if not any(name.endswith("_test") for name in pins):
+        raise BadDefinition(f"{frozen.name}: the rule puts no row in a test part; parts: {', '.join(pins)}")
     folder = out / frozen.name / f"v{frozen.version}"
     _refuse_change(folder, frozen)
     if frozen.ships_rows:
         write_atomically(folder / "rows.parquet", _parquet(assigned))
-    write_atomically(folder / "audit.json", (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
+    write_audit(folder, found)
     content = tomli_w.dumps(
         frozen.model_dump(exclude_none=True, exclude_defaults=True) | {"format": 1}, multiline_strings=True
     )
@@ -153,7 +158,7 @@ def _refuse_change(folder: Path, frozen: Definition) -> None:
 
 def _lock(frozen: Definition) -> None:
     """Add a manifest of the package to `manifests.lock`."""
-    with locked(lock_elsewhere(LOCK), LOCK.name):
+    with locked(LOCK):
         identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}
         lines = [f"{name} {identity}\n" for name, identity in sorted(identities.items())]
         write_atomically(LOCK, "".join((_LOCK_HEAD, *lines)).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,7 @@ from ..splits.errors import BadData, FarshiftError, Unavailable
 from ..splits.manifest import Manifest
 from ..splits.plugins import PACKAGE
 from ..splits.rows import heads, row_digests, row_ids, set_digest
-from .cache import cache_root
+from .cache import cache_root, write_atomically
 from .engines import engine
 from .progress import advance
 from .source import Source, find_source
@@ -116,7 +117,46 @@ def _prove(manifest: Manifest, source: Source, rows: pa.Table) -> None:
 def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str, Any], bool]:
     """A frozen split's audit measured now, and whether it agrees with the one it was published with."""
     manifest = find(name)
+    found = _measured(manifest, own_folders)
+    return found, same(found, manifest.audit())
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit measured now says, and whether it is what was published."""
+
+    name: str
+    holds: bool
+    agrees: bool
+    why: str
+
+
+def audit_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), write: bool = False) -> list[Audited]:
+    """Measure manifests again, on the cores that there are; with `write`, what holds becomes the published audit."""
+    found = []
+    for done, one in enumerate(engine("processes")(partial(_audited, own_folders, write), manifests)):
+        advance("splits audited", done + 1, len(manifests))
+        found.append(one)
+    return found
+
+
+def _audited(own_folders: tuple[Path, ...], write: bool, manifest: Manifest) -> Audited:
+    try:
+        found = _measured(manifest, own_folders)
+    except FarshiftError as error:
+        return Audited(manifest.full_name, False, False, str(error))
+    agrees = same(found, manifest.audit())
+    if write and found["holds"] and not agrees:
+        write_audit(manifest.folder, found)
+    return Audited(manifest.full_name, bool(found["holds"]), agrees, str(found["why"]))
+
+
+def _measured(manifest: Manifest, own_folders: tuple[Path, ...]) -> dict[str, Any]:
     source = find_source(manifest.definition.source.name)
     rows = source.table(own_folders)
-    found = audit(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
-    return found, same(found, manifest.audit())
+    return audit(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
+
+
+def write_audit(folder: Path, found: dict[str, Any]) -> None:
+    """Write an audit beside its `split.toml`."""
+    write_atomically(folder / "audit.json", (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
