@@ -136,7 +136,9 @@ def splits_audit(
     if json:
         emit_json([one.__dict__ for one in found])
     else:
-        table("", ["split", "holds", "agrees", "why"], [[one.name, one.holds, one.agrees, one.why] for one in found])
+        said = {True: "yes", False: "no"}
+        rows = [[one.name, said[one.holds], said[one.agrees], one.why] for one in found]
+        table("", ["split", "holds", "agrees with the published one", "why"], rows)
     exit_if(not all(one.holds and (write or one.agrees) for one in found))
 
 
