@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .benchmarks.run import read_run
     from .benchmarks.score import score
     from .loaders.split import load
+    from .loaders.stream import stream
     from .splits.errors import FarshiftError
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "read_run",
     "score",
     "splits",
+    "stream",
 ]
 
 _HOMES = {
@@ -55,6 +57,7 @@ _HOMES = {
     "predictor": ("benchmarks.adapters.function", "predictor"),
     "read_run": ("benchmarks.run", "read_run"),
     "score": ("benchmarks.score", "score"),
+    "stream": ("loaders.stream", "stream"),
 }
 
 

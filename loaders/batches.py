@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -106,14 +107,28 @@ def bytes_and_offsets(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.in
     return held[bounds[0] : bounds[-1]].copy(), bounds - bounds[0]
 
 
+def one_batch(
+    columns: Mapping[str, Column], read: Callable[[str, Column], NDArray[Any] | pa.Array], raw_text: bool
+) -> dict[str, NDArray[Any]]:
+    """A batch of what `read` gives of each column: with `raw_text`, a text column is two arrays, `<name>` and
+    `<name>.offsets`, else one of objects."""
+    batch: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
+        values = read(name, column)
+        if isinstance(values, np.ndarray):
+            batch[name] = values
+        elif raw_text:
+            batch[name], batch[f"{name}.offsets"] = bytes_and_offsets(values)
+        else:
+            batch[name] = objects(values)
+    return batch
+
+
 def read_batches(
     columns: Mapping[str, Column], order: Order, cut: GlobalBatches, steps: range, raw_text: bool, reuse: bool
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """A rank's share of the global batches `steps`, as dictionaries of arrays.
-
-    With `raw_text`, a text column is two arrays, `<name>` and `<name>.offsets`, else one of objects. With `reuse`,
-    arrays of fixed width are views of the file where the rows lie side by side, else of one buffer.
-    """
+    """A rank's share of the global batches `steps`, each as `one_batch`. With `reuse`, arrays of fixed width are views
+    of the file where the rows lie side by side, else of one buffer."""
     room = -(-min(cut.batch_size, cut.rows) // cut.world)
     side_by_side = {name for name, column in columns.items() if column.lies_in_order and isinstance(order, AsStored)}
     buffers = {
@@ -121,20 +136,14 @@ def read_batches(
         for name, column in columns.items()
         if reuse and isinstance(column, FixedColumn) and name not in side_by_side
     }
+
+    def read(name: str, column: Column, rows: Rows) -> NDArray[Any] | pa.Array:
+        if name in side_by_side:
+            first = int(rows[0]) if len(rows) else 0
+            view = column.view(first, first + len(rows))
+            return view.copy() if isinstance(view, np.ndarray) and not reuse else view
+        return column.take(rows, buffers.get(name)) if isinstance(column, FixedColumn) else column.take(rows)
+
     for positions, bounds in cut.positions(order, steps):
         for start, stop in pairwise(bounds):
-            rows = positions[start:stop]
-            first = int(rows[0]) if len(rows) else 0
-            batch: dict[str, NDArray[Any]] = {}
-            for name, column in columns.items():
-                run = name in side_by_side
-                if isinstance(column, FixedColumn):
-                    values = column.view(first, first + len(rows)) if run else column.take(rows, buffers.get(name))
-                    batch[name] = values.copy() if run and not reuse else values
-                    continue
-                texts = column.view(first, first + len(rows)) if run else column.take(rows)
-                if raw_text:
-                    batch[name], batch[f"{name}.offsets"] = bytes_and_offsets(texts)
-                else:
-                    batch[name] = objects(texts)
-            yield batch
+            yield one_batch(columns, partial(read, rows=positions[start:stop]), raw_text)

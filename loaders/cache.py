@@ -131,7 +131,7 @@ def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
     return stored_file(path, lambda target: write_arrow(build(), target))
 
 
-def stored_file(path: Path, write: Callable[[Path], None]) -> pa.Table:
+def stored_file(path: Path, write: Callable[[Path], object]) -> pa.Table:
     """The Arrow file at `path`, memory-mapped. Where it is absent or damaged, `write` makes it: a temporary file first,
     which is then flushed and renamed."""
     cache_limit()  # a wrong one is refused before any work
@@ -168,7 +168,7 @@ def write_arrow(table: pa.Table, target: Path) -> None:
         file.write(memoryview(sink.getvalue()))
 
 
-def _write(path: Path, write: Callable[[Path], None]) -> None:
+def _write(path: Path, write: Callable[[Path], object]) -> None:
     for leftover in path.parent.glob(f".{path.name}.*.tmp"):
         leftover.unlink(missing_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

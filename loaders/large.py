@@ -37,7 +37,8 @@ def build_in_pieces(
 ) -> str:
     """Write a source's rows, in ascending row id with `row_id` and `check`, as one Arrow file `target`.
 
-    `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the set.
+    `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the
+    set.
     """
     held = module("loaders/readers", reader, "reader")
     pieces = held.shards(**arguments)

@@ -99,13 +99,13 @@ class _Column:
 
         if self._ends is not None:
             content, bounds = ragged(column)
-            self._data.write(content[bounds[0] : bounds[-1]])
-            self._ends.write((bounds[1:] - bounds[0] + self._bytes).astype("<i8"))
+            self._data.write(content[bounds[0] : bounds[-1]].data)
+            self._ends.write((bounds[1:] - bounds[0] + self._bytes).astype("<i8").data)
             self._bytes += int(bounds[-1] - bounds[0])
         else:
             flat = pc.list_flatten(column) if self.field.shape else column
             values = flat.to_numpy()
-            self._data.write(np.ascontiguousarray(values.astype(np.uint8) if values.dtype == bool else values))
+            self._data.write(np.ascontiguousarray(values.astype(np.uint8) if values.dtype == bool else values).data)
         self._rows += len(column)
 
     def mapped(self) -> pa.Array:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
 
-from ..splits.errors import BadDefinition, Unavailable
+from ..splits.errors import BadData, BadDefinition, Unavailable
 from ..splits.pins import FilePin
 from ..splits.schema import Field, Schema
 from .cache import cache_root, file_sha256, keep, write_atomically
@@ -93,6 +93,8 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
     made.parent.mkdir(parents=True, exist_ok=True)
     try:
         rows, digest = Source(draft, path).write(made, engine=engine)
+        if not rows:
+            raise BadData(f"[data] no rows in {', '.join(pin.name for pin in pins)}: nothing to make a source of")
         pinned = Source(draft.model_copy(update={"rows": rows, "digest": digest}), path)
         keep(made, pinned.cached_at)
     finally:

@@ -79,12 +79,16 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
     manifest.check_identity()
     rows = source.table(own_folders)
     if manifest.frozen:
-        shape = source.cached_at.stem.rpartition("-")[2]
-        path = cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{manifest.identity[:16]}-{shape}.arrow"
-        assigned = stored_table(path, lambda: joined(manifest, source, rows))
+        assigned = stored_table(assigned_at(manifest, source), lambda: joined(manifest, source, rows))
     else:
         assigned = joined(manifest, source, rows)
     return Split(manifest, source, rows, assigned)
+
+
+def assigned_at(manifest: Manifest, source: Source) -> Path:
+    """Where the cache has a frozen manifest's rows, with their places."""
+    shape = source.cached_at.stem.rpartition("-")[2]
+    return cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{manifest.identity[:16]}-{shape}.arrow"
 
 
 def joined(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:

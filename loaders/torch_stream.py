@@ -19,6 +19,7 @@ from .order import GlobalBatches
 
 if TYPE_CHECKING:
     from .part import Part
+    from .streamed_part import StreamedPart
 
 Batch = dict[str, Any]
 
@@ -42,7 +43,7 @@ class TorchStream(IterableDataset[Batch]):
 
     def __init__(
         self,
-        part: Part,
+        part: Part | StreamedPart,
         batch_size: int,
         seed: int | None = 0,
         epoch: int = 0,

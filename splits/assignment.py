@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 PARTS = ("train", "id_val", "id_test", "ood_val", "ood_test")
 
+_TYPES = {
+    "part": ("string",),
+    "weight": ("int64",),
+    "group": ("string", "int64"),
+    "severity": ("int64", "double"),
+}
+"""The Arrow types that what a rule gives may have. A label override has the type of the label."""
+
 
 @dataclass
 class Assignment:
@@ -37,25 +45,43 @@ class Assignment:
     def table(self, source: pa.Table) -> pa.Table:
         """The manifest's rows: row_id, check, part and what else there is, without the dropped rows."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        rows = source.num_rows
-        columns: dict[str, Any] = {"row_id": source["row_id"], "check": source["check"], "part": self.part}
-        for name in ("weight", "group", "severity"):
+        columns: dict[str, Any] = {"row_id": source["row_id"], "check": source["check"]}
+        for name in _TYPES:
             values = getattr(self, name)
-            if values is not None:
-                columns[name] = values
+            if values is not None or name == "part":
+                columns[name] = _column(name, values, source.num_rows)
         if self.label is not None:
-            columns["label"] = pa.array(self.label.data, mask=np.ma.getmaskarray(self.label))
-        for name, values in columns.items():
-            if len(values) != rows:
-                raise BadDefinition(f"the rule gives {len(values)} values of {name!r} for {rows} rows")
-        unknown = sorted(set(np.unique(self.part).tolist()) - {*PARTS, ""})
+            columns["label"] = _column("label", self.label, source.num_rows)
+        unknown = sorted(set(pc.unique(columns["part"]).to_pylist()) - {*PARTS, ""})
         if unknown:
             raise BadDefinition(f"the rule names parts {', '.join(unknown)}: use {', '.join(PARTS)}")
-        severity = self.severity
-        if severity is not None and not np.isfinite(np.asarray(severity, np.float64)[self.part != ""]).all():
-            raise BadDefinition("the rule gives a severity that is NaN or infinite")
-        return pa.table(columns).filter(pa.array(self.part != ""))
+        assigned = pa.table(columns).filter(pc.not_equal(columns["part"], ""))
+        if "severity" in columns and not np.isfinite(assigned["severity"].to_numpy()).all():
+            raise BadDefinition("the rule gives a severity that is NaN or infinite: drop such rows, or measure them")
+        if "weight" in columns and assigned.num_rows and pc.min(assigned["weight"]).as_py() < 1:
+            raise BadDefinition("the rule gives a weight below 1: to drop a row, give it the part ''")
+        return assigned
+
+
+def _column(name: str, values: Any, rows: int) -> pa.Array:
+    """What a rule gives as `name`, as a column; `BadDefinition` where it is not one value of its type for each row."""
+    import pyarrow as pa
+
+    mask = np.ma.getmaskarray(values) if name == "label" else None
+    try:
+        column = pa.array(np.ma.getdata(values) if name == "label" else values, mask=mask)
+    except (TypeError, ValueError, pa.ArrowNotImplementedError) as error:
+        raise BadDefinition(f"the rule gives no column of values as {name!r}: {str(error).splitlines()[0]}") from error
+    if len(column) != rows:
+        raise BadDefinition(f"the rule gives {len(column)} values of {name!r} for {rows} rows")
+    if name in _TYPES:
+        if str(column.type) not in _TYPES[name]:
+            raise BadDefinition(f"the rule gives {name!r} as {column.type}: use {' or '.join(_TYPES[name])}")
+        if column.null_count:
+            raise BadDefinition(f"the rule gives {column.null_count} of {rows} rows no {name!r}")
+    return column
 
 
 def part_digests(assigned: pa.Table) -> dict[str, dict[str, Any]]:

@@ -58,7 +58,7 @@ def locked() -> dict[str, str]:
 
 
 def listing(of_kind: str | None = None) -> list[dict[str, Any]]:
-    """One record per manifest (of a kind of shift). `state` is `frozen`, or `definition` where no rows were frozen yet."""
+    """One record per manifest (of a kind of shift). `state` is `frozen`, or `definition` where no rows were frozen."""
     of_kind = None if of_kind is None else known_kind(of_kind)
     return [
         {

@@ -7,7 +7,12 @@ a score: name, version, kind, the source's digest, the label field, and each par
 
 from __future__ import annotations
 
+import inspect
 import json
+import reprlib
+import sys
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .assignment import PARTS, Assignment, part_digests
 from .canonical import identity_of
-from .errors import BadData, BadDefinition, UnknownName
+from .errors import BadData, BadDefinition, FarshiftError, UnknownName, restated
 from .pins import FilePin
 from .plugins import function, read_definition
 
@@ -37,6 +42,18 @@ def known_kind(name: str) -> str:
     if name not in KINDS:
         raise UnknownName("kind of shift", name, KINDS)
     return name
+
+
+_TAKES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float, int),
+    "str": (str,),
+    "bool": (bool,),
+    "list": (list,),
+    "dict": (dict,),
+    "None": (),
+}
+"""The types of a TOML value that fit a rule's parameter, by how its annotation begins."""
 
 
 class _Strict(BaseModel):
@@ -215,14 +232,50 @@ def read_manifest(path: Path) -> Manifest:
 
 def assign(definition: Definition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None) -> pa.Table:
     """The rule's outcome over a source's rows (which carry row_id and check), in the source's order. A rule that reads
-    published lists is given them as `files`, by name."""
-    schema[definition.label]
+    published lists is given them as `files`, by name. Whatever the rule raises, or gives that is no outcome, becomes
+    one line that names the split and the rule."""
+    if schema[definition.label].role != "label":
+        labels = ", ".join(field.name for field in schema.of_role("label")) or "none"
+        raise BadDefinition(f"{definition.name}: the field {definition.label!r} is no label; labels are: {labels}")
     rule = function("splits/rules", definition.rule, "rule")
+    where = f"{definition.name}: rule {definition.rule}"
     given = {"files": files} if definition.files else {}
+    check_parameters(rule, definition.parameters | given, where)
     try:
         outcome = rule(source, **definition.parameters, **given)
+        if not isinstance(outcome, Assignment):
+            raise BadDefinition("gives no Assignment")
+        assigned = outcome.table(source)
+    except FarshiftError as error:
+        raise restated(type(error), f"{where}: {error}") from error
+    except Exception as error:  # a rule may be anybody's function, and raise anything
+        said = " ".join(str(error).split())
+        raise BadDefinition(f"{where}: {type(error).__name__}{_line_of(rule, error)}: {said}") from error
+    label = schema[definition.label].arrow()
+    given_as = assigned["label"].type if "label" in assigned.column_names else label
+    if given_as != label:
+        raise BadDefinition(f"{where}: gives labels as {given_as}, and the field {definition.label!r} is {label}")
+    return assigned
+
+
+def check_parameters(rule: Callable[..., Any], parameters: dict[str, Any], where: str) -> None:
+    """`BadDefinition` where a rule has no such parameter, needs one more, or takes one of another type. Types of one's
+    own, and what lists hold, are not looked at."""
+    signature = inspect.signature(rule)
+    try:
+        signature.bind(None, **parameters)
     except TypeError as error:
-        raise BadDefinition(f"{definition.name}: rule {definition.rule}: {error}") from error
-    if not isinstance(outcome, Assignment):
-        raise BadDefinition(f"{definition.name}: rule {definition.rule} gives no Assignment")
-    return outcome.table(source)
+        raise BadDefinition(f"{where}: {error}") from error
+    for name, value in parameters.items():
+        said = signature.parameters[name].annotation if name in signature.parameters else ""
+        text = said if isinstance(said, str) else inspect.formatannotation(said)
+        begins = [one.partition("[")[0].strip() for one in text.split("|")]
+        if set(begins) <= _TAKES.keys() and not any(type(value) in _TAKES[one] for one in begins):
+            raise BadDefinition(f"{where}: {name} = {reprlib.repr(value)}, and the rule takes {text}")
+
+
+def _line_of(rule: Callable[..., Any], error: Exception) -> str:
+    """Where in the rule's own file an error arose, if it did."""
+    file = sys.modules[rule.__module__].__file__
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f" ({file}:{lines[-1]})" if lines else ""

@@ -48,7 +48,7 @@ def _fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
     values = flat.to_numpy()
     if field.item in ("float64", "float32"):
         if not np.isfinite(values).all():
-            raise BadData(f"field {field.name!r} holds NaN or infinity: such a value has no canonical bytes")
+            raise BadData(f"field {field.name!r} holds NaN or infinity: no canonical bytes; leave those rows out")
         values = values + 0.0  # -0.0 becomes 0.0
     dtype = {"bool": "u1", "uint8": "u1", "float32": "<f4", "float64": "<f8", "uint64": "<u8"}.get(field.item, "<i8")
     return np.ascontiguousarray(values.astype(dtype)).view(np.uint8).reshape(rows, -1)
@@ -154,7 +154,7 @@ def set_digest(digests: Bytes) -> str:
     """The digest of a set of rows, as hexadecimal: sha256 over the sorted row digests (repeats count)."""
     ordered = np.sort(np.ascontiguousarray(digests).view("S32").ravel()) if len(digests) else digests
     # NumPy's "S" comparison ignores trailing zero bytes; at one fixed width that never confuses two values.
-    return sha256(ordered.view(np.uint8)).hexdigest()
+    return sha256(ordered.view(np.uint8).data).hexdigest()
 
 
 def row_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
@@ -172,12 +172,23 @@ def first_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
 def settle_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> None:
     """Turn the `first_ids` of a whole source into its row ids: rows of equal inputs get their occurrence numbers.
     Changes `ids`; raises `BadData` where two different rows collide."""
+    pairs = _repeats(ids)
+    if pairs.size:
+        _number_repeats(table, schema, ids, np.unique(pairs))
+        pairs = _repeats(ids)
+    if pairs.size:
+        one, other = pairs[0]
+        raise BadData(
+            f"two different rows have the same 64-bit row id, {ids[one]:016x}: rows {one} and {other} in the order in "
+            "which they are read, from 0; leave one out"
+        )
+
+
+def _repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The places of equal ids, by twos: shape (repeats, 2)."""
     order = np.argsort(ids, kind="stable")
-    same = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if len(same):
-        _number_repeats(table, schema, ids, np.unique(np.concatenate([order[same], order[same + 1]])))
-        if len(np.unique(ids)) != len(ids):
-            raise BadData("two different rows have the same 64-bit row id; the source cannot be built as it is")
+    second = np.flatnonzero(ids[order][1:] == ids[order][:-1]) + 1
+    return np.stack([order[second - 1], order[second]], axis=1)
 
 
 def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], suspects: NDArray[Any]) -> None:

@@ -106,9 +106,13 @@ class Schema:
         table = table.select([field.name for field in self.fields])
         holes = [name for name in table.column_names if table[name].null_count]
         if holes:
-            raise BadDefinition(f"{where} has missing values in {', '.join(holes)}")
+            raise BadDefinition(f"{where} has missing values in {', '.join(holes)}: fill them, or leave those rows out")
         try:
-            return table.cast(self.arrow())
+            table = table.cast(self.arrow())
+            for field in self.fields:
+                if field.item == "string":
+                    table[field.name].validate(full=True)  # text that a file calls UTF-8 and that is not
+            return table
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise BadDefinition(f"{where} does not fit its schema: {str(error).splitlines()[0]}") from error
 

@@ -27,8 +27,9 @@ def mapped(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any
     if mine:
         ray.init(address=os.environ.get("RAY_ADDRESS"), include_dashboard=False, log_to_driver=False)
     try:
-        task = ray.remote(num_cpus=1, max_retries=_TRIES)(function)
-        yield from in_order(task.remote, ray.get, items, _AHEAD)
+        start: Callable[[Any], Any] = ray.remote(num_cpus=1, max_retries=_TRIES)(function).remote
+        result: Callable[[Any], Any] = ray.get
+        yield from in_order(start, result, items, _AHEAD)
     except ray.exceptions.RayTaskError as error:
         cause = error.cause
         raise cause if isinstance(cause, FarshiftError) else FarshiftError(f"ray: {cause!r}") from error

@@ -12,6 +12,7 @@ from ...splits.errors import FarshiftError
 from ..cache import lock_elsewhere, locked, plain_disk_errors
 from ..progress import advance
 from . import blocks, description
+from .proof import TRUE_LABELS, true_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +27,9 @@ def to_parquet(part: Part, file: Path | str) -> Path:
 
     Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
     metadata has, under `farshift`, canonical JSON: format, split, identity, part, rows, label, fields, and the `shapes`
-    of the tensors. Returns the file. Raises `FarshiftError` where `file` is a folder, or a file that is no such export;
-    an earlier export is replaced.
+    of the tensors; and where the split replaces labels, under `farshift.true_labels`, the true ones, so that a stream
+    of the file proves its rows (`export/proof.py`). Returns the file. Raises `FarshiftError` where `file` is a folder,
+    or a file that is no such export; an earlier export is replaced.
     """
     target = Path(file)
     with locked(lock_elsewhere(target), str(target)), plain_disk_errors(target, "name another file", kept=False):
@@ -61,7 +63,10 @@ def _write(part: Part, sink: BinaryIO, label: str) -> None:
 def _schema(schema: pa.Schema, part: Part) -> pa.Schema:
     shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
     said = canonical_json({"format": FORMAT, "shapes": shapes, **description(part)})
-    return schema.with_metadata({"farshift": said})
+    metadata = {b"farshift": said}
+    if part.override is not None:
+        metadata[TRUE_LABELS] = true_labels(part)
+    return schema.with_metadata(metadata)
 
 
 def _refuse_others(target: Path) -> None:

@@ -19,21 +19,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...splits.canonical import canonical_json
 from ...splits.errors import FarshiftError
-from ...splits.rows import heads, row_digests
 from ..cache import file_sha256, lock_elsewhere, locked, plain_disk_errors
 from ..progress import advance
 from . import blocks, description
+from .proof import proof
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..part import Part
 
-FORMAT = "farshift-webdataset-1"
+FORMAT = "farshift-webdataset-2"
 SHARD_BYTES = 256 * 2**20
 _ADVICE = "name another folder"
 _END = bytes(2 * tarfile.BLOCKSIZE)
@@ -46,7 +45,8 @@ def to_webdataset(part: Part, folder: Path | str, shard_bytes: int = SHARD_BYTES
     the same bytes: owners, modes and times are fixed.
     `<source>-<split>-<part>.index.parquet`: per row `row_id`, `check` (of the row as written, `splits/rows.py`),
     `shard` (its number), and the `offset` and `length` in bytes of the whole sample and of each member's content, such
-    as `pixels.npy.offset`: one range request reads one row.
+    as `pixels.npy.offset`: one range request reads one row. Then the columns of `export/proof.py`, from which alone the
+    part's pinned digest recomputes.
     `manifest.json`: format, split, identity, part, rows, label, fields, `shard_bytes`, the index and the shards with
     rows, bytes and sha256.
 
@@ -69,17 +69,19 @@ def _write(part: Part, folder: Path, shard_bytes: int) -> None:
     stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
     shards = _Shards(folder, stem, shard_bytes)
     index: dict[str, list[int]] = {}
-    checks: list[NDArray[np.uint64]] = []
+    proofs: list[pa.Table] = []
+    done = 0
     try:
         for block in blocks(part):
-            checks.append(heads(row_digests(block, part.schema)))
+            proofs.append(proof(part.select(np.arange(done, done + block.num_rows)), block))
             for key, members in _samples(block, part):
                 for name, value in shards.add(key, members).items():
                     index.setdefault(name, []).append(value)
-            advance(f"writing {stem}", sum(map(len, checks)), len(part))
+            done += block.num_rows
+            advance(f"writing {stem}", done, len(part))
     finally:
         shards.close()
-    _write_index(folder / f"{stem}.index.parquet", part.row_ids, np.concatenate(checks), index)
+    _write_index(folder / f"{stem}.index.parquet", proofs, index)
     manifest = {
         "format": FORMAT,
         **description(part),
@@ -180,14 +182,14 @@ def _tar_header(name: str, size: int) -> bytes:
     return member.tobuf(tarfile.PAX_FORMAT, "utf-8")
 
 
-def _write_index(
-    path: Path, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64], index: dict[str, list[int]]
-) -> None:
+def _write_index(path: Path, proofs: list[pa.Table], index: dict[str, list[int]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {"row_id": row_ids, "check": checks, **{name: np.array(index[name], np.int64) for name in index}}
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    table = pa.concat_tables(proofs)
+    for name in index:
+        table = table.append_column(name, [np.array(index[name], np.int64)])
+    pq.write_table(table, path, compression="zstd")
 
 
 def _file_record(path: Path) -> dict[str, Any]:

@@ -5,7 +5,8 @@ examples.
 The object fills part of a 3 x 3 box. Its shape says how the box moves (ell: not at all), its colour how the object is
 turned within its box (colour 1: not at all), and a single cell at a corner of the box, the neighbour, which colour the
 object takes (no neighbour: its own). The three act on the object as it is given, so their order does not matter; the
-neighbour itself stays, under the object where they meet.
+neighbour itself stays, under the object where they meet. A neighbour that paints the colour the object has changes
+nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _BOX = 3
 def rows(*, seed: str, per_combination: int) -> pa.Table:
     """`per_combination` different grids of each of the 125 combinations. Columns: `grid` and `result` (10 rows of 10
     digits, "/" between the rows and spaces between all; 0 is empty), `shape`, `colour`, `neighbour` (the indicators, as
-    text), `active` (how many of the three transform, 0 to 3)."""
+    text), `active` (how many of the three change the object, 0 to 3)."""
     import pyarrow as pa
 
     combinations = np.argwhere(np.ones((len(SHAPES), len(COLOURS), len(NEIGHBOURS)), bool))
@@ -71,9 +72,16 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
             "shape": named(list(SHAPES), index[:, 0]),
             "colour": named(COLOURS, index[:, 1]),
             "neighbour": named(NEIGHBOURS, index[:, 2]),
-            "active": (index > 0).sum(1),
+            "active": (index[:, :2] > 0).sum(1) + _repaints(index[:, 1], index[:, 2]),
         }
     )
+
+
+def _repaints(colour: NDArray[np.int64], neighbour: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the neighbour gives the object another colour than its own; both are ranks."""
+    paint = np.array(_PAINTS)[neighbour]
+    repaints: NDArray[np.bool_] = (paint > 0) & (paint != colour + 1)
+    return repaints
 
 
 def _pairs(stream: str, shape: int, colour: int, neighbour: int) -> tuple[Grids, Grids]:

@@ -61,7 +61,8 @@ def rows(*, seed: str, blocks: list[dict[str, Any]]) -> pa.Table:
     """The rows of each block: `regime` (its name), `rows`, `depth` (1, 3, 5 or 7), `distractors` (the least and the
     most objects beside those asked for); optionally `conditions` and `leaves` (the operators allowed there) and, for
     depth 1, `pairing`: "trained" keeps the operators exist, get_color, sum_even and product_even to the letters a-m and
-    the others to n-z, "swapped" the other way round.
+    the others to n-z, "swapped" the other way round. get_shape, whose answer is the letter, goes with all letters in
+    "trained" and is not in "swapped": every answer of the one is an answer of the other.
 
     Columns: `question` (tree, "|", scene), `answer` (a truth value, a colour, a letter or a cell "x3y4"), `depth`,
     `distractors`, `objects` (in the scene), `regime`.
@@ -90,6 +91,8 @@ def _block(
         raise BadDefinition(f"gcog: {regime}: depth is 1, 3, 5 or 7; pairing is trained or swapped, of depth 1 only")
     if unknown := [name for name in heads if name not in CONDITIONS] + [name for name in ends if name not in OPERATORS]:
         raise BadDefinition(f"gcog: {regime}: no such operator: {', '.join(unknown)}")
+    if pairing == "swapped":
+        ends = tuple(name for name in ends if name != "get_shape")
     drawn = candidates(rows)
     asked = min(_ASKED, 2 ** ((depth + 1) // 2) - 1)
     shuffles = {
@@ -104,7 +107,7 @@ def _block(
         choices = _Choices(iter(numbers[row].tolist()))
         letters = [LETTERS[i] for i in shuffles["letters"][row]]
         end = choices.of(ends)
-        if pairing:
+        if pairing and end != "get_shape":
             first = (end in _FIRST_GROUP) == (pairing == "trained")
             letters.sort(key=lambda letter: (letter in _FIRST_LETTERS) != first)
         colours = [COLOURS[i] for i in shuffles["colours"][row]]

@@ -72,7 +72,7 @@ def _graded(
         raise BadDefinition(f"easy and hard rows meet at difficulty {last:g}: take smaller shares")
     part = np.where(hardness <= last, "train", np.where(hardness >= first, "ood_test", "ood_val")).astype("U8")
     near = np.flatnonzero(part == "train")
-    if not id_test < len(near):
+    if not 0 <= id_test < len(near):
         raise BadDefinition(f"id_test = {id_test}, but only {len(near)} rows are easy")
     ids = table["row_id"].to_numpy()[near]
     part[near[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def hold_out(table: pa.Table, *, field: str, ood: list[str]) -> Assignment:
-    """Rows whose domain (`field`) is one of `ood` are `ood_test`, the others train; the domain is the group."""
+def hold_out(table: pa.Table, *, field: str, ood: list[str], dropped: list[str] | None = None) -> Assignment:
+    """Rows whose domain (`field`) is one of `ood` are `ood_test`, those of one of `dropped` are in no part, the others
+    train; the domain is the group."""
     domains = np.asarray(text_column(table, field).to_pylist(), dtype=np.str_)
-    absent = sorted(set(ood) - set(domains.tolist()))
-    if absent:
+    left_out = dropped or []
+    if absent := sorted({*ood, *left_out} - set(domains.tolist())):
         raise BadDefinition(f"no row has {field} = {', '.join(absent)}")
-    return Assignment(part=np.where(np.isin(domains, ood), "ood_test", "train"), group=domains)
+    if both := sorted(set(ood) & set(left_out)):
+        raise BadDefinition(f"{field} = {', '.join(both)}: in ood and in dropped; name it once")
+    part = np.where(np.isin(domains, ood), "ood_test", np.where(np.isin(domains, left_out), "", "train"))
+    return Assignment(part=part, group=domains)

@@ -20,7 +20,7 @@ def threshold(table: pa.Table, *, field: str, easy_at_most: float, id_test: int,
     test and the others train; harder rows are `ood_test`. Severity is the field, and each value is a group."""
     hardness = numeric_column(table, field)
     easy = np.flatnonzero(hardness <= easy_at_most)
-    if not id_test < len(easy):
+    if not 0 <= id_test < len(easy):
         raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
     part = np.full(table.num_rows, "ood_test", dtype="U8")
     part[easy] = "train"

@@ -23,7 +23,7 @@ def levels(
     level = numeric_column(table, field)
     names = np.asarray(text_column(table, task).to_pylist(), dtype=np.str_)
     tasks = np.unique(names[np.isin(level, easy)])
-    if not id_test < len(tasks):
+    if not 0 <= id_test < len(tasks):
         raise BadDefinition(f"id_test = {id_test}, but only {len(tasks)} tasks have a {field} in {easy}")
     keys = np.array([key(name) for name in tasks.tolist()], np.uint64)
     withheld = tasks[shuffled(f"{seed}/id_test", keys)[:id_test]]

@@ -52,17 +52,20 @@ def checkerboard(table: pa.Table, *, factors: list[str]) -> Assignment:
     return _held_out(columns, factors, (one + other) % 2 == 1)
 
 
-def drawn(table: pa.Table, *, factors: list[str], share: float, seed: str, neutral: str = "") -> Assignment:
+def drawn(
+    table: pa.Table, *, factors: list[str], share: float, seed: str, least: dict[str, int] | None = None
+) -> Assignment:
     """A share of the combinations of `factors`, drawn by `seed`, is `ood_test`. A combination is passed over where it
     would leave one of its sub-combinations (all but one of its factors) without a training row, so that only the whole
-    is new. Combinations with the value `neutral` always train.
+    is new. `least` names whole-number fields: a combination always trains, and does not count for the share, where
+    some row of it has less, such as one in which a factor does nothing.
     """
     columns = [_words(table, factor) for factor in factors]
     coded = np.stack([np.unique(column, return_inverse=True)[1] for column in columns], axis=1)
     tuples, which = np.unique(coded, axis=0, return_inverse=True)
     which = which.ravel()  # NumPy 2.0 alone gives it a second axis
-    plain = np.any([column == neutral for column in columns], axis=0)
-    open_to = np.unique(which[~plain])
+    lacking = [which[numeric_column(table, field) < value] for field, value in (least or {}).items()]
+    open_to = np.setdiff1d(which, np.concatenate([*lacking, which[:0]]))
     wanted = round(share * len(open_to))
     order = open_to[shuffled(f"{seed}/combination", open_to.astype(np.uint64))]
     chosen = _without_loss(tuples, order, wanted)

@@ -38,7 +38,7 @@ def drawn(
     part = _graded(hardness, easy_at_most, hard_at_least, field)
     part[~where(table, only or {})] = ""
     easy = np.flatnonzero(part == "train")
-    if not id_test < len(easy):
+    if not 0 <= id_test < len(easy):
         raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
     ids = table["row_id"].to_numpy()[easy]
     part[easy[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"

@@ -43,9 +43,10 @@ def instance_dependent(
 
     After Xia et al. 2020 (part-dependent label noise, arXiv 2006.07836, algorithm 2): W of shape (pixels, classes) is
     standard normal, z = x W, and the label becomes c, not the true one, with probability softmax(z) over the others.
-    x is the image over `brightest`, less the mean training image (without which one class attracts nearly all). Their
-    flip rate of a row, normal about `rate` and drawn apart from x, changes no distribution when averaged: here the
-    number of wrong labels is exact instead.
+    Three things differ. One W serves all rows, where theirs is drawn for each true class: here the wrong class follows
+    from the image alone, but for the true class that it cannot be. x is the image over `brightest`, less the mean
+    training image (without which one class attracts nearly all). And their flip rate of a row, normal about `rate` and
+    drawn apart from x, changes no distribution when averaged: here the number of wrong labels is exact instead.
     """
     rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     if classes > _MOST_CLASSES:

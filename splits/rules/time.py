@@ -21,7 +21,7 @@ def cutoff(table: pa.Table, *, field: str, first: int, last: int, id_test: int, 
     `last`, and each period is a group."""
     period = numeric_column(table, field)
     known = np.flatnonzero((period >= first) & (period <= last))
-    if not id_test < len(known):
+    if not 0 <= id_test < len(known):
         raise BadDefinition(f"id_test = {id_test}, but only {len(known)} rows have {field} in {first}..{last}")
     part = np.where(period > last, "ood_test", "")
     part[known] = "train"

@@ -94,11 +94,16 @@ def test_drawn_combinations_do_not_depend_on_the_order_of_rows():
     assert one == other
 
 
-def test_neutral_combinations_always_train():
+def test_combinations_of_which_some_row_has_less_always_train():
     table = grid(4, 4, 4)
-    made = factors.drawn(table, factors=["a", "b", "c"], share=0.5, seed="s", neutral="a0")
-    assert len(tuples(table, made, "ood_test", "abc")) == 24
-    assert "a0" not in {row[0] for row in tuples(table, made, "ood_test", "abc")}
+    effects = np.array([(a != "a0") + (c != "c1") for a, c in zip(*(table[x].to_pylist() for x in "ac"), strict=True)])
+    table = table.append_column("effects", pa.array(effects))
+    made = factors.drawn(table, factors=["a", "b", "c"], share=0.5, seed="s", least={"effects": 2})
+    held = tuples(table, made, "ood_test", "abc")
+    assert len(held) == 18, "half of 3 x 4 x 3"
+    assert not {row for row in held if row[0] == "a0" or row[2] == "c1"}
+    with pytest.raises(BadDefinition, match="share = 0.5"):
+        factors.drawn(table, factors=["a", "b"], share=0.5, seed="s", least={"effects": 2})
 
 
 def test_a_share_that_would_lose_a_part_is_refused():

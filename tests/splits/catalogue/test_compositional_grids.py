@@ -84,10 +84,13 @@ def test_results_move_turn_and_paint_as_the_indicators_say():
         assert any((after == array(row["result"])).all() for after in possible), row
 
 
-def test_active_counts_the_indicators_that_transform():
-    neutral = {"shape": "ell", "colour": "1", "neighbour": "none"}
-    assert all(r["active"] == sum(r[name] != value for name, value in neutral.items()) for r in GRIDS)
-    assert all(r["grid"] == r["result"] for r in GRIDS if not r["active"])
+def test_active_counts_the_indicators_that_change_the_object():
+    own = {("2", "6"), ("3", "7"), ("4", "8"), ("5", "9")}
+    for row in GRIDS:
+        paints = row["neighbour"] != "none" and (row["colour"], row["neighbour"]) not in own
+        assert row["active"] == (row["shape"] != "ell") + (row["colour"] != "1") + paints
+        assert (cells(array(row["result"]), int(row["colour"])) == set()) == paints
+        assert row["active"] or row["grid"] == row["result"]
 
 
 def test_more_grids_than_there_are_is_refused():

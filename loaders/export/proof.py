@@ -1,0 +1,85 @@
+"""What proves exported rows without their source: the columns that a part's pinned digest is taken of.
+
+`row_id`, `check` (of the row as written), `occurrence` (which of the source's rows of equal inputs it is), and what the
+part has of `weight`, `group` and `severity`. Where the split replaces labels: `label` (the replacement), `true_label`
+and `source_check` (of the row with its true label), all null where the label was left as it is.
+
+A Parquet file of a part needs less: its rows carry all that but the true labels of replaced ones, which lie in its
+metadata (`true_labels`).
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...splits.rows import heads, row_digests
+from ..stream_verify import occurrence_numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..part import Part
+
+TRUE_LABELS = b"farshift.true_labels"
+"""The key of the true labels in the metadata of a Parquet file's schema."""
+
+
+def proof(part: Part, written: pa.Table) -> pa.Table:
+    """The proof of a part's rows; `written` is `part.arrow()`, the rows as they are exported."""
+    import pyarrow as pa
+
+    schema, most = part.schema, part.source.num_rows
+    columns: dict[str, Any] = {
+        "row_id": part.row_ids,
+        "check": heads(row_digests(written, schema)),
+        "occurrence": occurrence_numbers(written, schema, part.row_ids, most).astype(np.int32),
+        **part.carried,
+    }
+    if part.override is not None:
+        kept, kind = ~part.corrupted, schema[part.label].arrow()
+        truth = pa.array(part.truth(), kind)
+        place = written.column_names.index(part.label)
+        own = heads(row_digests(written.set_column(place, part.label, truth), schema))
+        columns["label"] = pa.array(part.given(), kind, mask=kept)
+        columns["true_label"] = pa.array(part.truth(), kind, mask=kept)
+        columns["source_check"] = pa.array(own, mask=kept)
+    return pa.table(columns)
+
+
+def assigned(proofs: pa.Table, part: str) -> pa.Table:
+    """A manifest's rows, as `splits.assignment.part_digests` takes them, out of a proof of rows of `part`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [name for name in ("row_id", "weight", "group", "severity", "label") if name in proofs.column_names]
+    check = proofs["check"]
+    if "source_check" in proofs.column_names:
+        check = pc.coalesce(proofs["source_check"], check)
+    table = proofs.select(names).append_column("check", check)
+    return table.append_column("part", pa.repeat(part, proofs.num_rows))
+
+
+def true_labels(part: Part) -> bytes:
+    """The replaced labels' numbers in the part and true values, as text: base64 of an Arrow stream with `row` (int64)
+    and `label`."""
+    import pyarrow as pa
+
+    rows = np.flatnonzero(part.corrupted)
+    table = pa.table({"row": rows, "label": pa.array(part.truth()[rows], part.schema[part.label].arrow())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return base64.b64encode(sink.getvalue())
+
+
+def read_true_labels(text: bytes) -> pa.Table:
+    """What `true_labels` wrote; `ValueError` (of which `pa.ArrowInvalid` is one) for anything else."""
+    import pyarrow as pa
+
+    table = pa.ipc.open_stream(base64.b64decode(text, validate=True)).read_all()
+    if table.column_names != ["row", "label"]:
+        raise ValueError(f"true labels have the columns {table.column_names}")
+    return table

@@ -1,0 +1,245 @@
+"""A file on a web server, by byte ranges: broken connections are resumed, wrong answers are never taken for data.
+
+A range is asked for as RFC 9110 (section 14) says. An answer must cover it, come from the file that was opened (the
+same entity tag and length), and arrive whole. Whatever else happens is tried again from the first byte that is missing,
+after pauses that double, `TRIES` times in all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import count
+from threading import Event
+from typing import TYPE_CHECKING, TypeVar
+
+from ...splits.errors import BadData, Unavailable
+from ..cache import offline
+from . import Halted
+
+if TYPE_CHECKING:
+    import httpx2
+
+T = TypeVar("T")
+
+TRIES = 6
+PAUSE = 0.25
+"""Seconds before the second try; each later pause is twice the one before."""
+
+LONGEST_PAUSE = 60.0
+"""Seconds. A server that asks for a longer pause (Retry-After) is asked again after this one."""
+
+STALL = 30.0
+"""Seconds without a byte, after which a connection counts as broken."""
+
+RETRIED = (408, 425, 429, 500, 502, 503, 504)
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+
+
+class Broken(Exception):
+    """An answer did not come, or not as a whole; the next may. `pause` is what the server asked for, in seconds."""
+
+    def __init__(self, reason: str, pause: float | None = None) -> None:
+        super().__init__(reason)
+        self.pause = pause
+
+
+@dataclass
+class HttpFile:
+    """A file of `size` bytes at `url`. `tag`, its entity tag or else its time of change, is that of the first answer,
+    and every later answer must have the same. `content` names the content where the address does so for ever."""
+
+    url: str
+    size: int
+    tag: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    content: str | None = None
+    _moved: str | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def open(cls, url: str, headers: Mapping[str, str] | None = None, content: str | None = None) -> HttpFile:
+        """The file at `url`, its length and tag as the server tells them. `Unavailable` where it does not."""
+        asking = dict(headers or {})
+
+        def ask() -> HttpFile:
+            # One byte and not HEAD: some servers answer HEAD otherwise than GET, or not at all.
+            with _asked(url, asking | {"Range": "bytes=0-0"}) as answer:
+                return cls(url, _length(url, answer), _tag(answer), asking, content)
+
+        return persist(ask, Event(), f"{url} could not be opened")
+
+    @property
+    def name(self) -> str:
+        return self.url
+
+    @property
+    def identity(self) -> str | None:
+        if self.content is not None or self.tag is None:
+            return self.content
+        return f"{self.url} {self.tag} {self.size}"
+
+    def read(self, start: int, stop: int, halt: Event) -> bytes:
+        if not 0 <= start <= stop <= self.size:
+            raise BadData(
+                f"{self.url} has {self.size} bytes, and bytes {start} to {stop} were asked for: it was cut off"
+            )
+        got = bytearray()
+        if start < stop:
+            what = f"{self.url}: bytes {start} to {stop} could not be had"
+            persist(lambda: self._go_on(start, stop, got, halt), halt, what)
+        return bytes(got)
+
+    def _go_on(self, start: int, stop: int, got: bytearray, halt: Event) -> None:
+        """Add to `got` what is missing of [start, stop)."""
+        at = start + len(got)
+        headers = {"Range": f"bytes={at}-{stop - 1}"}
+        if got and self.tag is not None and self.tag.startswith('"'):
+            headers["If-Range"] = self.tag
+        with self._asked_where_it_is(headers) as answer:
+            self._check(answer, at, stop)
+            more = answer.headers.get("Content-Length") != str(stop - at)
+            for piece in answer.iter_raw():
+                got += piece[: stop - start - len(got)]
+                if halt.is_set():
+                    raise Halted
+                # An answer that is read to its end leaves the connection for the next one.
+                if more and len(got) == stop - start:
+                    return
+        if len(got) < stop - start:
+            raise Broken(f"the answer ended at byte {start + len(got)}")
+
+    @contextmanager
+    def _asked_where_it_is(self, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
+        """The answer to a request, asked where the last one was redirected to: one way instead of two, and servers
+        count requests. Such an address may end; then the first one is asked again."""
+        moved = self._moved
+        if moved is None:
+            with _asked(self.url, {**self.headers, **headers}) as answer:
+                if answer.history:
+                    self._moved = str(answer.url)
+                yield answer
+            return
+        try:
+            with _asked(moved, headers) as answer:
+                yield answer
+        except Unavailable as error:
+            self._moved = None
+            raise Broken(f"its redirected address was refused: {error}", pause=0.0) from error
+
+    def _check(self, answer: httpx2.Response, at: int, stop: int) -> None:
+        """`BadData` where the file is another one now, `Unavailable` where the server knows no ranges, `Broken` where
+        the answer is not the range asked for."""
+        tag = _tag(answer)
+        if self.tag is None:
+            self.tag = tag
+        elif tag != self.tag:
+            raise BadData(f"{self.url} changed since it was opened (entity tag {tag}, was {self.tag}): open it anew")
+        if answer.status_code == 200:
+            if _length(self.url, answer) != self.size:
+                raise Broken(f"an answer of {answer.headers.get('Content-Length')} bytes for a file of {self.size}")
+            if at:
+                raise Unavailable(
+                    f"{self.url}: the server knows no range requests, so rows cannot be read by themselves: download "
+                    "the files and stream from their folder"
+                )
+            return
+        told = answer.headers.get("Content-Range", "none")
+        found = _CONTENT_RANGE.fullmatch(told)
+        if found is None or int(found[1]) != at or int(found[2]) < stop - 1:
+            raise Broken(f"bytes {at}-{stop - 1} were asked for and Content-Range is {told!r}")
+        if found[3] not in ("*", str(self.size)):
+            raise BadData(
+                f"{self.url} is another file than was opened ({found[3]} bytes, not {self.size}): open it anew"
+            )
+        announced = answer.headers.get("Content-Length")
+        if announced is not None and announced != str(int(found[2]) - at + 1):
+            raise Broken(f"Content-Length is {announced} and Content-Range is {told!r}")
+
+
+def persist(attempt: Callable[[], T], halt: Event, what: str) -> T:
+    """What `attempt` gives, after as many tries as it takes; `Unavailable` after `TRIES`."""
+    for tried in count(1):
+        try:
+            return attempt()
+        except Broken as error:
+            if tried >= TRIES:
+                raise Unavailable(f"{what} in {tried} tries ({error}): try again later") from error
+            asked = PAUSE * 2 ** (tried - 1) if error.pause is None else error.pause
+        if halt.wait(min(asked, LONGEST_PAUSE)):
+            raise Halted
+    raise AssertionError("the loop has no end")
+
+
+@contextmanager
+def _asked(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
+    """The answer to a request for a range, its body not yet read. `Unavailable` where asking again would not help."""
+    import httpx2
+
+    if offline():
+        raise Unavailable(f"{url} was not asked: FARSHIFT_OFFLINE is set")
+    try:
+        patience = httpx2.Timeout(STALL, connect=min(10.0, STALL))
+        wanted = {**headers, "Accept-Encoding": "identity"}
+        with _client().stream("GET", url, headers=wanted, timeout=patience) as answer:
+            if answer.status_code in RETRIED:
+                raise Broken(f"the server answered {answer.status_code}", _retry_after(answer))
+            if answer.status_code == 416:
+                raise BadData(f"{url} is shorter than it was said to be: the server has no {headers['Range']}")
+            if answer.status_code not in (200, 206):
+                raise Unavailable(f"{url}: the server answered {answer.status_code} {answer.reason_phrase}")
+            yield answer
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.TooManyRedirects) as error:
+        raise Unavailable(f"{url} cannot be asked: {error}") from error
+    except httpx2.ReadTimeout as error:
+        raise Broken(f"no byte came for {STALL:g} seconds") from error
+    except httpx2.TransportError as error:
+        raise Broken(str(error) or type(error).__name__) from error
+
+
+_clients: dict[int, httpx2.Client] = {}
+
+
+def _client() -> httpx2.Client:
+    """This process's own connections: a forked process must not write into its parent's."""
+    import httpx2
+
+    process = os.getpid()
+    if process not in _clients:
+        _clients.setdefault(process, httpx2.Client(follow_redirects=True, headers={"User-Agent": "farshift"}))
+    return _clients[process]
+
+
+def _length(url: str, answer: httpx2.Response) -> int:
+    """The length of the whole file."""
+    if answer.status_code == 206:
+        found = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+        told = "" if found is None else found[3]
+    else:
+        told = answer.headers.get("Content-Length", "")
+    if not told.isdigit():
+        raise Unavailable(
+            f"{url}: the server does not tell how long the file is: download it and stream from its folder"
+        )
+    return int(told)
+
+
+def _tag(answer: httpx2.Response) -> str | None:
+    found: str | None = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
+    return found
+
+
+def _retry_after(answer: httpx2.Response) -> float | None:
+    """Seconds until the server wants to be asked again, if it says: a number or a date (RFC 9110, 10.2.3)."""
+    told = answer.headers.get("Retry-After", "").strip()
+    if told.isdigit():
+        return float(told)
+    try:
+        when = parsedate_to_datetime(told)
+    except ValueError:
+        return None
+    return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

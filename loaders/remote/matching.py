@@ -1,0 +1,84 @@
+"""Finding a part's rows among all those that pass, each by its check and its id.
+
+A row's check tells which of the part's rows it can be; its inputs and an occurrence number then have to give that row's
+id. Rows of one check are equal in all fields, so which of them is taken for which occurrence makes no difference.
+"""
+
+from __future__ import annotations
+
+import struct
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.rows import canonical_rows, first_ids, heads, row_digests
+from ...splits.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Matching:
+    """Where the rows with these ids and checks (shape (rows,)), of a source of `most` rows, are found among those that
+    pass: `where` is the number of the row that passed (-1 as long as it is not found) and `occurrence` its occurrence
+    number."""
+
+    def __init__(self, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64], schema: Schema, most: int) -> None:
+        self.where = np.full(len(row_ids), -1, np.int64)
+        self.occurrence = np.zeros(len(row_ids), np.int64)
+        self._row_ids, self._schema, self._most = row_ids, schema, most
+        self._order = np.argsort(checks, kind="stable")
+        self._checks = checks[self._order]
+        self._repeated: dict[int, list[int]] = {}
+
+    @property
+    def missing(self) -> NDArray[np.int64]:
+        """The part's rows that were not found yet."""
+        return np.flatnonzero(self.where < 0)
+
+    def passes(self, table: pa.Table, first: int) -> NDArray[np.int64]:
+        """Look at rows with all fields of the source, the first of which is number `first`. Gives the part's rows that
+        were found among them."""
+        checks = heads(row_digests(table, self._schema))
+        begins = np.searchsorted(self._checks, checks, "left")
+        counts = np.searchsorted(self._checks, checks, "right") - begins
+        wanted = np.flatnonzero(counts)
+        if not len(wanted):
+            return wanted
+        some = table.take(wanted)
+        ids = first_ids(some, self._schema)
+        mine = self._order[begins[wanted]]
+        plain = (counts[wanted] == 1) & (self._row_ids[mine] == ids)
+        new = plain & (self.where[mine] < 0)
+        self.where[mine[new]] = first + wanted[new]
+        found = mine[new].tolist()
+        for place in np.flatnonzero(~plain).tolist():
+            row = int(wanted[place])
+            candidates = self._order[begins[row] : begins[row] + counts[row]]
+            found += self._passes_again(some.slice(place, 1), int(checks[row]), candidates, first + row)
+        return np.unique(np.array(found, np.int64))
+
+    def _passes_again(self, row: pa.Table, check: int, candidates: NDArray[np.int64], number: int) -> list[int]:
+        """A row of inputs that occur several times in the source: it is taken for the next of the part's rows that have
+        its check, if one is left."""
+        if check not in self._repeated:
+            self._repeated[check] = self._numbered(row, candidates.tolist())
+        taken, self._repeated[check] = self._repeated[check][:1], self._repeated[check][1:]
+        self.where[taken] = number
+        return taken
+
+    def _numbered(self, row: pa.Table, mine: list[int]) -> list[int]:
+        """Those of the part's rows `mine` whose id comes of these inputs; their occurrence numbers are noted."""
+        (inputs,) = map(bytes, canonical_rows(row, self._schema.of_role("input")))
+        open_ids = {int(self._row_ids[one]): one for one in mine}
+        found = []
+        for occurrence in range(self._most):
+            head = sha256(inputs + struct.pack("<Q", occurrence)).digest()[:8]
+            if (one := open_ids.pop(int.from_bytes(head, "big"), None)) is not None:
+                self.occurrence[one] = occurrence
+                found.append(one)
+            if not open_ids:
+                break
+        return found

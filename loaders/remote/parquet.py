@@ -1,0 +1,264 @@
+"""Rows in Parquet files: which row group holds each, and reading only those row groups, only the columns needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.errors import BadData, FarshiftError
+from ...splits.schema import Field, Schema
+from ..export.proof import TRUE_LABELS, read_true_labels
+from . import File
+from .prefetch import THREADS, Task, ahead
+from .range_file import RangeFile
+from .ranges import together
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+Numbers = NDArray[np.int64]
+
+_FOOTER = 1 << 16
+"""Bytes at the end of a file that are read at once: most footers are shorter."""
+
+_DECODED = 1 << 20
+"""About so many bytes of rows are decoded at once, whatever the size of a row group."""
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """Parquet files and their footers. Rows are numbered through all row groups of all files, in order. `true_labels`
+    are the numbers (ascending) and labels of rows in which an export replaced the source's `label`."""
+
+    files: tuple[File, ...]
+    footers: tuple[pq.FileMetaData, ...]
+    label: str = ""
+    true_labels: tuple[Numbers, pa.ChunkedArray] | None = None
+
+    @classmethod
+    def open(cls, files: Sequence[File], schema: Schema, label: str) -> ParquetFiles:
+        """Read the footers. `BadData` for a file that is no Parquet, `FarshiftError` where it lacks a field."""
+        with ThreadPoolExecutor(THREADS) as threads:
+            footers = tuple(threads.map(_footer, files))
+        for file, footer in zip(files, footers, strict=True):
+            absent = sorted({field.name for field in schema.fields} - set(footer.schema.to_arrow_schema().names))
+            if absent:
+                raise FarshiftError(f"{file.name} has no column {', '.join(absent)}: it is not of this source")
+        return cls(tuple(files), footers, label, _true_labels(files, footers))
+
+    def said(self) -> list[dict[str, Any]]:
+        """What each file says that it is an export of; empty where it is none."""
+        return [json.loads((footer.metadata or {}).get(b"farshift", b"{}")) for footer in self.footers]
+
+    @cached_property
+    def groups(self) -> list[tuple[int, int]]:
+        """File and number of each row group."""
+        return [(file, group) for file, footer in enumerate(self.footers) for group in range(footer.num_row_groups)]
+
+    @cached_property
+    def starts(self) -> Numbers:
+        """The number of each row group's first row, and last the number of all rows, shape (groups + 1,)."""
+        counts = [self.footers[file].row_group(group).num_rows for file, group in self.groups]
+        return np.cumsum([0, *counts])
+
+    @property
+    def rows(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the first file."""
+        found: list[str] = self.footers[0].schema.to_arrow_schema().names
+        return found
+
+    def group_of(self, numbers: Numbers) -> Numbers:
+        """The row group of each row."""
+        found: Numbers = np.searchsorted(self.starts, numbers, "right") - 1
+        return found
+
+    def place(self, number: int) -> str:
+        place = int(self.group_of(np.array([number]))[0])
+        file, group = self.groups[place]
+        return f"{self.files[file].name}, row group {group}, row {number - int(self.starts[place])} of it"
+
+    def fetched(self, place: int, names: Sequence[str], halt: Event) -> RangeFile:
+        """A file whose bytes of these columns of a row group are in memory."""
+        file, group = self.groups[place]
+        chunks = self.footers[file].row_group(group)
+        spans = [
+            (min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset))), chunk.total_compressed_size)
+            for chunk in map(chunks.column, range(chunks.num_columns))
+            if chunk.path_in_schema.partition(".")[0] in names
+        ]
+        offsets, lengths = (np.array(numbers, np.int64) for numbers in zip(*spans, strict=True))
+        pieces = together(np.full(len(spans), file), offsets, lengths)
+        return RangeFile(self.files[file], halt, [(piece.start, piece.stop) for piece in pieces])
+
+    def raw(self, place: int, content: RangeFile, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """A row group's columns as they are stored, some rows at a time, with the number of the first; `BadData` where
+        they cannot be decoded."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        file, group = self.groups[place]
+        first, told = int(self.starts[place]), self.footers[file].row_group(group)
+        rows = max(1, min(told.num_rows, _DECODED * told.num_rows // max(1, told.total_byte_size)))
+        try:
+            opened = pq.ParquetFile(content, metadata=self.footers[file], page_checksum_verification=True)
+            for batch in opened.iter_batches(rows, [group], names, use_threads=False):
+                yield first, batch
+                first += batch.num_rows
+        except (pa.ArrowException, OSError) as error:
+            where = f"{self.files[file].name}, row group {group}"
+            raise BadData(f"{where} cannot be decoded, its bytes are damaged: {_line(error)}") from error
+
+    def typed(self, first: int, batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.Table:
+        """Raw rows as the fields say, with the source's own labels."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        columns = {field.name: _typed(batch[field.name], field, self.place(first)) for field in fields}
+        if self.true_labels is not None and self.label in columns:
+            given, labels = columns[self.label], self.true_labels[1]
+            begin, end = np.searchsorted(self.true_labels[0], [first, first + batch.num_rows])
+            true = labels.slice(begin, end - begin).cast(given.type).combine_chunks()
+            columns[self.label] = pc.replace_with_mask(given, self.replaced(first, batch.num_rows), true)
+        return pa.table(columns)
+
+    def replaced(self, first: int, rows: int) -> NDArray[np.bool_]:
+        """In which of the rows from `first` on an export replaced the label, shape (rows,)."""
+        mask = np.zeros(rows, bool)
+        if self.true_labels is not None:
+            begin, end = np.searchsorted(self.true_labels[0], [first, first + rows])
+            mask[self.true_labels[0][begin:end] - first] = True
+        return mask
+
+
+@dataclass(frozen=True)
+class ParquetStore:
+    """Some rows of Parquet files: `number` among all rows of the files, decoded `size` in bytes, and `occurrence`, all
+    of shape (rows,).
+
+    A row group is decoded as a whole, so reading is best in blocks that take many rows of each; that is why blocks are
+    as large as the memory allows.
+    """
+
+    within: ParquetFiles
+    number: Numbers
+    size: Numbers
+    occurrence: Numbers
+
+    least_block = 1 << 62
+
+    def sizes(self, rows: Numbers) -> Numbers:
+        return self.size[rows]
+
+    def occurrences(self, rows: Numbers) -> Numbers:
+        return self.occurrence[rows]
+
+    def place(self, row: int) -> str:
+        return self.within.place(int(self.number[row]))
+
+    def read(self, rows: Numbers, fields: Sequence[Field], halt: Event) -> pa.Table:
+        import pyarrow as pa
+
+        numbers = self.number[rows]
+        order = np.argsort(numbers, kind="stable")
+        pieces = [pa.schema([pa.field(field.name, field.arrow()) for field in fields]).empty_table()]
+        for place, mine in self._by_group(numbers[order]):
+            names = [field.name for field in fields]
+            for first, batch in self.within.raw(place, self.within.fetched(place, names, halt), names):
+                some = mine[(mine >= first) & (mine < first + batch.num_rows)]
+                pieces.append(self.within.typed(first, batch, fields).take(some - first))
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return pa.concat_tables(pieces).combine_chunks().take(back)
+
+    def _by_group(self, numbers: Numbers) -> Iterator[tuple[int, Numbers]]:
+        """Ascending row numbers by their row group."""
+        groups = self.within.group_of(numbers)
+        bounds = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
+        for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            yield int(groups[start]), numbers[start:stop]
+
+
+def scan(files: ParquetFiles, names: Sequence[str], most: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Columns of all rows in order, some rows at a time, with the number of the first; at most `most` bytes are read
+    ahead."""
+
+    def tasks() -> Iterator[Task[tuple[int, RangeFile]]]:
+        for place, (file, group) in enumerate(files.groups):
+            size = files.footers[file].row_group(group).total_byte_size
+
+            def read(halt: Event, place: int = place) -> tuple[int, RangeFile]:
+                return place, files.fetched(place, names, halt)
+
+            yield size, read
+
+    with closing(ahead(tasks(), most)) as fetched:
+        for place, content in fetched:
+            yield from files.raw(place, content, names)
+
+
+def _true_labels(files: Sequence[File], footers: Sequence[pq.FileMetaData]) -> tuple[Numbers, pa.ChunkedArray] | None:
+    import pyarrow as pa
+
+    numbers, labels, first = list[Numbers](), list[pa.ChunkedArray](), 0
+    for file, footer in zip(files, footers, strict=True):
+        if (text := (footer.metadata or {}).get(TRUE_LABELS)) is not None:
+            try:
+                table = read_true_labels(text)
+            except ValueError as error:
+                raise BadData(f"{file.name}: its true labels are damaged: {_line(error)}") from error
+            numbers.append(table["row"].to_numpy() + first)
+            labels.append(table["label"])
+        first += footer.num_rows
+    if not numbers:
+        return None
+    return np.concatenate(numbers), pa.chunked_array([chunk for column in labels for chunk in column.chunks])
+
+
+def _footer(file: File) -> pq.FileMetaData:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tail = RangeFile(file, Event(), [(max(0, file.size - _FOOTER), file.size)])
+    try:
+        return pq.read_metadata(tail)
+    except (pa.ArrowException, OSError) as error:
+        raise BadData(f"{file.name} is no Parquet file: {_line(error)}") from error
+
+
+def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
+    """A column as its field says; a tensor may be lists of any nesting. `BadData` where it is something else."""
+    import pyarrow as pa
+
+    if column.null_count:
+        raise BadData(f"{where}: column {field.name!r} has missing values")
+    rows, kind = len(column), field.arrow()
+    if column.type == kind:
+        return column
+    try:
+        if not field.shape:
+            return column.cast(kind)
+        while pa.types.is_nested(column.type):
+            column = column.flatten()
+        if len(column) == rows * kind.list_size:
+            return pa.FixedSizeListArray.from_arrays(column.cast(kind.value_type), kind.list_size)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise BadData(f"{where}: column {field.name!r} is {column.type}, not {field.type}") from error
+    raise BadData(f"{where}: column {field.name!r} has {len(column)} elements in {rows} rows, not {field.type}")
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

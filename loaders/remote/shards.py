@@ -1,0 +1,119 @@
+"""Rows in WebDataset shards whose index says where each one's bytes are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...splits.errors import BadData
+from ...splits.schema import Field, Schema
+from . import File, samples
+from .ranges import together
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ShardStore:
+    """Samples in `files`, one a row: `shard`, and the `offset` and `length` of the sample and of each member in bytes,
+    all of shape (rows,). `true_labels` holds the source's label where a sample has another, and is masked elsewhere."""
+
+    files: tuple[File, ...]
+    schema: Schema
+    shard: Numbers
+    offset: Numbers
+    length: Numbers
+    members: dict[str, tuple[Numbers, Numbers]]
+    occurrence: Numbers
+    label: str
+    true_labels: np.ma.MaskedArray[Any, Any] | None = None
+
+    least_block = 1 << 20
+
+    @classmethod
+    def of(cls, index: pa.Table, files: Sequence[File], schema: Schema, label: str) -> ShardStore:
+        """The store of an index as `to_webdataset` writes it. `BadData` where it lacks a column, or points beyond a
+        shard."""
+        absent = sorted({"shard", "offset", "length", "occurrence"} - set(index.column_names))
+        absent += [
+            name for field in schema.fields if (name := f"{samples.member(field)}.offset") not in index.column_names
+        ]
+        if absent:
+            raise BadData(f"the index of {files[0].name} lacks the columns {', '.join(absent)}: export the part anew")
+        kinds = sorted({samples.member(field) for field in schema.fields} | {"json"})
+        members = {kind: (_numbers(index, f"{kind}.offset"), _numbers(index, f"{kind}.length")) for kind in kinds}
+        truth = None
+        if "true_label" in index.column_names:
+            column = index["true_label"]
+            filled = column.fill_null("" if str(column.type) == "string" else 0).to_numpy()
+            truth = np.ma.MaskedArray(filled, mask=column.is_null().to_numpy(zero_copy_only=False))
+        found = cls(
+            tuple(files),
+            schema,
+            _numbers(index, "shard"),
+            _numbers(index, "offset"),
+            _numbers(index, "length"),
+            members,
+            _numbers(index, "occurrence"),
+            label,
+            truth,
+        )
+        found._check_bounds()
+        return found
+
+    def _check_bounds(self) -> None:
+        ends = np.array([file.size for file in self.files], np.int64)
+        wrong = (self.shard < 0) | (self.shard >= len(ends)) | (self.offset < 0) | (self.length < 0)
+        wrong |= self.offset + self.length > ends[np.clip(self.shard, 0, len(ends) - 1)]
+        for offset, length in self.members.values():
+            wrong |= (offset < self.offset) | (length < 0) | (offset + length > self.offset + self.length)
+        if wrong.any():
+            raise BadData(f"the index of {self.files[0].name} points beyond the shards: export the part anew")
+
+    def sizes(self, rows: Numbers) -> Numbers:
+        return self.length[rows]
+
+    def occurrences(self, rows: Numbers) -> Numbers:
+        return self.occurrence[rows]
+
+    def place(self, row: int) -> str:
+        return f"{self.files[self.shard[row]].name}, offset {self.offset[row]}"
+
+    def read(self, rows: Numbers, fields: Sequence[Field], halt: Event) -> pa.Table:
+        contents = self._contents(rows, sorted({samples.member(field) for field in fields}), halt)
+        table = samples.rows(contents, fields, lambda row: self.place(int(rows[row])))
+        return self._with_true_labels(table, rows)
+
+    def _contents(self, rows: Numbers, kinds: list[str], halt: Event) -> dict[str, list[bytes]]:
+        """The members' bytes, row after row. They are copied: what lay between the rows is not kept."""
+        found = {kind: [b""] * len(rows) for kind in kinds}
+        for wanted in together(self.shard[rows], self.offset[rows], self.length[rows]):
+            content = memoryview(self.files[wanted.file].read(wanted.start, wanted.stop, halt))
+            for kind in kinds:
+                starts, lengths = (numbers[rows[wanted.rows]].tolist() for numbers in self.members[kind])
+                for turn, start, length in zip(wanted.rows.tolist(), starts, lengths, strict=True):
+                    found[kind][turn] = bytes(content[start - wanted.start : start - wanted.start + length])
+        return found
+
+    def _with_true_labels(self, table: pa.Table, rows: Numbers) -> pa.Table:
+        import pyarrow as pa
+
+        if self.true_labels is None or self.label not in table.column_names:
+            return table
+        place = table.column_names.index(self.label)
+        given, truth = table[self.label].to_numpy(), self.true_labels[rows]
+        values = np.where(np.ma.getmaskarray(truth), given, truth.data)
+        return table.set_column(place, self.label, pa.array(values, self.schema[self.label].arrow()))
+
+
+def _numbers(index: pa.Table, name: str) -> Numbers:
+    found: Numbers = index[name].to_numpy().astype(np.int64)
+    return found

@@ -1,0 +1,121 @@
+"""Which files a stream's source is: a folder, web addresses, or a path on the Hub."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from ...splits.errors import FarshiftError, Unavailable
+from . import File
+from .folder import FolderFile
+from .http import HttpFile
+from .hub import HubRevisions
+
+Source = str | Path | Sequence[str | Path]
+"""A folder, a file or a pattern of files, here (`/data/*.parquet`), on the web or on the Hub; or several files."""
+
+_INDEX = ".index.parquet"
+_MANIFEST = "manifest.json"
+_NUMBERED = re.compile(r"\{(\d+)\.\.(\d+)\}")
+
+
+@dataclass(frozen=True)
+class ExportFolder:
+    """A folder that `Part.to_webdataset` wrote: `file(name, size)` opens one of its files, `size` None if unknown."""
+
+    name: str
+    file: Callable[[str, int | None], File]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one sort, `parquet` or `tar`, in order."""
+
+    sort: str
+    files: tuple[File, ...]
+
+
+def found(source: Source) -> ExportFolder | Files:
+    """What lies at `source`. `Unavailable` where nothing does, `FarshiftError` where it is no sort of rows."""
+    revisions = HubRevisions()
+    if not isinstance(source, str | Path):
+        return _sorted_out(
+            ", ".join(map(str, source)), [file for one in source for file in _files(str(one), revisions)]
+        )
+    return _export(str(source), revisions) or _sorted_out(str(source), _files(str(source), revisions))
+
+
+def _export(source: str, revisions: HubRevisions) -> ExportFolder | None:
+    """The export at `source`, if it is one as far as can be seen from outside."""
+    if _suffix(source):
+        return None
+    if source.startswith("hf://"):
+        there = revisions.at(source)
+        files = {path.rpartition("/")[2]: file for path, file in there.files().items()}
+        return ExportFolder(str(there), lambda name, _: _named(files, name, str(there))) if _MANIFEST in files else None
+    if _on_the_web(source):
+        return ExportFolder(source, partial(_below, source.rstrip("/")))
+    path = Path(source).expanduser()
+    return ExportFolder(source, lambda name, _: FolderFile.open(path / name)) if (path / _MANIFEST).is_file() else None
+
+
+def _below(address: str, name: str, size: int | None) -> File:
+    url = f"{address}/{quote(name)}"
+    return HttpFile.open(url) if size is None else HttpFile(url, size)
+
+
+def _named(files: dict[str, HttpFile], name: str, where: str) -> File:
+    if name not in files:
+        raise Unavailable(f"{where} has no file {name}")
+    return files[name]
+
+
+def _files(source: str, revisions: HubRevisions) -> Iterator[File]:
+    """The files at `source` that hold rows."""
+    if source.startswith("hf://"):
+        yield from (file for path, file in revisions.at(source).files().items() if _suffix(path))
+    elif _on_the_web(source):
+        yield from (HttpFile.open(url) for url in _numbered(source))
+    else:
+        path = Path(source).expanduser()
+        inside = (one for one in sorted(path.glob("*")) if _suffix(one.name))
+        matching = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+        yield from (FolderFile.open(one) for one in (inside if path.is_dir() else matching))
+
+
+def _sorted_out(source: str, files: Iterator[File] | list[File]) -> Files:
+    held = tuple(files)
+    sorts = {_suffix(file.name) for file in held}
+    if not held:
+        raise Unavailable(f"{source}: there are no files")
+    if len(sorts) != 1 or not sorts <= {"parquet", "tar"}:
+        raise FarshiftError(
+            f"{source} is no source of rows: name a folder that to_webdataset wrote, or files that all end in .parquet "
+            "or all in .tar"
+        )
+    return Files(sorts.pop(), held)
+
+
+def _on_the_web(source: str) -> bool:
+    return source.startswith(("http://", "https://"))
+
+
+def _suffix(name: str) -> str:
+    """The sort of file that a name ends with, "" if none; an export's index holds no rows."""
+    path = urlsplit(name).path if _on_the_web(name) else name
+    sorts = ("parquet", "tar") if not path.endswith(_INDEX) else ()
+    return next((sort for sort in sorts if path.endswith(f".{sort}")), "")
+
+
+def _numbered(address: str) -> list[str]:
+    """The addresses that `shard-{000..011}.tar` stands for."""
+    found = _NUMBERED.search(address)
+    if found is None:
+        return [address]
+    first, last = found.groups()
+    numbers = (f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1))
+    return [one for number in numbers for one in _numbered(address.replace(found[0], number, 1))]

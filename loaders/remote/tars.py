@@ -1,0 +1,133 @@
+"""Reading WebDataset shards through that have no index: every sample's fields, and where its bytes lie.
+
+A sample is the members of one key, side by side; the key ends at the first dot of the last name of the path
+(https://github.com/webdataset/webdataset). Only the members that hold fields are looked at.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...splits.errors import BadData
+from ...splits.schema import Schema
+from . import File, samples
+from .prefetch import Task, ahead
+from .ranges import LONGEST
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SAMPLES = 1 << 12
+_BYTES = 1 << 20
+"""Samples are handed on when there are so many, or so many bytes of them."""
+
+
+@dataclass
+class _Sample:
+    """A sample in shard number `shard`: from `offset` to `end`, and each member's offset and content."""
+
+    key: str
+    shard: int
+    offset: int
+    end: int = 0
+    members: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+
+
+def scan(files: Sequence[File], schema: Schema, most: int) -> Generator[tuple[int, pa.Table, pa.Table], None, None]:
+    """All samples in order, some at a time: the number of the first, the schema's fields, and the columns of an index
+    (`shard`, `offset`, `length`, and those of each member). At most `most` bytes are read ahead."""
+    wanted = sorted({samples.member(one) for one in schema.fields})
+    first, some, size = 0, list[_Sample](), 0
+    for shard, file in enumerate(files):
+        with closing(_samples(file, shard, wanted, most)) as samples_of_file:
+            for sample in samples_of_file:
+                some.append(sample)
+                size += sample.end - sample.offset
+                if len(some) == _SAMPLES or size > _BYTES:
+                    yield first, *_tables(some, files, wanted, schema)
+                    first, some, size = first + len(some), [], 0
+    if some:
+        yield first, *_tables(some, files, wanted, schema)
+
+
+def _samples(file: File, shard: int, wanted: list[str], most: int) -> Generator[_Sample, None, None]:
+    sample: _Sample | None = None
+    try:
+        # The tar file and its stream refer to each other: left alone, they would keep the threads for a while.
+        with closing(_Pieces(file, most)) as pieces, tarfile.open(fileobj=pieces, mode="r|", bufsize=LONGEST) as shards:
+            for item in shards:
+                folder, _, name = item.name.rpartition("/")
+                stem, _, extension = name.partition(".")
+                key = f"{folder}/{stem}"
+                if not item.isfile():
+                    continue
+                if sample is None or sample.key != key:
+                    if sample is not None:
+                        yield sample
+                    sample = _Sample(key, shard, item.offset)
+                sample.end = item.offset_data + -(-item.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+                if extension in wanted:
+                    content = shards.extractfile(item)
+                    assert content is not None
+                    sample.members[extension] = item.offset_data, content.read()
+    except tarfile.TarError as error:
+        raise BadData(f"{file.name} is no tar file, or was cut off: {error}") from error
+    if sample is not None:
+        yield sample
+
+
+def _tables(some: list[_Sample], files: Sequence[File], wanted: list[str], schema: Schema) -> tuple[pa.Table, pa.Table]:
+    import pyarrow as pa
+
+    def place(row: int) -> str:
+        return f"{files[some[row].shard].name}, offset {some[row].offset}"
+
+    for row, sample in enumerate(some):
+        if absent := [kind for kind in wanted if kind not in sample.members]:
+            raise BadData(f"{place(row)}: the sample has no {absent[0]}: it is not of this source")
+    contents = {kind: [sample.members[kind][1] for sample in some] for kind in wanted}
+    index = {
+        "shard": [sample.shard for sample in some],
+        "offset": [sample.offset for sample in some],
+        "length": [sample.end - sample.offset for sample in some],
+    }
+    for kind in wanted:
+        index[f"{kind}.offset"] = [sample.members[kind][0] for sample in some]
+        index[f"{kind}.length"] = [len(sample.members[kind][1]) for sample in some]
+    numbers = {name: np.array(values, np.int64) for name, values in index.items()}
+    return samples.rows(contents, schema.fields, place), pa.table(numbers)
+
+
+class _Pieces(io.RawIOBase):
+    """A file from its first byte to its last, read ahead in pieces."""
+
+    def __init__(self, file: File, most: int) -> None:
+        super().__init__()
+        starts = range(0, file.size, LONGEST)
+        spans = ((start, min(start + LONGEST, file.size)) for start in starts)
+        tasks: Iterator[Task[bytes]] = ((stop - start, partial(file.read, start, stop)) for start, stop in spans)
+        self._pieces = ahead(tasks, most)
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self._rest:
+            self._rest = memoryview(next(self._pieces, b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def close(self) -> None:
+        self._pieces.close()
+        super().close()

@@ -1,0 +1,137 @@
+"""The shipped suites: every frozen split is measured, and every benchmark fits its split, before any data are opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from farshift.benchmarks.benchmark import Benchmark, benchmarks, find_benchmark, suite
+from farshift.benchmarks.prompt import Prompt
+from farshift.benchmarks.selection import rules
+from farshift.loaders.source import find_source, sources
+from farshift.splits.assignment import PARTS
+from farshift.splits.catalogue import manifests
+from farshift.splits.errors import Unavailable
+from farshift.splits.manifest import KINDS, Definition
+from support import SHARED
+
+FROZEN = {manifest.full_name: manifest for manifest in manifests() if manifest.frozen}
+BENCHMARKS = benchmarks()
+SCHEMAS = {name: source.schema for name, source in sources().items()}
+RULES = rules()
+LABELS = {
+    "classification": ("int64", "uint64", "bool"),
+    "regression": ("int64", "uint64", "float64"),
+    "sequence": ("string",),
+}
+"""The types that a label may have in each type of task."""
+
+
+def split_of(benchmark: Benchmark) -> Definition:
+    return FROZEN[benchmark.definition.split].definition
+
+
+def rows_of(benchmark: Benchmark) -> dict[str, int]:
+    """The rows of each part that a benchmark has, as far as the manifest tells: rows of a published repetition, which
+    no hold-out takes, are counted as if it could."""
+    rows = {name: pin.rows for name, pin in split_of(benchmark).parts.items()}
+    for holdout in benchmark.definition.holdouts:
+        taken = round(holdout.share * rows[holdout.part])
+        rows[holdout.part] -= taken
+        rows[holdout.to] = taken
+    return rows
+
+
+def test_every_frozen_split_has_a_benchmark():
+    assert sorted(FROZEN.keys() - {one.definition.split for one in BENCHMARKS.values()}) == []
+
+
+def test_every_benchmark_names_a_version_that_is_frozen():
+    assert sorted(one.name for one in BENCHMARKS.values() if one.definition.split not in FROZEN) == []
+
+
+def test_a_benchmark_is_found_by_its_name_as_in_the_list():
+    assert list(BENCHMARKS) == sorted(BENCHMARKS)
+    assert {name for name, one in BENCHMARKS.items() if one.name != name} == set()
+    some = list(BENCHMARKS)[:: len(BENCHMARKS) // 2]
+    assert [find_benchmark(name) for name in some] == [BENCHMARKS[name] for name in some]
+
+
+def test_the_core_has_some_of_every_kind():
+    kinds = Counter(one.kind for one in suite("core"))
+    assert sum(kinds.values()) >= 12
+    assert set(kinds) == set(KINDS)
+    assert min(kinds.values()) >= 2, kinds
+
+
+def test_the_full_suite_is_every_benchmark_and_holds_the_others():
+    assert {one.name for one in suite("full")} == set(BENCHMARKS)
+    suites = {name for one in BENCHMARKS.values() for name in one.definition.suites}
+    assert suites == {"core", "full", "quickstart"}
+    assert (
+        sorted(one.name for one in BENCHMARKS.values() if len(set(one.definition.suites)) < len(one.definition.suites))
+        == []
+    )
+
+
+def test_no_two_benchmarks_ask_the_same():
+    asked = Counter(
+        one.definition.model_copy(update={"name": "", "title": ""}).model_dump_json() for one in BENCHMARKS.values()
+    )
+    assert [text for text, count in asked.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_benchmark_fits_the_schema_of_its_split(name):
+    definition, split = BENCHMARKS[name].definition, split_of(BENCHMARKS[name])
+    task, schema = definition.task, SCHEMAS[split.source.name]
+    assert [schema[field].role for field in task.inputs] == ["input"] * len(set(task.inputs))
+    assert task.label == split.label
+    assert schema[task.label].type in LABELS[task.type]
+    composed = definition.composed
+    for field in (*composed.parts, composed.key) if composed else ():
+        assert schema[field].role == "meta"
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_benchmark_holds_out_and_views_parts_that_have_rows(name):
+    definition, split = BENCHMARKS[name].definition, split_of(BENCHMARKS[name])
+    assert {holdout.part for holdout in definition.holdouts} <= split.parts.keys()
+    assert not {holdout.to for holdout in definition.holdouts} & split.parts.keys()
+    rows = rows_of(BENCHMARKS[name])
+    assert min(rows.values()) >= 1
+    assert {view.part for view in definition.views.values()} <= rows.keys()
+    id_, ood = definition.views["id"], definition.views["ood"]
+    assert id_ != ood
+    assert not id_.part.startswith("ood")
+    if split.kind != "corrupted-label":
+        assert ood.part == "ood_test"
+        assert {(view.rows, view.against) for view in definition.views.values()} == {("all", "true")}
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_metrics_selection_rules_and_prompt_of_a_benchmark_are_there_for_its_task(name):
+    benchmark = BENCHMARKS[name]
+    pins = [(one.name, one.version) for one in benchmark.definition.metrics]
+    assert [(one.name, one.version) for one in benchmark.metrics] == pins
+    judged_by = {RULES[rule].part for rule in benchmark.definition.protocol.selection}
+    assert judged_by & set(PARTS) <= rows_of(benchmark).keys()
+    if (prompt := benchmark.definition.prompt) is not None:
+        assert Prompt(prompt, benchmark.task, ()).pin == prompt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", sorted({split_of(one).source.name for one in BENCHMARKS.values()}))
+def test_every_benchmark_of_a_source_holds_on_its_data(source, monkeypatch):
+    if SHARED.exists():
+        monkeypatch.setenv("FARSHIFT_MIRRORS", str(SHARED))
+    try:
+        find_source(source).table()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    for benchmark in BENCHMARKS.values():
+        if split_of(benchmark).source.name != source:
+            continue
+        opened = Benchmark(benchmark.definition, benchmark.path)  # its data go with it
+        opened.check()
+        assert set(opened.predicted_parts) <= rows_of(benchmark).keys()

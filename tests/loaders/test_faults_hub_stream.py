@@ -1,0 +1,112 @@
+"""A stream from a Hub whose branches move and whose answers fail: one commit's rows, or one error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from farshift.loaders.remote import http
+from farshift.loaders.stream import stream
+from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from hub_faults import Cut, Fault, Flip, Meanwhile, Refuse, Stall
+from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, send_clients_to, stocked
+from hub_server import REPOSITORY, serving
+
+MEMORY = 1 << 16
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> Iterator[Shop]:
+    with serving() as hub, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http, "PAUSE", 0.002)
+        patch.setattr(http, "STALL", 0.2)
+        send_clients_to(hub, patch, tmp_path_factory.mktemp("hf"))
+        yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"), 2_000_000)
+
+
+def opened(shop: Shop, sort: str, revision: str = "main"):
+    return stream(shop.name, shop.part.name, shop.address(sort, revision, "hf"), memory=MEMORY)
+
+
+def epoch(part):
+    return part.batches(100, seed=5)
+
+
+def move(shop: Shop) -> str:
+    """The branch goes on to a commit of other files of the same names; that commit."""
+    return shop.hub.commit({path: content[::-1] for path, content in shop.files.items()})
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("when", ["*/revision/main", "*/tree/*", "GET */resolve/*", "GET /large/*"])
+def test_a_branch_that_moves_while_a_stream_is_opened_or_read_moves_nothing_in_it(shop, sort, when):
+    shop.restock()
+    shop.hub.faults.plan(when, Meanwhile(lambda: move(shop)))
+    streamed = opened(shop, sort)
+    assert drained(epoch(streamed)) == (plain(epoch(shop.part)), None)
+    assert shop.hub.faults.left == 0
+    with pytest.raises(FarshiftError):
+        opened(shop, sort)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_commit_is_a_revision_and_stays_readable(shop, sort):
+    commit = shop.restock()
+    move(shop)
+    assert drained(epoch(opened(shop, sort, commit))) == (plain(epoch(shop.part)), None)
+
+
+SURVIVED: dict[str, tuple[str, list[Fault]]] = {
+    "the Hub is busy": ("GET /api/*", [Refuse(503), Refuse(429, "0")]),
+    "the Hub hangs up": ("GET /api/*", [Cut(0)]),
+    "the redirect is busy": ("GET */resolve/*", [Refuse(500), Refuse(429, "0")]),
+    "the file is cut": ("GET /large/*", [Cut(1_000), Cut(0), Cut(100, reset=True)]),
+    "the file stalls": ("GET /large/*", [Stall(1_000)]),
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize(("where", "faults"), SURVIVED.values(), ids=SURVIVED)
+def test_a_passing_fault_of_the_hub_changes_nothing(shop, sort, where, faults):
+    shop.restock()
+    for fault in faults:
+        shop.hub.faults.plan(where, fault)
+    assert drained(epoch(opened(shop, sort))) == (plain(epoch(shop.part)), None)
+    assert shop.hub.faults.left == 0
+
+
+REFUSED: dict[str, tuple[str, Fault, str]] = {
+    "no such data set": ("GET /api/*", Refuse(404), "is not on the Hub"),
+    "the Hub is down": ("GET /api/*", Refuse(500), "could not be had in 6 tries"),
+    "the redirect is down": ("GET */resolve/*", Refuse(503), "answered 503"),
+    "the file is gone": ("GET /large/*", Refuse(404), "answered 404"),
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize(("where", "fault", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_lasting_fault_of_the_hub_is_one_error(shop, sort, where, fault, reason):
+    shop.restock()
+    shop.hub.faults.plan(where, fault, times=999)
+    with pytest.raises(Unavailable, match=reason) as refused:
+        plain(epoch(opened(shop, sort)))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_one_wrong_bit_is_never_a_wrong_row(shop, sort):
+    shop.restock()
+    streamed = opened(shop, sort)
+    shop.hub.faults.plan("GET /large/*", Flip(content_byte(shop, sort)), times=99)
+    taken, error = drained(epoch(streamed))
+    assert taken == plain(epoch(shop.part))[: len(taken)]
+    assert isinstance(error, BadData)
+    assert f"/datasets/{REPOSITORY}/resolve/" in str(error)
+
+
+@pytest.mark.parametrize("address", ["@absent/shards", "@main/absent", "@main/*.parquet", "2/shards"])
+def test_what_is_not_on_the_hub_is_one_error(shop, address):
+    shop.restock()
+    with pytest.raises(Unavailable) as refused:
+        stream(shop.name, shop.part.name, f"hf://datasets/{REPOSITORY}{address}")
+    assert "\n" not in str(refused.value)

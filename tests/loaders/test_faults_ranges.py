@@ -1,0 +1,137 @@
+"""Byte ranges of a file on a web server, through every fault of a network: these very bytes, or one error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event, Timer
+
+import numpy as np
+import pytest
+from farshift.loaders.remote import Halted, http
+from farshift.loaders.remote.http import HttpFile
+from farshift.splits.draws import bits
+from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from hub_faults import Cut, Fault, IgnoreRange, Meanwhile, OtherRange, Refuse, Stall, Trickle, WrongLength
+from hub_server import Hub, serving
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+CONTENT = bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes()  # 200,000 bytes
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Hub]:
+    with serving() as hub, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http, "PAUSE", 0.002)
+        patch.setattr(http, "STALL", 0.15)
+        yield hub
+
+
+@pytest.fixture
+def file(hub) -> HttpFile:
+    hub.faults.clear()
+    hub.commit({"rows.tar": CONTENT})
+    return HttpFile.open(hub.plain("rows.tar"))
+
+
+def plan(hub: Hub, *faults: Fault | Meanwhile) -> None:
+    for fault in faults:
+        hub.faults.plan("GET /plain/*/rows.tar", fault)
+
+
+def test_a_range_is_asked_for_and_no_more(hub, file):
+    hub.requests.clear()
+    assert file.read(1_000, 3_000, Event()) == CONTENT[1_000:3_000]
+    assert file.read(5, 5, Event()) == b""
+    assert [request.range for request in hub.requests] == ["bytes=1000-2999"]
+
+
+SURVIVED = {
+    "cut at once": [Cut(0)],
+    "cut": [Cut(1_000)],
+    "reset": [Cut(1_000, reset=True)],
+    "cut three times": [Cut(1_000)] * 3,
+    "a length that is too long": [WrongLength(100)],
+    "a length that is too short": [WrongLength(-100)],
+    "busy": [Refuse(429, "0"), Refuse(503), Refuse(500)],
+    "stalled": [Stall(1_000)],
+    "stalled before a byte": [Stall(0)],
+    "slow": [Trickle(20_000, 0.01)],
+    "another range": [OtherRange(1)],
+    "another range after a cut": [Cut(1_000), OtherRange(3)],
+}
+
+
+@pytest.mark.parametrize("faults", SURVIVED.values(), ids=SURVIVED)
+def test_a_passing_fault_costs_time_and_nothing_else(hub, file, faults):
+    plan(hub, *faults)
+    assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
+    assert hub.faults.left == 0, "every fault came"
+
+
+REFUSED = {
+    "absent": ([Refuse(404)], Unavailable, "answered 404"),
+    "down": ([Refuse(500)] * http.TRIES, Unavailable, "could not be had in 6 tries .the server answered 500"),
+    "busy for good": ([Refuse(429, "0")] * http.TRIES, Unavailable, "answered 429.*try again later"),
+    "cut for good": ([Cut(0)] * http.TRIES, Unavailable, "bytes 10000 to 110000 could not be had in 6 tries"),
+    "stalled for good": ([Stall(0)] * http.TRIES, Unavailable, "no byte came for 0.15 seconds"),
+    "no ranges": ([IgnoreRange()], Unavailable, "knows no range requests"),
+    "no ranges after a cut": ([Cut(1_000), IgnoreRange()], Unavailable, "knows no range requests"),
+    "always another range": ([OtherRange(1)] * http.TRIES, Unavailable, "Content-Range is"),
+}
+
+
+@pytest.mark.parametrize(("faults", "sort", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_lasting_fault_is_one_error_and_the_next_read_works(hub, file, faults, sort, reason):
+    plan(hub, *faults)
+    with pytest.raises(sort, match=reason) as refused:
+        file.read(10_000, 110_000, Event())
+    assert "\n" not in str(refused.value)
+    assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
+
+
+@pytest.mark.parametrize("other", [CONTENT[::-1], CONTENT[:100_000]], ids=["as long", "shorter"])
+def test_a_file_that_is_replaced_between_or_within_reads_is_never_mixed(hub, file, other):
+    plan(hub, Meanwhile(lambda: hub.commit({"rows.tar": other}), Cut(1_000)))
+    with pytest.raises(BadData, match="changed since it was opened"):
+        file.read(10_000, 60_000, Event())
+    with pytest.raises(BadData, match="changed since it was opened"):
+        file.read(0, 10, Event())
+
+
+def test_a_reader_that_is_closed_does_not_wait_for_the_server(hub, file, monkeypatch):
+    monkeypatch.setattr(http, "PAUSE", 30.0)
+    plan(hub, Refuse(503))
+    halt = Event()
+    Timer(0.05, halt.set).start()
+    with pytest.raises(Halted):
+        file.read(0, 100, halt)
+
+
+one_fault = st.one_of(
+    st.builds(Cut, st.integers(0, 5_000), st.booleans()),
+    st.builds(WrongLength, st.integers(-5_000, 5_000)),
+    st.builds(Refuse, st.sampled_from([404, 429, 500, 503]), st.just("0")),
+    st.builds(OtherRange, st.integers(1, 5_000)),
+    st.just(IgnoreRange()),
+)
+
+
+@given(
+    bounds=st.tuples(st.integers(0, 9_999), st.integers(0, 9_999)),
+    faults=st.lists(one_fault, max_size=8),
+)
+@settings(max_examples=100, deadline=None)
+def test_whatever_faults_come_one_after_another_no_wrong_byte_is_given(hub, bounds, faults):
+    hub.faults.clear()
+    hub.commit({"rows.tar": CONTENT[:10_000]})
+    file = HttpFile.open(hub.plain("rows.tar"))
+    plan(hub, *faults)
+    start, stop = sorted(bounds)
+    for _ in faults:
+        try:
+            assert file.read(start, stop, Event()) == CONTENT[start:stop]
+        except FarshiftError:
+            continue
+    hub.faults.clear()
+    assert file.read(start, stop, Event()) == CONTENT[start:stop]

@@ -1,0 +1,182 @@
+"""A stream through every fault of a network: the local part's rows, or one error after which it goes on exactly there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from farshift.loaders.remote import http
+from farshift.loaders.stream import stream
+from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from hub_faults import Cut, Fault, Flip, IgnoreRange, Meanwhile, OtherRange, Refuse, Stall, Trickle, WrongLength
+from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, stocked
+from hub_server import serving
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+MEMORY = {"shards": 1 << 20, "parquet": 1 << 16}  # an epoch takes several requests
+BODY = {"shards": "GET */shards/*-00000[12].tar", "parquet": "GET */parquet/rows.parquet"}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> Iterator[Shop]:
+    with serving() as hub, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http, "PAUSE", 0.002)
+        patch.setattr(http, "STALL", 0.2)
+        yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
+
+
+def opened(shop: Shop, sort: str):
+    """A stream of the whole exports, opened before anything goes wrong."""
+    shop.restock()
+    return stream(shop.name, shop.part.name, shop.address(sort), memory=MEMORY[sort])
+
+
+def epoch(part, start: int = 0):
+    return part.batches(64, seed=3, start=start)
+
+
+def check_ends_well(shop: Shop, streamed, sort: type | None, reason: str = "", again=None) -> None:
+    """The contract: what was handed out is right, whatever came; an error is one line; the rest follows exactly, from
+    the same stream or from one that is opened `again`."""
+    whole = plain(epoch(shop.part))
+    taken, error = drained(epoch(streamed))
+    assert taken == whole[: len(taken)]
+    if sort is None:
+        assert error is None
+        assert len(taken) == len(whole), "never a short epoch"
+    else:
+        assert isinstance(error, sort)
+        assert "\n" not in str(error)
+        assert reason in str(error)
+    shop.restock()
+    rest, error = drained(epoch(again() if again else streamed, start=len(taken)))
+    assert error is None
+    assert taken + rest == whole
+
+
+SURVIVED: dict[str, list[Fault]] = {
+    "cut at once": [Cut(0)],
+    "cut": [Cut(5_000)],
+    "reset": [Cut(5_000, reset=True)],
+    "cut three times": [Cut(1_000)] * 3,
+    "a length that is too long": [WrongLength(100)],
+    "a length that is too short": [WrongLength(-100)],
+    "busy": [Refuse(429, "0"), Refuse(503), Refuse(500)],
+    "stalled": [Stall(5_000)],
+    "slow": [Trickle(50_000, 0.01)],
+    "another range": [OtherRange(1)],
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("faults", SURVIVED.values(), ids=SURVIVED)
+def test_a_passing_fault_changes_nothing(shop, sort, faults):
+    streamed = opened(shop, sort)
+    for fault in faults:
+        shop.hub.faults.plan(BODY[sort], fault)
+    check_ends_well(shop, streamed, None)
+
+
+REFUSED: dict[str, tuple[Fault, int, str]] = {
+    "absent": (Refuse(404), 1, "answered 404"),
+    "down": (Refuse(500), 99, "answered 500"),
+    "busy for good": (Refuse(429, "0"), 99, "answered 429"),
+    "cut for good": (Cut(0), 99, "could not be had in 6 tries"),
+    "stalled for good": (Stall(100), 99, "no byte came for 0.05 seconds"),
+    "no ranges": (IgnoreRange(), 99, "knows no range requests"),
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize(("fault", "times", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_lasting_fault_is_one_error_and_the_epoch_goes_on_there(shop, sort, fault, times, reason, monkeypatch):
+    monkeypatch.setattr(http, "STALL", 0.05)
+    streamed = opened(shop, sort)
+    shop.hub.faults.plan(BODY[sort], fault, times)
+    check_ends_well(shop, streamed, Unavailable, reason)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_one_wrong_bit_is_an_error_that_names_the_file_and_never_a_wrong_row(shop, sort):
+    streamed = opened(shop, sort)
+    shop.hub.faults.plan(BODY[sort], Flip(content_byte(shop, sort, shard=1)), 99)
+    check_ends_well(shop, streamed, BadData, shop.address(sort))
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("fault", [None, Cut(1_000)], ids=["between two requests", "within one"])
+def test_a_file_that_is_replaced_while_an_epoch_is_read_is_never_mixed(shop, sort, fault):
+    streamed = opened(shop, sort)
+    others = {path: content[::-1] for path, content in shop.files.items()}
+    shop.hub.faults.plan(BODY[sort], Meanwhile(lambda: shop.hub.commit(others), fault))
+    check_ends_well(shop, streamed, BadData, shop.address(sort), again=lambda: opened(shop, sort))
+
+
+OPENING: dict[str, tuple[list[Fault], type | None]] = {
+    "cut": ([Cut(100)], None),
+    "busy": ([Refuse(503), Refuse(429, "0")], None),
+    "stalled": ([Stall(100)], None),
+    "absent": ([Refuse(404)], Unavailable),
+    "down": ([Refuse(500)] * 99, Unavailable),
+    "cut for good": ([Cut(0)] * 99, Unavailable),
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize(("faults", "error"), OPENING.values(), ids=OPENING)
+def test_opening_through_a_fault_is_the_stream_or_one_error(shop, sort, faults, error):
+    shop.restock()
+    for fault in faults:
+        shop.hub.faults.plan("GET */main/*", fault)
+    if error:
+        with pytest.raises(error) as refused:
+            stream(shop.name, shop.part.name, shop.address(sort))
+        assert "\n" not in str(refused.value)
+        assert shop.hub.url in str(refused.value)
+    else:
+        streamed = stream(shop.name, shop.part.name, shop.address(sort))
+        assert drained(epoch(streamed)) == (plain(epoch(shop.part)), None)
+
+
+@pytest.mark.parametrize("file", ["shards/manifest.json", "shards/prefix_sums-32_to_64-id_test.index.parquet"])
+def test_one_wrong_bit_in_what_describes_the_shards_is_an_error_or_changes_no_row(shop, file):
+    size = len(shop.files[file])
+    for at in range(0, size, size // 7):
+        shop.restock()
+        shop.hub.faults.plan(f"GET */{file}", Flip(at), 99)
+        try:
+            streamed = stream(shop.name, shop.part.name, shop.address("shards"))
+            assert plain(epoch(streamed)) == plain(epoch(shop.part))
+        except FarshiftError as error:
+            assert "\n" not in str(error)
+
+
+some_fault = st.one_of(
+    st.builds(Cut, st.integers(0, 60_000), st.booleans()),
+    st.builds(WrongLength, st.integers(-9_000, 9_000)),
+    st.builds(Flip, st.integers(0, 300_000)),
+    st.builds(Refuse, st.sampled_from([404, 429, 500]), st.just("0")),
+    st.builds(OtherRange, st.integers(1, 5_000)),
+    st.just(IgnoreRange()),
+)
+troubles = st.lists(st.tuples(some_fault, st.integers(0, 4), st.sampled_from([1, 2, 9])), max_size=5)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@given(troubles=troubles, seed=st.integers(0, 99))
+@settings(max_examples=12, deadline=None)
+def test_through_any_faults_an_epoch_resumed_after_each_error_is_every_row_once(shop, sort, troubles, seed):
+    streamed = opened(shop, sort)
+    for fault, skip, times in troubles:
+        shop.hub.faults.plan(BODY[sort], fault, times, skip)
+    taken: list = []
+    error: FarshiftError | None = None
+    for _ in range(1 + sum(times for _, _, times in troubles)):
+        more, error = drained(streamed.batches(64, seed, start=len(taken)))
+        taken += more
+        if error is None:
+            break
+        assert "\n" not in str(error)
+    assert error is None, "each try spends a fault at least"
+    assert taken == plain(shop.part.batches(64, seed))

@@ -1,0 +1,139 @@
+"""A stream in worker processes and ranks: faults and kills are errors, never a short epoch, and nothing is read twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from farshift.loaders.remote import http
+from farshift.loaders.stream import stream
+from farshift.splits.errors import FarshiftError, Unavailable
+from hub_faults import Cut, Refuse
+from hub_rows import SORTS, TEXTS, Batches, Shop, drained, ids, plain, stocked
+from hub_server import serving
+from torch.utils.data import DataLoader
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.filterwarnings("ignore:'set_vital' is deprecated"),
+]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> Iterator[Shop]:
+    with serving() as hub, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http, "PAUSE", 0.002)
+        yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
+
+
+def opened(shop: Shop, sort: str):
+    shop.restock()
+    return stream(shop.name, shop.part.name, shop.address(sort), memory={"shards": 1 << 18, "parquet": 1 << 15}[sort])
+
+
+def truth(shop: Shop, size: int) -> list[int]:
+    return ids(plain(shop.part.batches(size, seed=0, columns=["row_id"])))
+
+
+def in_process(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *(["-c", code] if code else []), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=120, check=False)
+
+
+def read(streamed, workers: int) -> tuple[Batches, FarshiftError | None]:
+    """What a loader gives, to the end or to an error."""
+    taken, error = drained(DataLoader(streamed, batch_size=None, num_workers=workers))
+    # Its traceback would hold the loader, and the loader its workers.
+    return taken, error and error.with_traceback(None)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_a_loader_gives_the_epoch_in_order_for_any_number_of_workers_through_passing_faults(shop, workers):
+    streamed = opened(shop, "shards").torch(50, columns=["row_id"])
+    shop.hub.faults.plan("GET */shards/*.tar", Refuse(503), times=2)
+    shop.hub.faults.plan("GET */shards/*.tar", Cut(3_000), times=2)
+    taken, error = read(streamed, workers)
+    assert error is None
+    assert ids(taken) == truth(shop, 50)
+    assert shop.hub.faults.left == 0
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_fault_in_a_worker_is_the_named_error_and_a_state_goes_on_exactly_there(shop, sort, workers):
+    streamed = opened(shop, sort).torch(50, columns=["row_id"])
+    shop.hub.faults.plan(f"GET */{sort}/*", Refuse(404), times=99, skip=8)
+    taken, error = read(streamed, workers)
+    assert isinstance(error, Unavailable)
+    assert "the server answered 404" in str(error)
+    resumed = opened(shop, sort).torch(50, columns=["row_id"])
+    resumed.load_state_dict(streamed.state_at(len(taken)))
+    rest, error = read(resumed, 1)
+    assert error is None
+    assert ids(taken + rest) == truth(shop, 50)
+
+
+KILLED = """
+import json, os, signal, sys
+from farshift.loaders.stream import stream
+from torch.utils.data import DataLoader
+name, part, address = sys.argv[1:]
+streamed = stream(name, part, address, memory=1 << 18).torch(10)
+reading = iter(DataLoader(streamed, batch_size=None, num_workers=2))
+for taken, batch in enumerate(reading, 1):
+    print(json.dumps([batch["row_id"].tolist(), streamed.state_at(taken)]), flush=True)
+    if taken == 5:
+        os.kill(reading._workers[1].pid, signal.SIGKILL)
+print("an epoch ended")
+"""
+
+
+def test_a_killed_worker_is_an_error_and_the_last_state_gives_the_rest_exactly_once(shop):
+    shop.restock()
+    done = in_process(KILLED, shop.name, shop.part.name, shop.address("shards"))
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+    steps = [json.loads(line) for line in done.stdout.splitlines()]
+    assert 5 <= len(steps) < 100, "the epoch was left in the middle"
+    resumed = opened(shop, "shards").torch(10, columns=["row_id"])
+    resumed.load_state_dict(steps[-1][1])
+    rest, error = read(resumed, 0)
+    assert error is None
+    assert [row for step, _ in steps for row in step] + ids(rest) == truth(shop, 10)
+
+
+RANK = """
+import json, sys
+import torch.distributed as dist
+from farshift.loaders.stream import stream
+dist.init_process_group("gloo")
+name, part, shards, parquet, out = sys.argv[1:]
+taken = []
+for address in (shards, parquet):
+    streamed = stream(name, part, address)
+    taken.append([batch["row_id"].tolist() for batch in streamed.torch(50)])
+everything = [None] * dist.get_world_size()
+dist.all_gather_object(everything, taken)
+if dist.get_rank() == 0:
+    json.dump(everything, open(out, "w"))
+dist.destroy_process_group()
+"""
+
+
+def test_two_real_ranks_share_an_epoch(shop, tmp_path: Path):
+    shop.restock()
+    script, out = tmp_path / "rank.py", tmp_path / "out.json"
+    script.write_text(RANK)
+    addresses = [shop.address(sort) for sort in ("shards", "parquet")]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    done = in_process("", *launcher, shop.name, shop.part.name, *addresses, str(out))
+    assert done.returncode == 0, done.stderr
+    first, second = json.loads(out.read_text())
+    for one, other in zip(first, second, strict=True):
+        assert {len(batch) for batch in (*one, *other)} == {25}
+        assert [row for pair in zip(one, other, strict=True) for share in pair for row in share] == truth(shop, 50)

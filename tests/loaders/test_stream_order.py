@@ -1,0 +1,190 @@
+"""A streamed part stands for the local one: the same batches in the same order, for any ranks, workers and resumes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from multiprocessing.reduction import ForkingPickler
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from farshift.loaders.split import open_split
+from farshift.loaders.stream import stream
+from farshift.loaders.stream_verify import EpochTally
+from farshift.splits.errors import BadData, FarshiftError, UnknownName
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+
+PARTS = {"modadd97/xi35": "train", "scan/addprim_jump": "train", "prefix_sums/32_to_64": "id_test"}
+SORTS = ("shards", "own parquet", "source parquet")
+FORMS = [(name, sort) for name in PARTS for sort in SORTS] + [("prefix_sums/32_to_64", "tars")]
+
+
+def local(name):
+    return open_split(name).part(PARTS[name])
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Parts in every form that can be streamed, by name and sort."""
+    found = {}
+    for name in PARTS:
+        folder = tmp_path_factory.mktemp("exports")
+        opened, part = open_split(name), local(name)
+        found[name, "shards"] = part.to_webdataset(folder / "shards", 1_500_000)
+        found[name, "own parquet"] = part.to_parquet(folder / "train.parquet")
+        rows = opened.rows.select([field.name for field in part.schema.fields])
+        rows = rows.take(np.random.default_rng(0).permutation(rows.num_rows))
+        (folder / "source").mkdir()
+        half = rows.num_rows // 2
+        for number, piece in enumerate((rows.slice(0, half), rows.slice(half))):
+            pq.write_table(piece, folder / "source" / f"{number}.parquet", row_group_size=700)
+        found[name, "source parquet"] = folder / "source"
+        (folder / "tars").mkdir()
+        for shard in sorted(found[name, "shards"].glob("*.tar")):
+            (folder / "tars" / shard.name).symlink_to(shard)
+        found[name, "tars"] = str(folder / "tars" / "*.tar")
+    return found
+
+
+@pytest.fixture(scope="module")
+def streamed(places):
+    return {form: stream(form[0], PARTS[form[0]], places[form]) for form in FORMS}
+
+
+def same(one, other) -> bool:
+    pairs = list(zip(one, other, strict=True))
+    assert all(list(mine) == list(yours) for mine, yours in pairs)
+    return all(
+        mine[key].dtype == yours[key].dtype and np.array_equal(mine[key], yours[key])
+        for mine, yours in pairs
+        for key in mine
+    )
+
+
+@pytest.mark.parametrize("form", FORMS, ids=" ".join)
+def test_a_stream_gives_what_the_local_part_gives(form, streamed):
+    there, here = streamed[form], local(form[0])
+    assert (len(there), there.columns) == (len(here), here.columns)
+    assert same(there.batches(512), here.batches(512))
+    share = {"seed": 5, "epoch": 2, "rank": 1, "world": 4, "worker": 1, "workers": 2, "start": 3, "text": "bytes"}
+    assert same(there.batches(512, **share), here.batches(512, **share))
+    some = ["row_id", here.label]
+    assert same(there.batches(512, columns=some, verify="never"), here.batches(512, columns=some))
+
+
+def test_replaced_labels_need_an_index_that_tells_the_true_ones(places):
+    with pytest.raises(BadData, match=r"lacks [\d,]+ of 4,704 rows of modadd97/xi35@1, train"):
+        stream("modadd97/xi35", "train", places["modadd97/xi35", "tars"])
+
+
+numbers = {
+    "rows": st.integers(0, 90),
+    "each": st.integers(1, 5),
+    "world": st.sampled_from([1, 2, 3]),
+    "workers": st.integers(1, 3),
+    "start": st.integers(0, 6),
+    "seed": st.one_of(st.none(), st.integers(0, 5)),
+    "drop_last": st.booleans(),
+}
+
+
+@pytest.mark.parametrize("sort", ["shards", "source parquet"])
+@given(**numbers)
+@settings(max_examples=15, deadline=None)
+def test_every_rank_and_worker_has_the_local_share(sort, rows, each, world, workers, start, seed, drop_last, streamed):
+    there = streamed["modadd97/xi35", sort].select(np.arange(rows))
+    here = local("modadd97/xi35").select(np.arange(rows))
+    size, total = each * world, EpochTally()
+    for rank in range(world):
+        for worker in range(workers):
+            share = {"rank": rank, "world": world, "worker": worker, "workers": workers, "start": start}
+            reading = there.batches(size, seed, 1, drop_last, **share)
+            assert same(reading, here.batches(size, seed, 1, drop_last, **share))
+            total += reading.tally
+    assert total == there.batches(size, seed, 1, drop_last, start=start).owed
+    if not start:
+        assert total == there.tally(size, seed, 1, drop_last), "all shares together are the epoch"
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.integers(0, 5)), max_size=3), st.integers(0, 70))
+@settings(max_examples=10, deadline=None)
+def test_a_state_saved_at_one_world_resumes_at_another(streamed, legs, rows):
+    name = "prefix_sums/32_to_64"
+    part = streamed[name, "shards"].select(np.arange(rows))
+    whole = [batch["row_id"].tolist() for batch in local(name).select(np.arange(rows)).torch(8)]
+    seen, state = [], part.torch(8).state_dict()
+    for world, steps in [*legs, (1, len(whole))]:
+        streams = [part.torch(8, rank=rank, world=world) for rank in range(world)]
+        for one in streams:
+            one.load_state_dict(json.loads(json.dumps(state)))
+        reading = [iter(one) for one in streams]
+        for _ in range(min(steps, len(whole) - len(seen))):
+            seen.append([row for one in reading for row in next(one)["row_id"].tolist()])
+        state = streams[-1].state_dict()
+    assert seen == whole
+
+
+def test_forked_workers_of_a_loader_read_for_themselves(streamed):
+    name = "prefix_sums/32_to_64"
+    part = streamed[name, "own parquet"].select(np.arange(200))
+    next(part.batches(32))  # threads and files of this process are open when it forks
+    loader = DataLoader(part.torch(32), batch_size=None, num_workers=2, multiprocessing_context="fork")
+    here = local(name).select(np.arange(200)).torch(32)
+    assert [batch["row_id"].tolist() for batch in loader] == [batch["row_id"].tolist() for batch in here]
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_stream_can_be_sent_to_another_process(streamed, sort):
+    part = streamed["prefix_sums/32_to_64", sort]
+    assert same(ForkingPickler.loads(ForkingPickler.dumps(part)).batches(99, seed=1), part.batches(99, seed=1))
+
+
+def test_shards_that_webdataset_wrote_are_read_without_an_index(tmp_path):
+    webdataset = pytest.importorskip("webdataset")
+    name = "prefix_sums/32_to_64"
+    here = local(name)
+    rows = here.arrow([field.name for field in here.schema.fields]).to_pylist()
+    with webdataset.ShardWriter(str(tmp_path / "own-%03d.tar"), maxcount=300, verbose=0) as writer:
+        for number, row in enumerate(reversed(rows)):
+            writer.write({"__key__": f"folder/sample{number:04d}", "json": row, "note.txt": "of no matter"})
+    there = stream(name, PARTS[name], tmp_path)
+    assert same(there.batches(99, seed=2), here.batches(99, seed=2))
+    listed = [str(path) for path in sorted(tmp_path.glob("*.tar"))]
+    assert same(stream(name, PARTS[name], listed).batches(500), here.batches(500))
+
+
+def test_shards_of_other_rows_are_refused_by_name(places):
+    open_split("scan/length")
+    with pytest.raises(BadData, match=r"lacks [\d,]+ of 16,990 rows of scan/length@1, train \(first: \w{16}\)"):
+        stream("scan/length", "train", places["scan/addprim_jump", "shards"])
+
+
+def test_wrong_arguments_are_refused_at_once(places, streamed):
+    name, folder = "modadd97/xi35", places["modadd97/xi35", "shards"]
+    part = streamed[name, "shards"]
+    for arguments, message in [
+        ({"columns": ["c"]}, "no column named 'c'"),
+        ({"verify": "always"}, "verify must be 'epoch', 'open' or 'never', not 'always'"),
+        ({"text": "utf8"}, "text must be"),
+        ({"rank": 2, "world": 2}, "rank must be in"),
+    ]:
+        with pytest.raises(FarshiftError, match=message):
+            part.batches(32, **arguments)
+    with pytest.raises(FarshiftError, match="verify must be"):
+        part.torch(32, verify="always")
+    with pytest.raises(UnknownName, match="no part of modadd97/xi35@1 named 'ood'"):
+        stream(name, "ood", folder)
+    with pytest.raises(FarshiftError, match="memory must be at least 1 byte, not 0"):
+        stream(name, "train", folder, memory=0)
+
+
+@pytest.mark.parametrize("memory", [1, 5_000, 10**9])
+@pytest.mark.parametrize("sort", ["shards", "source parquet"])
+def test_the_memory_an_iterator_may_use_changes_nothing(streamed, sort, memory):
+    part = streamed["modadd97/xi35", sort].select(np.arange(150))
+    assert same(replace(part, memory=memory).batches(32, seed=1), part.batches(32, seed=1))

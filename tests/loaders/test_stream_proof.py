@@ -1,0 +1,240 @@
+"""Nothing is taken on trust: rows, indexes and whole epochs of a stream prove themselves, and every damage is found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from farshift.loaders import streamed_epoch
+from farshift.loaders.export.proof import assigned
+from farshift.loaders.remote.matching import Matching
+from farshift.loaders.split import open_split
+from farshift.loaders.stream import stream
+from farshift.loaders.stream_verify import EpochTally, occurrence_numbers
+from farshift.splits.assignment import part_digests
+from farshift.splits.errors import BadData, Unavailable
+from farshift.splits.rows import heads, row_digests, row_ids
+from farshift.splits.schema import Field, Schema
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+NAME = "modadd97/xi35"
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("exports")
+    part = open_split(NAME).part("train")
+    part.to_webdataset(folder / "shards")
+    part.to_parquet(folder / "train.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("texts")
+    part = open_split("prefix_sums/32_to_64").part("id_test")
+    part.to_webdataset(folder / "shards", 400_000)
+    part.to_parquet(folder / "id_test.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", [NAME, "scan/addprim_jump", "prefix_sums/32_to_64"])
+def test_the_pinned_digest_recomputes_from_an_exports_index_alone(name, tmp_path):
+    opened = open_split(name)
+    for part in opened.parts[-1:]:
+        folder = opened.part(part).to_webdataset(tmp_path / part)
+        index = pq.read_table(next(folder.glob("*.index.parquet")))
+        found = part_digests(assigned(index, part))
+        assert found[part]["digest"] == opened.manifest.definition.parts[part].digest
+
+
+@pytest.mark.parametrize("sort", ["shards", "train.parquet"])
+def test_an_export_proves_a_part_whose_source_was_never_here(exports, sort, cache):
+    streamed = stream(NAME, "train", exports / sort)
+    rows = [row for batch in streamed.batches(500) for row in batch["row_id"].tolist()]
+    assert rows == streamed.row_ids.tolist()
+    assert len(rows) == 4704
+    assert not (cache / "sources").exists()
+
+
+def test_files_that_prove_nothing_need_rows_that_are_known(tmp_path, cache):
+    pq.write_table(pa.table({"command": ["jump"], "actions": ["I_JUMP"]}), tmp_path / "scan.parquet")
+    with pytest.raises(Unavailable, match="not known here: stream an export of the part.*or run farshift splits pull"):
+        stream("scan/length", "train", tmp_path / "scan.parquet")
+
+
+def edited(exports: Path, folder: Path, change) -> Path:
+    """A copy of the shards whose index is another table, and whose manifest agrees with it."""
+    shutil.copytree(exports / "shards", folder)
+    index = next(folder.glob("*.index.parquet"))
+    pq.write_table(change(pq.read_table(index)), index)
+    said = json.loads((folder / "manifest.json").read_text())
+    content = index.read_bytes()
+    said["index"] |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps(said))
+    return folder
+
+
+def other(name: str, values) -> object:
+    return lambda table: table.set_column(table.column_names.index(name), name, [values(table[name].to_numpy())])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            other("source_check", lambda checks: np.nan_to_num(checks, nan=1).astype("u8")),
+            "does not hold the published",
+        ),
+        (other("row_id", lambda ids: ids ^ np.uint64(1)), "does not hold the published rows of modadd97/xi35@1, train"),
+        (other("shard", lambda shards: shards + 1), "points beyond the shards"),
+        (other("offset", lambda offsets: offsets - 1024), "points beyond the shards"),
+        (other("json.length", lambda lengths: lengths + 5000), "points beyond the shards"),
+        (lambda table: table.drop_columns(["json.offset"]), "lacks the columns json.offset"),
+        (lambda table: table.slice(1), "does not hold the published rows"),
+    ],
+)
+def test_an_index_that_was_changed_is_refused(exports, tmp_path, change, message):
+    folder = edited(exports, tmp_path / "edited", change)
+    with pytest.raises(BadData, match=message):
+        stream(NAME, "train", folder)
+
+
+def test_an_index_that_swaps_rows_is_found_by_the_rows_themselves(exports, tmp_path):
+    names = ("shard", "offset", "length", "json.offset", "json.length")
+
+    def swapped(table: pa.Table) -> pa.Table:
+        for name in names:
+            values = table[name].to_numpy().copy()
+            values[[0, 1]] = values[[1, 0]]
+            table = table.set_column(table.column_names.index(name), name, [values])
+        return table
+
+    part = stream(NAME, "train", edited(exports, tmp_path / "swapped", swapped))
+    with pytest.raises(
+        BadData, match=rf"row {part.row_ids[0]:016x} is not what the manifest says \(.*tar, offset \d+; 2 of"
+    ):
+        list(part.batches(100))
+
+
+def read(part) -> list[dict]:
+    return [{name: values.tolist() for name, values in batch.items()} for batch in part.batches(250, seed=1)]
+
+
+def damaged(path: Path, at: int, bit: int) -> bytes:
+    content = bytearray(path.read_bytes())
+    content[at % len(content)] ^= 1 << bit
+    return bytes(content)
+
+
+@pytest.mark.parametrize("sort", ["shards", "id_test.parquet"])
+@given(at=st.integers(0, 2**31), bit=st.integers(0, 7))
+@settings(max_examples=20, deadline=None)
+def test_a_flipped_bit_gives_the_same_rows_or_one_error_and_never_another_row(texts, sort, at, bit, tmp_path_factory):
+    whole = tmp_path_factory.mktemp("flip")
+    place = whole / sort
+    if sort == "shards":
+        shutil.copytree(texts / sort, place)
+        target = sorted(place.glob("*.tar"))[at % 3]
+    else:
+        target = shutil.copyfile(texts / sort, place)
+    target.write_bytes(damaged(target, at // 3, bit))
+    right = read(open_split("prefix_sums/32_to_64").part("id_test"))
+    try:
+        rows = read(stream("prefix_sums/32_to_64", "id_test", place))
+    except (BadData, Unavailable) as error:
+        assert "\n" not in str(error)
+    else:
+        assert rows == right
+
+
+def test_a_damaged_value_is_named_by_row_file_and_offset(texts, tmp_path):
+    folder = shutil.copytree(texts / "shards", tmp_path / "shards")
+    target = sorted(folder.glob("*.tar"))[1]
+    content = target.read_bytes()
+    at = content.index(b'"bits":"') + 9
+    target.write_bytes(content[:at] + (b"1" if content[at : at + 1] == b"0" else b"0") + content[at + 1 :])
+    part = stream("prefix_sums/32_to_64", "id_test", folder)
+    with pytest.raises(BadData, match=rf"row [0-9a-f]{{16}} is not what the manifest says \({target}, offset \d+"):
+        list(part.batches(100, verify="epoch"))
+    taken = sum(len(batch["row_id"]) for batch in part.batches(100, verify="never"))
+    assert taken == 1000, "without proof the rows are handed out as they come"
+
+
+def test_open_proves_each_row_once_and_epoch_every_time(texts, monkeypatch):
+    part, seen = stream("prefix_sums/32_to_64", "id_test", texts / "shards").select(np.arange(100)), []
+    real = streamed_epoch.check_rows
+    monkeypatch.setattr(streamed_epoch, "check_rows", lambda *given: (seen.append(given[0].num_rows), real(*given))[1])
+    for verify, expected in (("never", 0), ("open", 100), ("open", 0), ("epoch", 100), ("epoch", 100)):
+        seen.clear()
+        list(part.batches(10, seed=1, verify=verify))
+        assert sum(seen) == expected
+    assert part.torch(10, verify="never").part.verify == "never"
+
+
+def test_an_epoch_that_loses_a_block_is_an_error(texts, monkeypatch):
+    part = replace(stream("prefix_sums/32_to_64", "id_test", texts / "shards"), memory=1)
+    real = streamed_epoch.ahead
+
+    def losing(tasks, most) -> Iterator:
+        blocks = real(tasks, most)
+        next(blocks)
+        yield from blocks
+
+    monkeypatch.setattr(streamed_epoch, "ahead", losing)
+    with pytest.raises(BadData, match="900 rows passed and 1000 were owed"):
+        list(part.batches(100))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), min_size=2, max_size=30, unique=True))
+def test_tallies_of_shares_add_up_in_any_order_and_tell_any_other_rows(rows):
+    ids, checks = (np.array(column, np.uint64) for column in zip(*rows, strict=True))
+    whole = EpochTally.of(ids, checks)
+    assert EpochTally.of(ids[::2], checks[::2]) + EpochTally.of(ids[1::2], checks[1::2]) == whole
+    assert EpochTally.of(ids[::-1], checks[::-1]) == whole
+    assert EpochTally.of(ids[1:], checks[1:]) != whole
+    twice = EpochTally.of(np.append(ids[1:], ids[1]), np.append(checks[1:], checks[1]))
+    assert twice != whole, "one row twice and one not at all"
+
+
+SMALL = Schema((Field("a", "int64", "input"), Field("b", "int64", "label"), Field("c", "string", "meta")))
+repeating = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from("xy")), min_size=1, max_size=25)
+
+
+@given(rows=repeating, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_rows_of_equal_inputs_are_found_whatever_order_they_pass_in(rows, data):
+    def table(some) -> pa.Table:
+        columns = zip(*some, strict=True)
+        return pa.table({f.name: pa.array(column, f.arrow()) for f, column in zip(SMALL.fields, columns, strict=True)})
+
+    ids, checks = row_ids(table(rows), SMALL), heads(row_digests(table(rows), SMALL))
+    wanted = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True)), np.int64)
+    passing = data.draw(st.permutations(rows))
+    matching, step = Matching(ids[wanted], checks[wanted], SMALL, len(rows)), data.draw(st.integers(1, 9))
+    found = [matching.passes(table(passing[at : at + step]), at) for at in range(0, len(passing), step)]
+    assert sorted(row for some in found for row in some.tolist()) == list(range(len(wanted)))
+    assert len(set(matching.where.tolist())) == len(wanted), "no row stands for two"
+    assert [passing[number] for number in matching.where] == [rows[row] for row in wanted]
+    alone = Matching(ids[wanted], checks[wanted], SMALL, len(rows))
+    if len(wanted):
+        alone.passes(table([rows[row] for row in wanted]), 0)
+    assert not len(alone.missing), "also where the source's other rows of these inputs never pass"
+    if len(wanted):
+        numbers = occurrence_numbers(table([rows[row] for row in wanted]), SMALL, ids[wanted], len(rows))
+        assert numbers.tolist() == matching.occurrence.tolist()
+
+
+def test_an_id_that_comes_of_no_inputs_is_refused():
+    table = pa.table({"a": [1], "b": [0], "c": ["x"]})
+    with pytest.raises(BadData, match="row 0000000000000001 does not recompute from its inputs"):
+        occurrence_numbers(table, SMALL, np.array([1], np.uint64), 50)

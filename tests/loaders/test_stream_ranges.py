@@ -1,0 +1,237 @@
+"""Only the bytes that hold wanted rows are asked for; what breaks on the way goes on where it broke, or is one error."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from email.utils import formatdate
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from farshift.loaders.remote import http, ranges
+from farshift.loaders.remote.http import HttpFile
+from farshift.loaders.remote.ranges import together
+from farshift.loaders.split import open_split
+from farshift.loaders.stream import stream
+from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from hypothesis import given
+from hypothesis import strategies as st
+from range_server import Ranges, serving
+
+NAME = "prefix_sums/32_to_64"
+BODY = np.random.default_rng(0).bytes(100_000)
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("exports")
+    part = open_split(NAME).part("train")
+    part.to_webdataset(folder / "shards")
+    pq.write_table(part.source.select(["bits", "sums", "length"]), folder / "rows.parquet", row_group_size=500)
+    return folder
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    monkeypatch.setattr(http, "PAUSE", 0.001)
+    monkeypatch.setattr(http, "STALL", 0.2)
+
+
+def ids(batches) -> list[int]:
+    return [row for batch in batches for row in batch["row_id"].tolist()]
+
+
+places = st.tuples(st.integers(0, 2), st.integers(0, 10**6), st.integers(1, 10**4))
+
+
+@given(st.lists(places, max_size=60))
+def test_every_row_lies_in_one_range_and_ranges_hold_no_more_than_gaps_allow(rows):
+    files, offsets, lengths = (np.array([row[place] for row in rows], np.int64) for place in range(3))
+    found = list(together(files, offsets, lengths))
+    assert sorted(row for piece in found for row in piece.rows.tolist()) == list(range(len(rows)))
+    for piece in found:
+        mine = [rows[row] for row in piece.rows]
+        assert {row[0] for row in mine} == {piece.file}
+        assert piece.start == min(row[1] for row in mine)
+        assert piece.stop == max(row[1] + row[2] for row in mine)
+        covered = sum(row[2] for row in mine) + ranges.GAP * (len(mine) - 1)
+        assert piece.stop - piece.start <= min(covered, max(ranges.LONGEST, max(row[2] for row in mine)))
+
+
+def test_a_hundredth_of_the_rows_costs_a_hundredth_of_the_bytes(exports, monkeypatch):
+    monkeypatch.setattr(ranges, "GAP", 2_000)
+    with serving(exports / "shards") as site:
+        part = stream(NAME, "train", site.url)
+        assert site.bytes_asked(".tar") == 0, "opening reads the index alone"
+        some = part.select(np.arange(0, len(part), 100))
+        assert sorted(ids(some.batches(20, seed=0))) == some.row_ids.tolist()
+        size = sum(len(body) for name, body in site.files.items() if name.endswith(".tar"))
+        assert len([path for path, *_ in site.asked if path.endswith(".tar")]) <= 100
+        assert site.bytes_asked(".tar") < size / 50
+        site.asked.clear()
+        list(part.batches(1000))
+        assert site.bytes_asked(".tar") < 1.01 * size
+        assert len(site.asked) <= 20, "neighbours are read together"
+
+
+def test_parquet_is_read_through_once_and_then_by_row_group(exports, tmp_path):
+    (tmp_path / "pq").mkdir()
+    shutil.copy(exports / "rows.parquet", tmp_path / "pq")
+    with serving(tmp_path / "pq") as site:
+        size, url = len(site.files["/rows.parquet"]), f"{site.url}/rows.parquet"
+        part = stream(NAME, "train", url)
+        assert site.bytes_asked() > 0.9 * size
+        site.asked.clear()
+        part = stream(NAME, "train", url)
+        assert site.bytes_asked() <= http_footer(size), "where the rows are is known from the first time"
+        site.asked.clear()
+        few = part.select(np.argsort(part.store.number)[:300])
+        assert sorted(ids(few.batches(50, seed=1))) == sorted(few.row_ids.tolist())
+        assert site.bytes_asked() < size / 5, "their row groups alone"
+        site.asked.clear()
+        list(few.batches(50, columns=["length"], verify="never"))
+        assert site.bytes_asked() < size / 50, "and of them the columns asked for"
+
+
+def http_footer(size: int) -> int:
+    """The byte that opens a file, and the end of it that holds the footer."""
+    return 1 + min(size, 1 << 16)
+
+
+def test_a_file_that_changed_is_read_through_anew(exports, tmp_path):
+    folder = tmp_path / "pq"
+    folder.mkdir()
+    target = shutil.copy(exports / "rows.parquet", folder)
+    part = stream(NAME, "train", folder)
+    pq.write_table(pq.read_table(target).slice(0, 9_999), target)
+    with pytest.raises(BadData, match="changed since it was opened: open the stream anew"):
+        list(part.batches(100))
+    with pytest.raises(BadData, match=r"lacks [\d,]+ of 10,000 rows of prefix_sums/32_to_64@1, train"):
+        stream(NAME, "train", folder)
+
+
+def read(site: Ranges, start: int = 0, stop: int = len(BODY)) -> bytes:
+    return HttpFile.open(f"{site.url}/file").read(start, stop, threading.Event())
+
+
+@pytest.fixture
+def site(soon, tmp_path):
+    (tmp_path / "file").write_bytes(BODY)
+    with serving(tmp_path) as found:
+        yield found
+
+
+@pytest.mark.parametrize("fault", ["cut", "stall", "500", "429", "shifted", "longer"])
+def test_a_range_arrives_whole_whatever_breaks_on_the_way(site, fault):
+    site.faults["/file"] = ["500", "", fault, fault]
+    assert read(site, 1_000, 90_000) == BODY[1_000:90_000]
+
+
+def test_a_broken_answer_goes_on_at_the_byte_where_it_broke(site):
+    site.faults["/file"] = ["", "cut", "cut"]
+    assert read(site, 0, 80_000) == BODY[:80_000]
+    assert site.asked[1:] == [("/file", 0, 79_999), ("/file", 40_000, 79_999), ("/file", 60_000, 79_999)]
+    assert site.conditions[2:] == [HttpFile.open(f"{site.url}/file").tag] * 2
+
+
+@pytest.mark.parametrize(
+    ("faults", "kind", "message"),
+    [
+        (["", *["cut"] * 20], Unavailable, r"bytes 10 to 20000 could not be had in 6 tries \(.*\): try again later"),
+        (["", *["503"] * 20], Unavailable, "in 6 tries .the server answered 503"),
+        (["", *["stall"] * 20], Unavailable, "in 6 tries .no byte came for 0.2 seconds"),
+        (["", *["shifted"] * 20], Unavailable, "bytes 10-19999 were asked for and Content-Range is 'bytes 11-20000"),
+        (["", *["longer"] * 20], Unavailable, "Content-Length is 19991 and Content-Range is"),
+        (["", "404"], Unavailable, "the server answered 404"),
+        (["", "no-range"], Unavailable, "knows no range requests.*download the files and stream from their folder"),
+        (["", "changed"], BadData, "changed since it was opened"),
+        (["", "cut", "changed"], BadData, "changed since it was opened"),
+        (["", "grown"], BadData, "is another file than was opened"),
+        (["", "416"], BadData, "shorter than it was said to be"),
+        (["404"], Unavailable, "the server answered 404"),
+    ],
+)
+def test_what_cannot_be_mended_is_one_error(site, faults, kind, message):
+    site.faults["/file"] = faults
+    with pytest.raises(kind, match=message) as caught:
+        read(site, 10, 20_000)
+    assert type(caught.value) is kind
+    assert "\n" not in str(caught.value)
+
+
+class Pauses(threading.Event):
+    """Notes the pauses that a reader makes, and makes none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout)
+        return False
+
+
+def test_pauses_double_unless_the_server_says_when_to_ask_again(site):
+    file, halt = HttpFile.open(f"{site.url}/file"), Pauses()
+    site.faults["/file"] = ["429", "500", "429", "500"]
+    site.retry_after = [formatdate(time.time() + 30, usegmt=True), "7"]
+    assert file.read(0, 9, halt) == BODY[:9]
+    assert 25 < halt.seconds[0] <= 30, "a date"
+    assert halt.seconds[1:] == [2 * http.PAUSE, 7.0, 8 * http.PAUSE]
+    site.faults["/file"], site.retry_after = ["429"], ["86400"]
+    assert file.read(0, 9, halt) == BODY[:9]
+    assert halt.seconds[-1] == http.LONGEST_PAUSE
+
+
+def test_a_redirect_is_followed_once_and_asked_again_when_it_ends(site):
+    site.moved["/first"] = "/file"
+    file = HttpFile.open(f"{site.url}/first")
+    asked = [file.read(at, at + 5, threading.Event()) for at in (0, 10, 20)]
+    assert asked == [BODY[at : at + 5] for at in (0, 10, 20)]
+    assert site.redirected == 2, "when it was opened, and for the first range"
+    site.faults["/file"] = ["403"]
+    assert file.read(30, 35, threading.Event()) == BODY[30:35]
+    assert site.redirected == 3
+
+
+def test_without_the_network_nothing_is_asked(site, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    with pytest.raises(Unavailable, match="was not asked: FARSHIFT_OFFLINE is set"):
+        read(site)
+    assert site.asked == []
+
+
+def test_files_without_a_tag_are_read_through_at_every_opening(exports, tmp_path):
+    (tmp_path / "pq").mkdir()
+    shutil.copy(exports / "rows.parquet", tmp_path / "pq")
+    with serving(tmp_path / "pq") as site:
+        site.tags = False
+        for _ in range(2):
+            site.asked.clear()
+            stream(NAME, "train", f"{site.url}/rows.parquet")
+            assert site.bytes_asked() > 0.9 * len(site.files["/rows.parquet"])
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nowhere", "nowhere cannot be read: No such file"),
+        ("*.pq", r"\*\.pq: there are no files"),
+        ("notes.txt", "is no source of rows: name a folder that to_webdataset wrote, or files that all end in"),
+        (["a.parquet", "b.tar"], "is no source of rows"),
+        ("hf://models/x", "is no address of files: write hf://datasets/owner/name@revision/path"),
+        ("a.parquet", "a.parquet is no Parquet file"),
+        ("b.tar", "b.tar is no tar file, or was cut off"),
+    ],
+)
+def test_what_is_no_source_is_one_line(source, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("notes.txt", "a.parquet", "b.tar"):
+        Path(name).write_text("x" * 600)
+    open_split(NAME)
+    with pytest.raises(FarshiftError, match=message) as caught:
+        stream(NAME, "train", source)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,84 @@
+"""Generators give the same bytes in every process: whatever its hash seed, locale, time zone and working directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from farshift.loaders.source import Source, sources
+from support import ROOT
+
+LARGE = 14_000
+"""Rows beyond which a source is a matter of the slow tests."""
+
+BUILD = """
+import sys
+from farshift.loaders.source import find_source, identified
+for name in sys.argv[1:]:
+    source = find_source(name)
+    for distribution in source.definition.distributions:
+        if distribution.generator:
+            digest = identified(source.read(distribution), source.schema)[1]
+            print(name, distribution.generator, digest)
+"""
+"""Prints the digest of what each generator gives now; no cache has a part in it."""
+
+PROCESSES = (
+    {"PYTHONHASHSEED": "1", "LC_ALL": "C", "TZ": "Pacific/Kiritimati", "OMP_NUM_THREADS": "1"},
+    {
+        "PYTHONHASHSEED": "4242",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "America/St_Johns",
+        "PYTHONUTF8": "1",
+        "OMP_NUM_THREADS": "3",
+    },
+)
+
+
+def generators(source: Source) -> list[str]:
+    return [one.generator for one in source.definition.distributions if one.generator]
+
+
+def smallest() -> dict[str, Source]:
+    """For each generator that a source uses, the source of fewest rows that does."""
+    found: dict[str, Source] = {}
+    for source in sources().values():
+        for name in generators(source):
+            if name not in found or source.definition.rows < found[name].definition.rows:
+                found[name] = source
+    return found
+
+
+SMALLEST = smallest()
+QUICK = sorted({one.name for one in SMALLEST.values() if one.definition.rows <= LARGE})
+SLOW = sorted({one.name for one in SMALLEST.values()} - set(QUICK))
+
+
+def test_every_generator_there_is_makes_a_source():
+    files = {path.stem for path in (ROOT / "loaders/generators").glob("[!_]*.py")}
+    assert set(SMALLEST) == files
+
+
+@pytest.mark.parametrize("names", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids=["quick", "slow"])
+def test_two_processes_that_share_nothing_give_the_pinned_digest(tmp_path: Path, names: list[str]):
+    pinned = {
+        f"{name} {generator} {sources()[name].definition.digest}"
+        for name in names
+        for generator in generators(sources()[name])
+    }
+    started = []
+    for number, environment in enumerate(PROCESSES):
+        folder = tmp_path / f"in {number}"
+        folder.mkdir()
+        command = [sys.executable, "-c", BUILD, *(names if number else reversed(names))]
+        started.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=os.environ | environment)
+        )
+    for process in started:
+        printed, _ = process.communicate()
+        assert process.returncode == 0
+        assert set(printed.splitlines()) == pinned
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
