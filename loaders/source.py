@@ -204,5 +204,5 @@ def sources() -> dict[str, Source]:
 def find_source(name: str) -> Source:
     found = sources()
     if name not in found:
-        raise UnknownName("source", name, found, "(its folder's home may be missing from FARSHIFT_PATH)")
+        raise UnknownName("source", name, found, "(one of your own: name its home in FARSHIFT_PATH)")
     return found[name]

@@ -97,7 +97,7 @@ class Schema:
 
     def conform(self, table: pa.Table, where: str) -> pa.Table:
         """`table` with exactly these columns, types and order; `BadDefinition` if a column is missing, of
-        another type, or holds a null."""
+        another type, or holds a null or text that is not UTF-8."""
         import pyarrow as pa
 
         missing = [field.name for field in self.fields if field.name not in table.column_names]
@@ -109,12 +109,22 @@ class Schema:
             raise BadDefinition(f"{where} has missing values in {', '.join(holes)}: fill them, or leave those rows out")
         try:
             table = table.cast(self.arrow())
-            for field in self.fields:
-                if field.item == "string":
-                    table[field.name].validate(full=True)  # text that a file calls UTF-8 and that is not
-            return table
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise BadDefinition(f"{where} does not fit its schema: {str(error).splitlines()[0]}") from error
+        for field in self.fields:
+            if field.item == "string":
+                _require_utf8(table[field.name], f"{where}, field {field.name!r}")
+        return table
 
     def records(self) -> list[dict[str, Any]]:
         return [{"name": field.name, "type": field.type, "role": field.role} for field in self.fields]
+
+
+def _require_utf8(column: pa.ChunkedArray, where: str) -> None:
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)  # a file may call its bytes text without having looked
+    except pa.ArrowInvalid as error:
+        said = str(error).splitlines()[0]
+        raise BadDefinition(f"{where} is not UTF-8: decode it anew, or store it as binary ({said})") from error

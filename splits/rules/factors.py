@@ -77,10 +77,13 @@ def drawn(
     return _held_out(columns, factors, np.isin(which, chosen))
 
 
-def sequences(table: pa.Table, *, field: str, size: int, share: float, seed: str) -> Assignment:
+def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: int, seed: str) -> Assignment:
     """`field` holds words, such as the skills that a row applies, in order. Rows of fewer than `size` words train; a
     share of the different sequences of `size` words, drawn by `seed`, is `ood_test`, and the others train; longer rows
     are dropped. Every shorter run of words in a held-out sequence must stand in training. The group is the sequence.
+
+    `id_test` of the rows whose sequence of `size` words is trained are the in-distribution test: as long as those of
+    `ood_test`, so that the two differ by nothing but what was seen. One row of each sequence always trains.
     """
     text = _words(table, field)
     counts = np.char.count(text, " ") + 1
@@ -92,6 +95,12 @@ def sequences(table: pa.Table, *, field: str, size: int, share: float, seed: str
             f"share = {share} of {len(candidates)} sequences of {size} words in {field!r} holds none out"
         )
     part = np.where(held_out, "ood_test", np.where(counts <= size, "train", ""))
+    trained = np.flatnonzero((counts == size) & ~held_out)
+    trained = trained[shuffled(f"{seed}/id_test", table["row_id"].to_numpy()[trained])]
+    spare = np.delete(trained, np.unique(text[trained], return_index=True)[1])
+    if not 0 <= id_test <= len(spare):
+        raise BadDefinition(f"id_test = {id_test}, but training can spare {len(spare)} rows of {size} words")
+    part[spare[:id_test]] = "id_test"
     runs = {run for sequence in set(text[part == "train"].tolist()) for run in _runs(sequence.split(), size - 1)}
     for sequence in sorted(set(text[held_out].tolist())):
         if missing := sorted(_runs(sequence.split(), size - 1) - runs):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..assignment import Assignment
+from ..draws import shuffled
 from ..errors import BadDefinition
 from ..words import numeric_column, occurrences
 from ._within import within
@@ -15,8 +17,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def words(table: pa.Table, *, field: str, held_out: list[str], among: dict[str, int] | None = None) -> Assignment:
-    """Rows in whose text `field` any of the words `held_out` stands are `ood_test`, the others train.
+def words(
+    table: pa.Table,
+    *,
+    field: str,
+    held_out: list[str],
+    id_test: int,
+    alike: str,
+    seed: str,
+    among: dict[str, int] | None = None,
+) -> Assignment:
+    """Rows in whose text `field` any of the words `held_out` stands are `ood_test`, the others train, but for `id_test`
+    of them, drawn by `seed`: the values of the whole-number field `alike`, such as a depth, have the same shares in
+    both tests, which so differ by the held-out words alone.
 
     The field lists what a row combines, such as the pairs of operators nested in each other ("SM>MED"). Severity counts
     the different held-out words of a row; the group is the held-out words it has, or "none". `among` drops the rows
@@ -34,8 +47,9 @@ def words(table: pa.Table, *, field: str, held_out: list[str], among: dict[str, 
     group = np.array(
         [" ".join(word for word, has in zip(held_out, row, strict=True) if has) or "none" for row in found.tolist()]
     )
-    part = np.where(severity > 0, "ood_test", "train")
-    return Assignment(part=np.where(taken, part, ""), severity=severity, group=group)
+    part = np.where(taken, np.where(severity > 0, "ood_test", "train"), "")
+    part[_alike(table, part, alike, id_test, seed)] = "id_test"
+    return Assignment(part=part, severity=severity, group=group)
 
 
 def corner(table: pa.Table, *, above: dict[str, int]) -> Assignment:
@@ -48,3 +62,20 @@ def corner(table: pa.Table, *, above: dict[str, int]) -> Assignment:
     rows = zip(*(columns[field].tolist() for field in above), strict=True)
     group = np.array([", ".join(f"{field} {value}" for field, value in zip(above, row, strict=True)) for row in rows])
     return Assignment(part=np.where(beyond, "ood_test", "train"), group=group)
+
+
+def _alike(table: pa.Table, part: NDArray[np.str_], field: str, count: int, seed: str) -> NDArray[np.int64]:
+    """The places of `count` training rows, drawn by `seed`, among which the values of `field` have the shares they have
+    in `ood_test`."""
+    values, ids = numeric_column(table, field), table["row_id"].to_numpy()
+    kinds, tested = np.unique(values[part == "ood_test"], return_counts=True)
+    upto = np.rint(np.cumsum(tested) / tested.sum() * count).astype(np.int64)
+    chosen = []
+    for kind, wanted in zip(kinds.tolist(), np.diff(upto, prepend=0).tolist(), strict=True):
+        trained = np.flatnonzero((part == "train") & (values == kind))
+        if wanted > len(trained):
+            raise BadDefinition(
+                f"id_test = {count} asks for {wanted} training rows with {field} = {kind}; there are {len(trained)}"
+            )
+        chosen.append(trained[shuffled(f"{seed}/id_test/{kind}", ids[trained])[:wanted]])
+    return np.concatenate(chosen)

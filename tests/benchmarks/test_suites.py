@@ -132,6 +132,6 @@ def test_every_benchmark_of_a_source_holds_on_its_data(source, monkeypatch):
     for benchmark in BENCHMARKS.values():
         if split_of(benchmark).source.name != source:
             continue
-        opened = Benchmark(benchmark.definition, benchmark.path)  # its data go with it
+        opened = Benchmark(benchmark.definition, benchmark.path)  # one whose data are let go with it
         opened.check()
         assert set(opened.predicted_parts) <= rows_of(benchmark).keys()
