@@ -1,9 +1,9 @@
-"""Text columns made from numbers, without a loop over rows."""
+"""Tables and their columns: text columns made from numbers without a loop over rows, and rows made one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,3 +29,11 @@ def joined(*columns: pa.Array) -> pa.Array:
 def numbered(prefix: str, count: int) -> list[str]:
     """`count` words: the prefix and 0, 1, 2 .."""
     return [f"{prefix}{number}" for number in range(count)]
+
+
+def tabled(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """A table of rows that were made one by one, at least one of them; `names` are the columns'."""
+    import pyarrow as pa
+
+    columns = (list(column) for column in zip(*rows, strict=True))
+    return pa.table(dict(zip(names, columns, strict=True)))

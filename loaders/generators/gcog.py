@@ -5,6 +5,8 @@ generator of our own.
 A scene is a set of objects, each a colour, a letter and a cell of a 10 x 10 grid. A tree of depth 1 is one operator;
 depth 3 is "if condition then leaf else leaf"; depths 5 and 7 nest a tree of depth 3 or 5 in both branches. An object
 that a tree asks for shares neither colour nor letter with any other object of the scene, so every answer is unique.
+What `exist` misses has a letter of the scene and a colour of another object or, now and then, of none: neither alone
+tells.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...splits.draws import below, bits
 from ...splits.errors import BadDefinition
+from ._columns import tabled
 from ._drawn import candidates, counters, first_different
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ OPERATORS = (*CONDITIONS, "get_color", "get_shape", "go")
 
 _SIDE = 10
 _ASKED = 4
-"""Objects that a tree may ask for; a colour more is kept out of the scene, for `exist` to miss."""
+"""Objects that a tree may ask for; a colour more is kept out of the scene."""
 
 _FIRST_GROUP = ("exist", "get_color", "sum_even", "product_even")
 _FIRST_LETTERS = LETTERS[:13]
@@ -67,11 +70,8 @@ def rows(*, seed: str, blocks: list[dict[str, Any]]) -> pa.Table:
     Columns: `question` (tree, "|", scene), `answer` (a truth value, a colour, a letter or a cell "x3y4"), `depth`,
     `distractors`, `objects` (in the scene), `regime`.
     """
-    import pyarrow as pa
-
     made = [row for block in blocks for row in _block(f"{seed}/{block.get('regime', '')}", **block)]
-    names = ("question", "answer", "depth", "distractors", "objects", "regime")
-    return pa.table(dict(zip(names, (list(column) for column in zip(*made, strict=True)), strict=True)))
+    return tabled(("question", "answer", "depth", "distractors", "objects", "regime"), made)
 
 
 def _block(
@@ -112,10 +112,11 @@ def _block(
             letters.sort(key=lambda letter: (letter in _FIRST_LETTERS) != first)
         colours = [COLOURS[i] for i in shuffles["colours"][row]]
         scene = _scene(letters, colours, shuffles["cells"][row], asked, int(counts[row]), choices)
+        wrong = (*(thing.colour for thing in scene[asked:]), colours[-1])
         if depth == 1:
-            tree, answer = _operator(end, scene[:asked], colours[-1], choices)
+            tree, answer = _operator(end, scene[:asked], wrong, choices)
         else:
-            tree, answer = _tree(depth, heads, ends, scene[:asked], colours[-1], choices)
+            tree, answer = _tree(depth, heads, ends, scene[:asked], wrong, choices)
         shown = " , ".join(sorted(str(thing) for thing in scene))
         return f"{tree} | {shown}", answer, depth, int(counts[row]), len(scene), regime
 
@@ -136,18 +137,23 @@ def _scene(
 
 
 def _tree(
-    depth: int, heads: tuple[str, ...], ends: tuple[str, ...], asked: list[_Object], absent: str, choices: _Choices
+    depth: int,
+    heads: tuple[str, ...],
+    ends: tuple[str, ...],
+    asked: list[_Object],
+    wrong: tuple[str, ...],
+    choices: _Choices,
 ) -> tuple[str, str]:
-    """A tree and its answer."""
+    """A tree and its answer; `wrong` are colours that no object asked for has."""
     if depth == 1:
-        return _operator(choices.of(ends), asked, absent, choices)
-    condition, holds = _operator(choices.of(heads), asked, absent, choices)
-    one, if_true = _tree(depth - 2, heads, ends, asked, absent, choices)
-    other, if_false = _tree(depth - 2, heads, ends, asked, absent, choices)
+        return _operator(choices.of(ends), asked, wrong, choices)
+    condition, holds = _operator(choices.of(heads), asked, wrong, choices)
+    one, if_true = _tree(depth - 2, heads, ends, asked, wrong, choices)
+    other, if_false = _tree(depth - 2, heads, ends, asked, wrong, choices)
     return f"if {condition} then {one} else {other}", if_true if holds == "true" else if_false
 
 
-def _operator(name: str, asked: list[_Object], absent: str, choices: _Choices) -> tuple[str, str]:
+def _operator(name: str, asked: list[_Object], wrong: tuple[str, ...], choices: _Choices) -> tuple[str, str]:
     """One operator on one of the objects asked for, and its answer."""
     thing = choices.of(tuple(asked))
     if name == "get_color":
@@ -156,7 +162,8 @@ def _operator(name: str, asked: list[_Object], absent: str, choices: _Choices) -
         return f"get_shape {thing.colour}", thing.letter
     if name == "exist":
         there = choices.of((True, False))
-        return f"exist {thing.colour if there else absent} {thing.letter}", "true" if there else "false"
+        colour = thing.colour if there else choices.of(wrong)
+        return f"exist {colour} {thing.letter}", "true" if there else "false"
     text = f"{name} {thing.colour} {thing.letter}"
     if name == "go":
         return text, f"x{thing.x}y{thing.y}"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...splits.draws import below, bits, shuffled
+from ._columns import tabled
 from ._drawn import candidates, counters, first_different
 
 if TYPE_CHECKING:
@@ -184,8 +185,6 @@ def rows(*, seed: str, train: int, test: int) -> pa.Table:
     Columns: `question` ("sort : 8 3 15 .."), `answer` (numbers, or "none"), `task`, `level` (1 to 5), `numbers`
     ("shown" or "never shown"), `use` ("train", "id_test", "ood_test").
     """
-    import pyarrow as pa
-
     shown, never = halves(seed)
     made: list[tuple[str, str, str, int, str, str]] = []
     for task, (level, make) in TASKS.items():
@@ -201,8 +200,7 @@ def rows(*, seed: str, train: int, test: int) -> pa.Table:
                 (f"{task} : {text}", answer, task, level, name, use)
                 for (text, answer), use in zip(instances, uses, strict=True)
             ]
-    columns = ("question", "answer", "task", "level", "numbers", "use")
-    return pa.table(dict(zip(columns, (list(column) for column in zip(*made, strict=True)), strict=True)))
+    return tabled(("question", "answer", "task", "level", "numbers", "use"), made)
 
 
 def _draw(stream: str, pool: list[int], count: int) -> list[_Drawn]:

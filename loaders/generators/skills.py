@@ -14,6 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from ...splits.draws import below
+from ._columns import tabled
 from ._drawn import candidates, counters, first_different
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ def rows(*, seed: str, shortest: int, longest: int, counts: dict[str, int]) -> p
     Columns: `question` ("sort echo : c a b", skills from first to last), `answer` ("a b c c"), `skills` ("sort echo"),
     `size` (k).
     """
-    import pyarrow as pa
-
     made: list[tuple[str, str, str, int]] = []
     for size, count in sorted((int(size), count) for size, count in counts.items()):
         for names in product(SKILLS, repeat=size):
@@ -57,5 +56,4 @@ def rows(*, seed: str, shortest: int, longest: int, counts: dict[str, int]) -> p
                 for name in names:
                     answer = SKILLS[name](answer)
                 made.append((f"{skills} : {' '.join(text)}", " ".join(answer), skills, size))
-    columns = ("question", "answer", "skills", "size")
-    return pa.table(dict(zip(columns, (list(column) for column in zip(*made, strict=True)), strict=True)))
+    return tabled(("question", "answer", "skills", "size"), made)

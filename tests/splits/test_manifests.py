@@ -20,7 +20,7 @@ from farshift.loaders.split import load
 from farshift.splits.catalogue import find, listing, locked, manifests
 from farshift.splits.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
 from farshift.splits.manifest import KINDS, read_manifest
-from support import SHARED
+from support import ROOT, SHARED
 
 FROZEN = [manifest for manifest in manifests() if manifest.frozen]
 SCAN = SHARED / "scan"
@@ -310,3 +310,9 @@ def test_other_processes_give_identical_identities(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=True)
         found.add(done.stdout)
     assert len(found) == 1
+
+
+def test_the_page_of_the_catalogue_is_what_the_command_prints(farshift):
+    printed = farshift("splits", "list", "--markdown")
+    assert printed.returncode == 0, printed.stderr
+    assert (ROOT / "docs" / "splits.md").read_text("utf-8") == printed.stdout

@@ -102,8 +102,6 @@ def test_combinations_of_which_some_row_has_less_always_train():
     held = tuples(table, made, "ood_test", "abc")
     assert len(held) == 18, "half of 3 x 4 x 3"
     assert not {row for row in held if row[0] == "a0" or row[2] == "c1"}
-    with pytest.raises(BadDefinition, match="share = 0.5"):
-        factors.drawn(table, factors=["a", "b"], share=0.5, seed="s", least={"effects": 2})
 
 
 def test_a_share_that_would_lose_a_part_is_refused():
@@ -124,7 +122,7 @@ def skills(names: str = "pqrs", longest: int = 3) -> pa.Table:
 @pytest.mark.parametrize("size", [2, 3])
 def test_sequences_hold_out_a_share_of_those_of_one_size(size):
     table = skills()
-    made = factors.sequences(table, field="skills", size=size, share=0.25, seed="s")
+    made = factors.sequences(table, field="skills", size=size, share=0.25, id_test=0, seed="s")
     words = [text.split() for text in table["skills"].to_pylist()]
     for row, part in zip(words, made.part, strict=True):
         assert part in ("train", "ood_test") if len(row) == size else part == ("train" if len(row) < size else "")
@@ -140,9 +138,21 @@ def test_sequences_hold_out_a_share_of_those_of_one_size(size):
 def test_sequences_whose_parts_training_lacks_are_refused():
     table = pa.table({"skills": ["p", "q", "p q", "q p", "p p", "q z"], "row_id": np.arange(6, dtype=np.uint64)})
     with pytest.raises(BadDefinition, match="no training row has 'z'"):
-        factors.sequences(table, field="skills", size=2, share=1.0, seed="s")
+        factors.sequences(table, field="skills", size=2, share=1.0, id_test=0, seed="s")
 
 
 def test_a_share_that_holds_nothing_out_is_refused():
     with pytest.raises(BadDefinition, match="holds none out"):
-        factors.sequences(skills(), field="skills", size=2, share=0.01, seed="s")
+        factors.sequences(skills(), field="skills", size=2, share=0.01, id_test=0, seed="s")
+
+
+def test_the_id_test_of_sequences_has_trained_ones_of_the_tested_size():
+    table = pa.concat_tables([skills(longest=2)] * 3).drop_columns("row_id")
+    table = table.append_column("row_id", pa.array(np.arange(table.num_rows, dtype=np.uint64)))
+    made = factors.sequences(table, field="skills", size=2, share=0.25, id_test=24, seed="s")
+    text = np.array(table["skills"].to_pylist())
+    assert set(made.severity[made.part == "id_test"]) == {2}
+    assert (made.part == "id_test").sum() == 24, "all but one of the three rows of each of twelve sequences"
+    assert set(text[made.part == "id_test"]) <= set(text[made.part == "train"])
+    with pytest.raises(BadDefinition, match="training can spare 24 rows of 2 words"):
+        factors.sequences(table, field="skills", size=2, share=0.25, id_test=25, seed="s")

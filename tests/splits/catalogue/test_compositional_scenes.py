@@ -89,10 +89,20 @@ def test_conditions_and_leaves_are_kept_to_those_allowed():
         assert {word for word in words if "_" in word or word == "go"} <= {"sum_odd", "go", "get_shape"}
 
 
+def test_what_exist_misses_mostly_has_a_colour_and_a_letter_of_the_scene():
+    """A colour or a letter alone, looked for in the scene, does not tell."""
+    missed = [row for row in rows(rows=1500) if row["question"].startswith("exist ") and row["answer"] == "false"]
+    split = [(row["question"].split(" | ")[0].split(), row["question"].split(" | ")[1].split()) for row in missed]
+    assert len(split) > 60
+    assert all(asked[2] in scene for asked, scene in split)
+    with_colour = sum(asked[1] in scene for asked, scene in split)
+    assert 0.5 < with_colour / len(split) < 1
+
+
 def pairs(pairing: str) -> set[tuple[str, str]]:
     """Operators and the letters of the objects they ask for."""
     found = set()
-    for row in rows(pairing=pairing, rows=900):
+    for row in rows(pairing=pairing, rows=3000):
         words = row["question"].split(" | ")[0].split()
         found.add((words[0], row["answer"] if words[0] == "get_shape" else words[-1]))
     return found

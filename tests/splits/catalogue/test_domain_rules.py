@@ -1,4 +1,4 @@
-"""Rules of domain splits: time, published lists, languages of unequal size."""
+"""Rules of domain splits: held-out domains, time, published lists, languages of unequal size."""
 
 from __future__ import annotations
 
@@ -8,9 +8,32 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.splits.errors import BadData, BadDefinition, UnknownName
+from farshift.splits.rules.domain import hold_out
 from farshift.splits.rules.language_imbalance import imbalance
 from farshift.splits.rules.published_list import of_numbers
 from farshift.splits.rules.time import cutoff
+
+COUNTRIES = pa.table({"row_id": np.arange(5, dtype=np.uint64), "country": ["us", "cuba", "?", "us", "iran"]})
+
+
+def test_a_held_out_domain_is_the_test_and_a_dropped_one_in_no_part():
+    found = hold_out(COUNTRIES, field="country", ood=["cuba", "iran"], dropped=["?"])
+    assert found.part.tolist() == ["train", "ood_test", "", "train", "ood_test"]
+    assert found.group.tolist() == COUNTRIES["country"].to_pylist()
+    assert hold_out(COUNTRIES, field="country", ood=["iran"]).part.tolist() == ["train"] * 4 + ["ood_test"]
+
+
+@pytest.mark.parametrize(
+    ("domains", "complaint"),
+    [
+        ({"ood": ["cuba", "peru"]}, "no row has country = peru"),
+        ({"ood": ["cuba"], "dropped": ["??"]}, r"no row has country = \?\?"),
+        ({"ood": ["cuba", "iran"], "dropped": ["iran"]}, "country = iran: in ood and in dropped; name it once"),
+    ],
+)
+def test_a_domain_that_no_row_has_or_that_is_named_twice_is_refused(domains, complaint):
+    with pytest.raises(BadDefinition, match=complaint):
+        hold_out(COUNTRIES, field="country", **domains)
 
 
 def months(*values: int) -> pa.Table:

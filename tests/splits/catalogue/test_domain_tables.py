@@ -110,6 +110,14 @@ def test_adult_is_the_published_files():
     assert Counter(table["income"].to_pylist()) == {0: 37155, 1: 11687}
 
 
+def test_people_of_unknown_birthplace_are_on_neither_side():
+    births = Counter(pulled("adult")["country_name"].to_pylist())
+    train, test = (Counter(find_split_groups("adult/country", part)) for part in ("train", "ood_test"))
+    assert train == {"United-States": births["United-States"]}
+    assert test == {country: rows for country, rows in births.items() if country not in ("United-States", "?")}
+    assert births["?"] == 857
+
+
 def test_compas_is_the_rows_of_the_published_analysis():
     table = pulled("compas")
     assert table.num_rows == 6172

@@ -72,6 +72,12 @@ def test_carries_grow_while_the_numbers_do_not():
     assert max(train["carry_chain"].to_pylist()) == 2 and min(test["carry_chain"].to_pylist()) == 3
 
 
+def test_no_two_long_sequences_are_sorted_into_the_same_answer():
+    """As they were if the longest held every number there is."""
+    answers = load("sort_distinct/length", part="ood_test").arrow()["output"].to_pylist()
+    assert len(set(answers)) == len(answers) == 700
+
+
 def test_every_nesting_but_the_held_out_ones_is_trained():
     seen = {part: load("listops/nesting", part=part).arrow()["nestings"].to_pylist() for part in ("train", "ood_test")}
     trained = {pair for row in seen["train"] for pair in row.split()}

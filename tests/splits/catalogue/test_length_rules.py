@@ -90,8 +90,11 @@ def test_buckets_that_cannot_be_filled_are_refused(change, complaint):
 NESTED = table(pairs=["a>b", "a>b b>a", "", "b>a", "ba>a"], depth=[1, 1, 1, 5, 1])
 
 
+NONE_APART = {"id_test": 0, "alike": "depth", "seed": "s"}
+
+
 def test_rows_with_a_held_out_word_are_tested_and_counted():
-    made = words(NESTED, field="pairs", held_out=["b>a", "a>b"])
+    made = words(NESTED, field="pairs", held_out=["b>a", "a>b"], **NONE_APART)
     assert parts(made) == ["ood_test", "ood_test", "train", "ood_test", "train"]
     assert made.severity.tolist() == [1, 2, 0, 1, 0]
     assert made.group.tolist() == ["a>b", "b>a a>b", "none", "b>a", "none"]
@@ -99,11 +102,22 @@ def test_rows_with_a_held_out_word_are_tested_and_counted():
 
 def test_a_held_out_word_that_no_row_has_is_refused():
     with pytest.raises(BadDefinition, match="held_out names no word"):
-        words(NESTED, field="pairs", held_out=[])
+        words(NESTED, field="pairs", held_out=[], **NONE_APART)
     with pytest.raises(BadDefinition, match=r"no row has c>a in 'pairs'"):
-        words(NESTED, field="pairs", held_out=["a>b", "c>a"])
-    made = words(NESTED, field="pairs", held_out=["b>a"], among={"depth": 1})
+        words(NESTED, field="pairs", held_out=["a>b", "c>a"], **NONE_APART)
+    made = words(NESTED, field="pairs", held_out=["b>a"], among={"depth": 1}, **NONE_APART)
     assert parts(made) == ["train", "ood_test", "train", "", "train"]
+
+
+def test_the_id_test_is_as_deep_as_the_test_of_held_out_words():
+    pairs = ["a>b"] * 2 + ["b>a"] * 60 + ["a>b"] * 6
+    nested = table(pairs=pairs, depth=[2] * 2 + [1, 2, 3] * 20 + [3] * 6)
+    made = words(nested, field="pairs", held_out=["a>b"], id_test=12, alike="depth", seed="s")
+    drawn = [depth for depth, part in zip(nested["depth"].to_pylist(), made.part, strict=True) if part == "id_test"]
+    assert sorted(drawn) == [2] * 3 + [3] * 9, "two of eight tested rows have depth 2, six depth 3"
+    assert parts(made).count("train") == 48 and parts(made).count("ood_test") == 8
+    with pytest.raises(BadDefinition, match="asks for 23 training rows with depth = 3; there are 20"):
+        words(nested, field="pairs", held_out=["a>b"], id_test=31, alike="depth", seed="s")
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=40))
