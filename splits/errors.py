@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+_NAMED = 12
 
 
 class FarshiftError(Exception):
@@ -28,8 +30,14 @@ class UnknownName(FarshiftError):
     def __init__(self, what: str, name: str, known: Iterable[str], hint: str = "") -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-        offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names) or 'none'}"
+        offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {some_of(names) or 'none'}"
         super().__init__(f"no {what} named {name!r}: {offer}{' ' + hint if hint else ''}")
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Names as a line can hold them: the first dozen, and how many more there are."""
+    more = len(names) - _NAMED
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_NAMED])} and {more} more"
 
 
 class BadData(FarshiftError):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...splits.canonical import canonical_json
-from ...splits.errors import BadDefinition, FarshiftError
+from ...splits.errors import BadDefinition, FarshiftError, some_of
 from ..benchmark import Benchmark, benchmarks
 from ..grading import Grader
 from ..handout import hand_out
@@ -84,7 +84,7 @@ def asked_by_prompt(benchmark: Benchmark) -> Prompt:
     task, primary = benchmark.task, benchmark.metrics[0]
     if benchmark.definition.prompt is None:
         have = [name for name, one in benchmarks().items() if one.definition.prompt is not None]
-        raise FarshiftError(f"{benchmark.name} has no prompt to export: benchmarks with one are {', '.join(have)}")
+        raise FarshiftError(f"{benchmark.name} has no prompt to export: benchmarks with one are {some_of(have)}")
     if task.type == "regression":
         raise FarshiftError(f"{benchmark.name} is a regression task: other runners are given classes and texts only")
     if primary.per_row is None or primary.needs != "prediction":

@@ -204,7 +204,7 @@ def test_another_runner_is_one_more_file(home, tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_exported_is_one_line(farshift, tmp_path):
-    assert "no prompt to export: benchmarks with one are echo/long, modadd97/xi35" in one_line_error(
+    assert "no prompt to export: benchmarks with one are addition/carry, addition/length, " in one_line_error(
         farshift("benchmarks", "export", "optdigits/writers", "--to", "lm-eval", "--out", tmp_path / "task")
     )
     assert "no runner named 'helm': there are: inspect, lm-eval" in one_line_error(
