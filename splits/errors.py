@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _NAMED = 12
+_HARDLY = 0.1
 
 
 class FarshiftError(Exception):
@@ -29,9 +30,16 @@ class UnknownName(FarshiftError):
 
     def __init__(self, what: str, name: str, known: Iterable[str], hint: str = "") -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+        near = _near(name, names)
         offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {some_of(names) or 'none'}"
         super().__init__(f"no {what} named {name!r}: {offer}{' ' + hint if hint else ''}")
+
+
+def _near(name: str, names: Sequence[str]) -> list[str]:
+    """The names most like `name`, at most three: the best, and those that are hardly less like it."""
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    alike = [difflib.SequenceMatcher(None, other, name).ratio() for other in near]
+    return [other for other, ratio in zip(near, alike, strict=True) if ratio > alike[0] - _HARDLY]
 
 
 def some_of(names: Sequence[str]) -> str:
