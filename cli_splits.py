@@ -25,6 +25,8 @@ def splits_list(
 ) -> None:
     """List every split, or those of a kind of shift."""
     if markdown:
+        if kind or json:
+            raise FarshiftError("--markdown is the page of all splits: leave out --kind and --json")
         from .splits.table import markdown as page
 
         return print(page(), end="")
@@ -57,11 +59,12 @@ def splits_show(name: str, json: Json = False) -> None:
         return emit_json(record)
     parts = record.pop("parts")
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
-    for key, value in record.items():
-        if key not in ("audit", "format") and value not in ("", [], False):
-            line(f"{key:>11}: {value}")
-    line(f"{'audit':>11}: {manifest.audit_summary() or 'none'}")
-    table("", ["part", "rows", "with copies", "digest"], rows)
+    record["audit"] = manifest.audit_summary()
+    _tell({key: value for key, value in record.items() if key != "format" and value is not False})
+    if manifest.frozen:
+        table("", ["part", "rows", "with copies", "digest"], rows)
+    else:
+        line("a definition: it has no rows before you bring its data (Definitions, in docs/own-splits.md)")
 
 
 @app.command("pull")
@@ -157,9 +160,7 @@ def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bo
     if json:
         emit_json(found | {"agrees_with_published": agrees})
     else:
-        for key, value in found.items():
-            line(f"{key:>30}: {value}")
-        line(f"{'agrees with the published one':>30}: {agrees}")
+        _tell(found | {"agrees with the published one": agrees})
     exit_if(not (found["holds"] and agrees))
 
 
@@ -198,8 +199,10 @@ def splits_build(
 ) -> None:
     """Freeze splits: rows, digests, audit and identity. Refuses one that does not hold the shift it names; others of
     its family, and of other files, are frozen all the same, and the exit code is 1. A frozen split is audited anew."""
+    from .loaders.engines import engine as known_engine
     from .loaders.freeze import drafts, freeze_each
 
+    known_engine(engine)  # cached rows need no engine, and a misspelt one would pass unseen
     with watched():
         drafted = [(draft, file) for file in files for draft in drafts(file)]
         frozen, refused = freeze_each(drafted, out, engine)
@@ -211,6 +214,8 @@ def splits_build(
         for item in frozen:
             line(f"{item['split']} frozen in {item['folder']}: identity {item['identity']}")
             line(f"audit: {item['audit']['why']}")
+        if frozen:
+            _say_home(out.absolute())
     for error in refused:
         complain(str(error))
     exit_if(bool(refused))
@@ -242,6 +247,33 @@ def splits_export(
         return emit_json(done)
     files = "1 file" if len(done["files"]) == 1 else f"{len(done['files'])} files"
     line(f"{done['split']}, {done['part']}: {done['rows']:,} rows in {done['out']}, {files}, {done['bytes']:,} bytes")
+
+
+def _say_home(out: Path) -> None:
+    """Where splits were written into a home that nothing names yet, how they are found by name."""
+    from .splits.plugins import homes
+
+    if out.parts[-2:] == ("splits", "manifests"):
+        home = out.parent.parent
+        if not any(home.samefile(known) for known in homes()):
+            line(f"found by name once FARSHIFT_PATH names {home}")
+
+
+def _tell(record: dict[str, Any], indent: str = "") -> None:
+    """A record on stdout, a line a value, without what is empty; records that hold more than values are indented."""
+    for key, value in _filled(record).items():
+        if isinstance(value, dict) and any(isinstance(inner, dict | list) for inner in value.values()):
+            line(f"{indent}{key}:")
+            _tell(value, indent + "    ")
+        elif isinstance(value, dict):
+            line(f"{indent}{key}: {', '.join(f'{name} = {inner}' for name, inner in value.items())}")
+        else:
+            line(f"{indent}{key}: {'; '.join(map(str, value)) if isinstance(value, list) else value}")
+
+
+def _filled(record: dict[str, Any]) -> dict[str, Any]:
+    found = {key: _filled(value) if isinstance(value, dict) else value for key, value in record.items()}
+    return {key: value for key, value in found.items() if value not in ("", [], {})}
 
 
 def _folders(mirror: list[Path] | None) -> tuple[Path, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +83,20 @@ class TextColumn:
         """Rows [start, stop) of a column that lies in order, not copied."""
         return self.stored.slice(start, stop - start)
 
+    def raw(self, start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """`bytes_and_offsets` of `view`."""
+        held, bounds = self._buffers
+        first, last = bounds[start], bounds[stop]
+        return held[first:last].copy(), np.subtract(bounds[start : stop + 1], first, dtype=np.int64)
+
+    @cached_property
+    def _buffers(self) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        return _buffers_of(self.stored)
+
 
 Column = FixedColumn | TextColumn
+
+Read: TypeAlias = "NDArray[Any] | pa.Array | tuple[NDArray[np.uint8], NDArray[np.int64]]"
 
 
 def objects(texts: pa.Array) -> NDArray[Any]:
@@ -95,20 +107,25 @@ def objects(texts: pa.Array) -> NDArray[Any]:
 
 def bytes_and_offsets(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The bytes of texts end to end, and where each begins and ends in them, shape (texts + 1,); copies."""
+    held, bounds = _buffers_of(texts)
+    return held[bounds[0] : bounds[-1]].copy(), np.subtract(bounds, bounds[0], dtype=np.int64)
+
+
+def _buffers_of(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """The bytes that texts lie in, and where each begins and ends in them, shape (texts + 1,); not copied."""
     import pyarrow as pa
 
     _, offsets, content = texts.buffers()
     wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
-    bounds = np.zeros(1, np.int64)
+    bounds: NDArray[Any] = np.zeros(1, np.int64)
     if len(texts):
         stored = np.frombuffer(offsets, np.int64 if wide else np.int32)
-        bounds = stored[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
-    held = np.zeros(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
-    return held[bounds[0] : bounds[-1]].copy(), bounds - bounds[0]
+        bounds = stored[texts.offset : texts.offset + len(texts) + 1]
+    return (np.zeros(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)), bounds
 
 
 def one_batch(
-    columns: Mapping[str, Column], read: Callable[[str, Column], NDArray[Any] | pa.Array], raw_text: bool
+    columns: Mapping[str, Column], read: Callable[[str, Column], Read], raw_text: bool
 ) -> dict[str, NDArray[Any]]:
     """A batch of what `read` gives of each column: with `raw_text`, a text column is two arrays, `<name>` and
     `<name>.offsets`, else one of objects."""
@@ -117,6 +134,8 @@ def one_batch(
         values = read(name, column)
         if isinstance(values, np.ndarray):
             batch[name] = values
+        elif isinstance(values, tuple):
+            batch[name], batch[f"{name}.offsets"] = values
         elif raw_text:
             batch[name], batch[f"{name}.offsets"] = bytes_and_offsets(values)
         else:
@@ -137,9 +156,11 @@ def read_batches(
         if reuse and isinstance(column, FixedColumn) and name not in side_by_side
     }
 
-    def read(name: str, column: Column, rows: Rows) -> NDArray[Any] | pa.Array:
+    def read(name: str, column: Column, rows: Rows) -> Read:
         if name in side_by_side:
             first = int(rows[0]) if len(rows) else 0
+            if raw_text and isinstance(column, TextColumn):
+                return column.raw(first, first + len(rows))
             view = column.view(first, first + len(rows))
             return view.copy() if isinstance(view, np.ndarray) and not reuse else view
         return column.take(rows, buffers.get(name)) if isinstance(column, FixedColumn) else column.take(rows)

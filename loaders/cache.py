@@ -11,10 +11,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
@@ -74,7 +76,7 @@ def locked(path: Path, what: str = "") -> Iterator[None]:
 
 def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE) -> None:
     """Write `content` beside `path` in one piece, flush it to the disk, and rename it into place."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.tmp")
     with plain_disk_errors(path, advice):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -157,12 +159,19 @@ def mapped(path: Path) -> pa.Table:
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
+def one_batch_options() -> pa.ipc.IpcWriteOptions:
+    """How one record batch is written, however long its arrays are."""
+    import pyarrow as pa
+
+    return pa.ipc.IpcWriteOptions(allow_64bit=True)
+
+
 def write_arrow(table: pa.Table, target: Path) -> None:
     """Write a table as an Arrow file of one record batch, by one big write: mapped, it reads at memory speed."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
+    with pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
     with target.open("wb") as file:
         file.write(memoryview(sink.getvalue()))
@@ -170,7 +179,10 @@ def write_arrow(table: pa.Table, target: Path) -> None:
 
 def _write(path: Path, write: Callable[[Path], object]) -> None:
     for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-        leftover.unlink(missing_ok=True)
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with plain_disk_errors(path):
         try:

@@ -10,7 +10,7 @@ import tomli_w
 
 from ..splits.assignment import part_digests
 from ..splits.audit import audit
-from ..splits.catalogue import LOCK
+from ..splits.catalogue import LOCK, named
 from ..splits.catalogue import locked as locked_identities
 from ..splits.errors import BadData, BadDefinition, FarshiftError
 from ..splits.family import read_family
@@ -145,6 +145,10 @@ def _refuse_empty(definition: Definition, pins: dict[str, PartPin]) -> None:
 
 
 def _refuse_change(folder: Path, frozen: Definition) -> None:
+    full_name = f"{frozen.name}@{frozen.version}"
+    for known in named(frozen.name):
+        if known.full_name == full_name and known.folder.resolve() != folder.resolve():
+            raise BadDefinition(f"{full_name} is published already, in {known.folder}: give yours another name")
     published = locked_identities().get(f"{frozen.name}@{frozen.version}")
     here = folder / "split.toml"
     if here.exists() and (old := read_manifest(here)).frozen:

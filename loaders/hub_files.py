@@ -10,6 +10,7 @@ from ..splits.errors import BadDefinition, Unavailable
 from ..splits.pins import FilePin
 from .cache import file_sha256, offline
 from .mirrors.hub import client_errors
+from .remote.received import first_line
 
 
 def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
@@ -36,11 +37,9 @@ def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]
             mirror = {"sort": "hub", "repo": repo, "revision": commit, "file": entry.path}
             pins.append(FilePin(name=entry.path, sha256=digest, bytes=entry.size, mirrors=[mirror]))
     except HFValidationError as error:
-        raise BadDefinition(f"Hub {repo!r}: {str(error).splitlines()[0]}") from error
+        raise BadDefinition(f"Hub {repo!r}: {first_line(error)}") from error
     except client_errors() as error:
-        raise Unavailable(
-            f"Hub {repo}@{revision}: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
-        ) from error
+        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {first_line(error)}") from error
     if not pins:
         raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {' or '.join(patterns)}")
     return pins

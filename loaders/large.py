@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..splits.errors import BadDefinition
 from ..splits.plugins import module
 from ..splits.rows import Bytes, first_ids, heads, row_digests, set_digest, settle_repeats
 from ..splits.schema import Schema
@@ -41,11 +42,14 @@ def build_in_pieces(
     set.
     """
     held = module("loaders/readers", reader, "reader")
-    pieces = held.shards(**arguments)
+    try:
+        pieces = held.shards(**arguments)
+    except TypeError as error:
+        raise BadDefinition(f"{where}: {error}") from error
     hashed = engine(engine_name)(partial(_hashed, reader, schema, where), pieces)
     ids: list[NDArray[np.uint64]] = []
     digests: list[Bytes] = []
-    with ColumnFiles(schema, target.parent) as files:
+    with ColumnFiles(schema, target) as files:
         for done, (piece, (its_ids, its_digests)) in enumerate(zip(pieces, hashed, strict=True)):
             advance("shards", done, len(pieces))
             files.append(schema.conform(held.read_shard(piece), where))

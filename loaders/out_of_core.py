@@ -7,6 +7,7 @@ a row for the order.
 from __future__ import annotations
 
 import tempfile
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..splits.rows import ragged
 from ..splits.schema import Field, Schema
+from .cache import one_batch_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,16 +25,20 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 18
 """Rows that are reordered at a time."""
 
+_WRITE = 1 << 24
+"""Bytes of one write."""
+
 _NARROW = 2**31 - 1
 """The bytes that 32-bit offsets reach."""
 
 
 class ColumnFiles:
-    """A growing table on disk. Use as a context: its files are removed at the end."""
+    """A growing table on disk, in a folder beside `target` and named after it, as what is left of a killed build has
+    to be. Use as a context: its files are removed at the end."""
 
-    def __init__(self, schema: Schema, beside: Path) -> None:
-        beside.mkdir(parents=True, exist_ok=True)
-        self._folder = tempfile.TemporaryDirectory(prefix=".columns-", dir=beside)
+    def __init__(self, schema: Schema, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{target.name}.", suffix=".tmp", dir=target.parent)
         self._schema = schema
         self._columns = [_Column(field, Path(self._folder.name)) for field in schema.fields]
         self.rows = 0
@@ -69,14 +75,43 @@ class ColumnFiles:
         import pyarrow as pa
 
         stored = self.table()
-        with ColumnFiles(self._schema, target.parent) as ordered:
+        with ColumnFiles(self._schema, target) as ordered:
             for start in range(0, self.rows, _CHUNK):
                 ordered.append(stored.take(pa.array(order[start : start + _CHUNK])))
             table = ordered.table()
             for name, values in added.items():
                 table = table.append_column(name, pa.array(values))
-            with pa.OSFile(str(target), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            with (
+                target.open("wb", buffering=0) as file,
+                pa.PythonFile(_BigWrites(file), "w") as sink,
+                pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer,
+            ):
                 writer.write_table(table, max_chunksize=max(1, table.num_rows))
+
+
+class _BigWrites:
+    """A file that is written from memory, in large pieces. Written straight from a mapped file, the kernel takes it in
+    pieces of a page where that is not in memory yet, and the new file reads slower when it is mapped in its turn."""
+
+    def __init__(self, file: FileIO) -> None:
+        self._file = file
+        self.closed = False
+
+    def write(self, content: bytes | memoryview) -> int:
+        view = memoryview(content).cast("B")
+        done = 0
+        while done < len(view):
+            done += self._file.write(bytes(view[done : done + _WRITE])) or 0
+        return done
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class _Column:

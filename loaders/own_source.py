@@ -10,6 +10,7 @@ meta = ["year"]                 # what rules may read, and models never see
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +21,11 @@ from pydantic import Field as Item
 from ..splits.errors import BadData, BadDefinition, Unavailable
 from ..splits.pins import FilePin
 from ..splits.schema import Field, Schema
-from .cache import cache_root, file_sha256, keep, write_atomically
+from .cache import cache_root, file_sha256, keep, lock_elsewhere, locked, plain_disk_errors, write_atomically
 from .fetch import fetch_file
 from .hub_files import hub_pins
 from .readers.parquet import opened
-from .source import Distribution, FieldPin, Source, SourceDefinition, read_source
+from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,16 +62,20 @@ class Data(BaseModel):
 def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "local") -> Source:
     """Write `home/loaders/sources/<name>.toml`, pinned by the rows that the files have now, and build the source into
     the cache. A file of that name stays as it is where it says the same, and is an error where it does not."""
+    if not re.fullmatch("[a-z0-9_]+", name):
+        raise BadDefinition(f"[data] the source's name {name!r}: use lower-case letters, digits and _")
     pins, folders = (hub_pins(data.hub, data.revision, data.files), ()) if data.hub else _local_pins(data, beside)
     paths = {pin.name: fetch_file(pin, folders) for pin in pins}
     columns = data.columns()
     with opened(paths[pins[0].name], pins[0].name) as file:
         schema = _schema(columns, file.schema_arrow, pins[0].name)
     path = home / "loaders" / "sources" / f"{name}.toml"
+    if name in (known := sources()) and known[name].path.resolve() != path.resolve():
+        raise BadDefinition(f"a source named {name!r} is there already ({known[name].path}): give yours another name")
     draft = SourceDefinition(
         name=name,
         version=1,
-        title=data.title or (f"{data.hub} (Hugging Face Hub)" if data.hub else f"{len(pins)} files of one's own"),
+        title=data.title or (f"{data.hub} (Hugging Face Hub)" if data.hub else "Files of one's own"),
         licence=data.licence,
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
@@ -84,21 +89,33 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
             )
         ],
     )
-    if path.exists():
-        known = read_source(path)
-        if known.definition.model_copy(update={"rows": 0, "digest": ""}) != draft:
-            raise BadDefinition(f"{path} defines {name!r} by other data: give the source another name, or remove that")
-        return known
-    made = cache_root() / "sources" / f".{name}.own.tmp"
-    made.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        rows, digest = Source(draft, path).write(made, engine=engine)
-        if not rows:
-            raise BadData(f"[data] no rows in {', '.join(pin.name for pin in pins)}: nothing to make a source of")
-        pinned = Source(draft.model_copy(update={"rows": rows, "digest": digest}), path)
-        keep(made, pinned.cached_at)
-    finally:
-        made.unlink(missing_ok=True)
+    with locked(lock_elsewhere(path), str(path)):
+        return _known(draft, path) if path.exists() else _made(draft, path, engine)
+
+
+def _known(draft: SourceDefinition, path: Path) -> Source:
+    known = read_source(path)
+    if known.definition.model_copy(update={"rows": 0, "digest": ""}) != draft:
+        raise BadDefinition(
+            f"{path} defines {draft.name!r} by other data: give the source another name, or remove that"
+        )
+    return known
+
+
+def _made(draft: SourceDefinition, path: Path, engine: str) -> Source:
+    """The source, built into the cache, and its file."""
+    made = cache_root() / "sources" / f".{draft.name}-own.arrow.{os.getpid()}.tmp"
+    with plain_disk_errors(made):
+        made.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            rows, digest = Source(draft, path).write(made, engine=engine)
+            if not rows:
+                files = ", ".join(pin.name for pin in draft.distributions[0].files)
+                raise BadData(f"[data] no rows in {files}: nothing to make a source of")
+            pinned = Source(draft.model_copy(update={"rows": rows, "digest": digest}), path)
+            keep(made, pinned.cached_at)
+        finally:
+            made.unlink(missing_ok=True)
     write_atomically(path, _toml(pinned.definition))
     return pinned
 
@@ -115,7 +132,10 @@ def _local_pins(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Path, ..
     for pattern in data.files:
         base = Path(pattern)
         anchor, rest = (Path(base.anchor), base.relative_to(base.anchor)) if base.is_absolute() else (beside, base)
-        matching = [path for path in anchor.glob(str(rest)) if path.is_file()]
+        try:
+            matching = [path for path in anchor.glob(str(rest)) if path.is_file()]
+        except (ValueError, IndexError) as error:  # what pathlib says of "**x" and of "."
+            raise BadDefinition(f"[data] {pattern!r} is no pattern of files") from error
         if not matching:
             raise Unavailable(f"[data] no file {anchor / rest}")
         found.update(matching)

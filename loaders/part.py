@@ -52,7 +52,7 @@ class Part:
     def __repr__(self) -> str:
         return f"Part({self.split}, {self.name}: {len(self):,} rows; {', '.join(self.columns)})"
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return (*(field.name for field in self.schema.fields), *(name for name in _ADDED if self._has(name)))
 

@@ -48,7 +48,7 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     label, there = manifest.definition.label, found(source)
     store: Store
     if isinstance(there, ExportFolder):
-        export = read_export(there)
+        export = read_export(there, data.schema, label, data.definition.rows)
         rows = proven_by_index(export, manifest, part)
         known = known_part(manifest, data, part, rows)
         store = ShardStore.of(export.index, export.shards, data.schema, label)

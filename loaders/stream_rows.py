@@ -16,7 +16,7 @@ from ..splits.errors import BadData, Unavailable
 from ..splits.manifest import Manifest
 from ..splits.rows import heads, row_digests
 from .cache import cache_root, intact, stored_table
-from .export.proof import assigned
+from .export.proof import TYPES, assigned
 from .part import Part
 from .remote.exported import Export
 from .remote.parquet import ParquetFiles, scan
@@ -25,6 +25,8 @@ from .split import Split, assigned_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_CHANGED = "it was changed, export it anew"
 
 
 def known_part(manifest: Manifest, source: Source, part: str, rows: pa.Table | None) -> Part:
@@ -81,11 +83,16 @@ def _exported(files: ParquetFiles, source: Source, part: str, memory: int) -> pa
 
     fields = source.schema.fields
     names = [field.name for field in fields]
-    carried = ["row_id", *(name for name in ("weight", "group", "severity") if name in files.names)]
+    carried = [name for name in ("row_id", "weight", "group", "severity") if name in files.names]
+    if "row_id" not in carried or not files.rows:
+        raise BadData(f"{files.files[0].name} has no rows with a row_id: {_CHANGED}")
     pieces = []
     for first, batch in scan(files, [*names, *carried], memory):
         own = files.typed(first, batch, fields)
         piece = pa.table({name: batch[name] for name in carried})
+        for name, column in zip(carried, piece.columns, strict=True):
+            if str(column.type) not in TYPES[name] or column.null_count:
+                raise BadData(f"{files.place(first)}: column {name!r} is not {' or '.join(TYPES[name])}: {_CHANGED}")
         piece = piece.append_column("check", [heads(row_digests(own, source.schema))])
         if files.true_labels is not None:
             given = batch[files.label]
@@ -96,9 +103,7 @@ def _exported(files: ParquetFiles, source: Source, part: str, memory: int) -> pa
 
 def _held_to_digest(rows: pa.Table, manifest: Manifest, part: str, where: str) -> pa.Table:
     if not _published(rows, manifest, part):
-        raise BadData(
-            f"{where} does not hold the published rows of {manifest.full_name}, {part}: it was changed, export it anew"
-        )
+        raise BadData(f"{where} does not hold the published rows of {manifest.full_name}, {part}: {_CHANGED}")
     return rows
 
 

@@ -15,11 +15,11 @@ LOCK = PACKAGE / "splits" / "manifests.lock"
 
 def manifests() -> list[Manifest]:
     """All manifests, the package's own and those of `FARSHIFT_PATH`, sorted by name and version."""
-    return _found("*/*")
+    return named("*/*")
 
 
-def _found(name: str) -> list[Manifest]:
-    """The manifests whose name fits a pattern, sorted by name and version."""
+def named(name: str) -> list[Manifest]:
+    """The manifests of a name, or whose names fit a pattern, sorted by name and version."""
     found: dict[tuple[str, int], Manifest] = {}
     for path in files("splits/manifests", f"{name}/v*/split.toml"):
         manifest = read_manifest(path)
@@ -38,7 +38,7 @@ def find(name: str) -> Manifest:
     """The manifest called `name` (its newest version) or `name@version`."""
     wanted, at, version = name.partition("@")
     # What is no name is no pattern either: its wild cards and dots would find other folders.
-    versions = _found(wanted) if re.fullmatch(NAME, wanted) else []
+    versions = named(wanted) if re.fullmatch(NAME, wanted) else []
     if not versions:
         raise UnknownName("split", wanted, {manifest.name for manifest in manifests()})
     if not at:

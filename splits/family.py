@@ -33,7 +33,10 @@ def read_family(path: Path, model: type[M]) -> list[M]:
 def members(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
     """The records that `record`, read from `path`, stands for."""
     rest = {key: value for key, value in record.items() if key != "vary"}
-    axes = [_axis(table, path) for table in record.get("vary", [])]
+    tables = record.get("vary", [])
+    if not isinstance(tables, list):
+        raise BadDefinition(f"{path}: vary: write [[vary]], a table of lists")
+    axes = [_axis(table, path) for table in tables]
     used: set[str] = set()
     for chosen in product(*axes):
         values = {name: value for choice in chosen for name, value in choice.items()}

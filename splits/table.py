@@ -20,8 +20,8 @@ def markdown() -> str:
     lines = [
         "# The splits",
         "",
-        "This page is made by `farshift splits list --markdown > docs/splits.md`. A row of it in full, its identity",
-        "and its whole audit: `farshift splits show NAME`. How to make your own: [own-splits.md](own-splits.md).",
+        "This page is made by `farshift splits list --markdown > docs/splits.md`. A row in full, its identity and",
+        "its whole audit: `farshift splits show NAME --json`. To make your own: [own-splits.md](own-splits.md).",
         "",
     ]
     lines += [f"{len(frozen)} frozen splits over {len(sources)} sources, and {len(every) - len(frozen)} definitions."]

@@ -16,12 +16,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...splits.rows import heads, row_digests
+from ...splits.schema import Field
 from ..stream_verify import occurrence_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..part import Part
+
+TYPES = {
+    "row_id": ("uint64",),
+    "check": ("uint64",),
+    "occurrence": ("int32",),
+    "weight": ("int64",),
+    "group": ("string", "int64"),
+    "severity": ("int64", "double"),
+    "source_check": ("uint64",),
+}
+"""The Arrow types of a proof's columns, beside the labels."""
 
 TRUE_LABELS = b"farshift.true_labels"
 """The key of the true labels in the metadata of a Parquet file's schema."""
@@ -75,11 +87,18 @@ def true_labels(part: Part) -> bytes:
     return base64.b64encode(sink.getvalue())
 
 
-def read_true_labels(text: bytes) -> pa.Table:
-    """What `true_labels` wrote; `ValueError` (of which `pa.ArrowInvalid` is one) for anything else."""
+def read_true_labels(text: bytes, rows: int, label: Field) -> pa.Table:
+    """What `true_labels` wrote of a part of so many rows with this label; `ValueError` (of which `pa.ArrowInvalid` is
+    one) or `OSError` for anything else."""
     import pyarrow as pa
 
-    table = pa.ipc.open_stream(base64.b64decode(text, validate=True)).read_all()
-    if table.column_names != ["row", "label"]:
-        raise ValueError(f"true labels have the columns {table.column_names}")
+    stream = pa.ipc.open_stream(base64.b64decode(text, validate=True))
+    if not stream.schema.equals(pa.schema({"row": pa.int64(), "label": label.arrow()})):
+        raise ValueError("they are not numbers of rows with a label each")
+    table = stream.read_all()
+    if table["row"].null_count or table["label"].null_count:
+        raise ValueError("some are missing")
+    numbers = table["row"].to_numpy()
+    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or (np.diff(numbers) <= 0).any()):
+        raise ValueError("they are not of rows in ascending order")
     return table

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...splits.errors import BadData
+from ..remote.received import first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,10 @@ def read(files: dict[str, Path], *, columns: dict[str, str]) -> pa.Table:
     """The fields that `columns` names, each from its column, of all files in the order of their names."""
     import pyarrow as pa
 
-    return pa.concat_tables([read_shard(shard) for shard in shards(files, columns=columns)])
+    found = [read_shard(shard) for shard in shards(files, columns=columns)]
+    if not found:
+        raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
+    return pa.concat_tables(found)
 
 
 def shards(files: dict[str, Path], *, columns: dict[str, str]) -> list[Shard]:
@@ -62,7 +66,7 @@ def read_shard(shard: Shard) -> pa.Table:
             table = file.read_row_groups(range(shard.first, shard.last), sorted(set(wanted.values())))
         except (OSError, pa.ArrowInvalid) as error:
             raise BadData(
-                f"{shard.name}: row groups {shard.first} to {shard.last - 1} cannot be read: {error}"
+                f"{shard.name}: row groups {shard.first} to {shard.last - 1} cannot be read: {first_line(error)}"
             ) from error
     return pa.table({field: table[column] for field, column in wanted.items()})
 
@@ -75,4 +79,4 @@ def opened(path: Path, name: str) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
     except (OSError, pa.ArrowInvalid) as error:
-        raise BadData(f"{name}: not a readable Parquet file: {str(error).splitlines()[0]}") from error
+        raise BadData(f"{name}: not a readable Parquet file: {first_line(error)}") from error

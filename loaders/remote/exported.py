@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from ...splits.errors import BadData
+from ...splits.schema import Schema
 from ..cache import cache_root, intact, locked, mark, write_atomically
+from ..cache_entries import one_call
+from ..export.proof import TYPES
 from ..export.webdataset import FORMAT
-from . import File
+from . import File, samples
 from .ranges import LONGEST
+from .received import first_line, json_object
 from .sources import ExportFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_LONGEST_MANIFEST = 1 << 26
+"""Bytes: a record of a shard takes some 150."""
+
+_OPTIONAL = ("weight", "group", "severity", "label", "true_label", "source_check")
+_MAY_BE_NULL = ("label", "true_label", "source_check")
 
 
 @dataclass(frozen=True)
@@ -29,39 +41,47 @@ class Export:
     shards: tuple[File, ...]
 
 
-def read_export(folder: ExportFolder) -> Export:
-    """The export in a folder. The index is held to its sha256 and kept in the cache; of the shards nothing is read yet.
+def read_export(folder: ExportFolder, schema: Schema, label: str, most: int) -> Export:
+    """The export in a folder, of rows of a source with this schema, label and number of rows. The index is held to its
+    sha256 and kept in the cache; of the shards nothing is read yet.
 
     Raises `BadData` for a manifest or an index that is damaged or of another version."""
     said = _manifest(folder)
     try:
         record = said["index"]
-        shards = tuple(folder.file(_plain(shard["file"]), int(shard["bytes"])) for shard in said["shards"])
+        shards = tuple(folder.file(_plain(shard["file"]), _number(shard["bytes"])) for shard in said["shards"])
         wrong = [file.name for file, shard in zip(shards, said["shards"], strict=True) if file.size != shard["bytes"]]
         if wrong:
             raise BadData(f"{wrong[0]} is not as long as {folder.name} says: it was cut off or is another file")
-        index = _index(folder, _plain(record["file"]), int(record["bytes"]), str(record["sha256"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadData(f"{folder.name}: manifest.json is damaged: {error}") from error
+        if not shards:
+            raise ValueError("it names no shards")
+        name, size, digest = _plain(record["file"]), _number(record["bytes"]), _digest(record["sha256"])
+    except KeyError as error:
+        raise BadData(f"{folder.name}: manifest.json is damaged: it has no {error}") from error
+    except (TypeError, ValueError) as error:
+        raise BadData(f"{folder.name}: manifest.json is damaged: {first_line(error)}") from error
+    with one_call():
+        path = _fetched(folder, name, size, digest)
+        index = _index(path, f"{folder.name}: {name}", _kinds(schema, label), most)
     return Export(folder.name, said, index, shards)
 
 
 def _manifest(folder: ExportFolder) -> dict[str, Any]:
-    content = whole(folder.file("manifest.json", None))
+    file = folder.file("manifest.json", None)
+    if file.size > _LONGEST_MANIFEST:
+        raise BadData(f"{file.name} has {file.size:,} bytes: it is no manifest of an export")
     try:
-        said: dict[str, Any] = json.loads(content)
+        said = json_object(whole(file))
         told = said["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadData(f"{folder.name}: manifest.json is damaged: {error}") from error
+    except (ValueError, KeyError) as error:
+        raise BadData(f"{folder.name}: manifest.json is damaged: {first_line(error)}") from error
     if told != FORMAT:
-        raise BadData(f"{folder.name} is of format {told}, and this version streams {FORMAT}: export the part anew")
+        raise BadData(f"{folder.name} is of format {told!r}, and this version streams {FORMAT}: export the part anew")
     return said
 
 
-def _index(folder: ExportFolder, name: str, size: int, digest: str) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _fetched(folder: ExportFolder, name: str, size: int, digest: str) -> Path:
+    """The index in the cache."""
     path = cache_root() / "files" / digest[:2] / digest
     if not intact(path):
         content = whole(folder.file(name, size))
@@ -70,10 +90,42 @@ def _index(folder: ExportFolder, name: str, size: int, digest: str) -> pa.Table:
         with locked(path):
             write_atomically(path, content)
             mark(path, digest)
+    return path
+
+
+def _kinds(schema: Schema, label: str) -> dict[str, tuple[str, ...]]:
+    """The types of the columns that the index of rows of this schema can have."""
+    members = {samples.member(field) for field in schema.fields}
+    places = {f"{member}.{what}": ("int64",) for member in members for what in ("offset", "length")}
+    places |= {name: ("int64",) for name in ("shard", "offset", "length")}
+    labels = {name: (str(schema[label].arrow()),) for name in ("label", "true_label")}
+    return TYPES | places | labels
+
+
+def _index(path: Path, where: str, kinds: Mapping[str, tuple[str, ...]], most: int) -> pa.Table:
+    """The columns of an index; `BadData` unless each is what it should be and there are at most so many rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     try:
-        return pq.read_table(path, memory_map=True)
-    except pa.ArrowInvalid as error:
-        raise BadData(f"{folder.name}: {name} is no index: {error}") from error
+        with pq.ParquetFile(path, memory_map=True) as file:
+            if file.metadata.num_rows > most:
+                raise BadData(f"{where} has {file.metadata.num_rows:,} rows, more than the source ({most:,})")
+            index = file.read([name for name in kinds if name in file.schema_arrow.names])
+        if len(set(index.column_names)) < index.num_columns:
+            raise ValueError("a column stands twice")
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadData(f"{where} is no index: {first_line(error)}") from error
+    absent = [name for name in sorted(kinds) if name not in index.column_names and name not in _OPTIONAL]
+    if absent:
+        raise BadData(f"{where} lacks the columns {', '.join(absent)}: export the part anew")
+    for name in index.column_names:
+        if str(index[name].type) not in kinds[name] or (index[name].null_count and name not in _MAY_BE_NULL):
+            raise BadData(f"{where}: column {name} is not {' or '.join(kinds[name])}: export the part anew")
+    if index.num_rows and pc.min(index["occurrence"]).as_py() < 0:
+        raise BadData(f"{where}: column occurrence has negative numbers: export the part anew")
+    return index
 
 
 def whole(file: File) -> bytes:
@@ -82,7 +134,19 @@ def whole(file: File) -> bytes:
     return b"".join(file.read(start, min(start + LONGEST, file.size), halt) for start in range(0, file.size, LONGEST))
 
 
-def _plain(name: str) -> str:
-    if not isinstance(name, str) or "/" in name or "\\" in name or name in ("", ".", ".."):
+def _plain(name: Any) -> str:
+    if not isinstance(name, str) or not name.isprintable() or "/" in name or "\\" in name or name in ("", ".", ".."):
         raise ValueError(f"{name!r} is no name of a file")
     return name
+
+
+def _number(size: Any) -> int:
+    if not isinstance(size, int) or not 0 <= size < 1 << 62:
+        raise ValueError(f"{size!r} is no number of bytes")
+    return size
+
+
+def _digest(digest: Any) -> str:
+    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise ValueError(f"{digest!r} is no sha256")
+    return digest

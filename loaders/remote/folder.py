@@ -38,6 +38,10 @@ class FolderFile:
         return f"{self.path.resolve()} {self.stamp}"
 
     def read(self, start: int, stop: int, halt: Event) -> bytes:
+        if not 0 <= start <= stop <= self.size:
+            raise BadData(
+                f"{self.path} has {self.size} bytes, and bytes {start} to {stop} were asked for: it was cut off"
+            )
         try:
             with self.path.open("rb") as file:
                 if _stamp(os.fstat(file.fileno())) != self.stamp:
@@ -47,7 +51,7 @@ class FolderFile:
         except OSError as error:
             raise Unavailable(f"{self.path} cannot be read: {error.strerror or error}") from error
         if len(content) != stop - start:
-            raise BadData(f"{self.path} has {self.size} bytes, and bytes up to {stop} were asked for: it was cut off")
+            raise BadData(f"{self.path} was cut off as it was read: open the stream anew")
         return content
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ...splits.errors import BadData, Unavailable
 from ..cache import offline
 from . import Halted
+from .received import first_line
 
 if TYPE_CHECKING:
     import httpx2
@@ -38,7 +39,7 @@ STALL = 30.0
 """Seconds without a byte, after which a connection counts as broken."""
 
 RETRIED = (408, 425, 429, 500, 502, 503, 504)
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 
 
 class Broken(Exception):
@@ -183,9 +184,13 @@ def _asked(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
     if offline():
         raise Unavailable(f"{url} was not asked: FARSHIFT_OFFLINE is set")
     try:
+        client = _client()
+    except (ValueError, ImportError, OSError) as error:  # proxies and certificates that the environment names
+        raise Unavailable(f"{url} cannot be asked: {first_line(error)}") from error
+    try:
         patience = httpx2.Timeout(STALL, connect=min(10.0, STALL))
         wanted = {**headers, "Accept-Encoding": "identity"}
-        with _client().stream("GET", url, headers=wanted, timeout=patience) as answer:
+        with client.stream("GET", url, headers=wanted, timeout=patience) as answer:
             if answer.status_code in RETRIED:
                 raise Broken(f"the server answered {answer.status_code}", _retry_after(answer))
             if answer.status_code == 416:
@@ -193,8 +198,8 @@ def _asked(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
             if answer.status_code not in (200, 206):
                 raise Unavailable(f"{url}: the server answered {answer.status_code} {answer.reason_phrase}")
             yield answer
-    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.TooManyRedirects) as error:
-        raise Unavailable(f"{url} cannot be asked: {error}") from error
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.TooManyRedirects, UnicodeError) as error:
+        raise Unavailable(f"{url} cannot be asked: {first_line(error)}") from error
     except httpx2.ReadTimeout as error:
         raise Broken(f"no byte came for {STALL:g} seconds") from error
     except httpx2.TransportError as error:
@@ -221,7 +226,7 @@ def _length(url: str, answer: httpx2.Response) -> int:
         told = "" if found is None else found[3]
     else:
         told = answer.headers.get("Content-Length", "")
-    if not told.isdigit():
+    if not re.fullmatch("[0-9]{1,18}", told):
         raise Unavailable(
             f"{url}: the server does not tell how long the file is: download it and stream from its folder"
         )
@@ -236,10 +241,10 @@ def _tag(answer: httpx2.Response) -> str | None:
 def _retry_after(answer: httpx2.Response) -> float | None:
     """Seconds until the server wants to be asked again, if it says: a number or a date (RFC 9110, 10.2.3)."""
     told = answer.headers.get("Retry-After", "").strip()
-    if told.isdigit():
+    if re.fullmatch("[0-9]{1,18}", told):
         return float(told)
     try:
         when = parsedate_to_datetime(told)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from ...splits.errors import FarshiftError, Unavailable
 from ..cache import offline
 from .http import RETRIED, Broken, HttpFile, persist
+from .received import first_line
 
 T = TypeVar("T")
 
@@ -97,14 +98,10 @@ def _asked(question: Callable[[], T], what: str) -> T:
         except HfHubHTTPError as error:
             if error.response is not None and error.response.status_code in RETRIED:
                 raise Broken(f"the Hub answered {error.response.status_code}") from error
-            raise Unavailable(f"{what} is not on the Hub: {_line(error)}") from error
+            raise Unavailable(f"{what} is not on the Hub: {first_line(error)}") from error
         except (FileNotFoundError, HFValidationError, OfflineModeIsEnabled) as error:
-            raise Unavailable(f"{what} is not on the Hub: {_line(error)}") from error
+            raise Unavailable(f"{what} is not on the Hub: {first_line(error)}") from error
         except httpx2.TransportError as error:
-            raise Broken(_line(error)) from error
+            raise Broken(first_line(error)) from error
 
     return persist(attempt, Event(), f"{what} could not be had")
-
-
-def _line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

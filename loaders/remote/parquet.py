@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -21,6 +20,7 @@ from . import File
 from .prefetch import THREADS, Task, ahead
 from .range_file import RangeFile
 from .ranges import together
+from .received import first_line, json_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +33,10 @@ _FOOTER = 1 << 16
 
 _DECODED = 1 << 20
 """About so many bytes of rows are decoded at once, whatever the size of a row group."""
+
+_ROWS = 1 << 13
+"""Rows that are decoded at once, at most: values that repeat take next to nothing in a file, and all their bytes in
+memory, so the sizes that a footer tells are no bound."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +55,17 @@ class ParquetFiles:
         with ThreadPoolExecutor(THREADS) as threads:
             footers = tuple(threads.map(_footer, files))
         for file, footer in zip(files, footers, strict=True):
-            absent = sorted({field.name for field in schema.fields} - set(footer.schema.to_arrow_schema().names))
+            names = footer.schema.to_arrow_schema().names
+            absent = sorted({field.name for field in schema.fields} - set(names))
             if absent:
                 raise FarshiftError(f"{file.name} has no column {', '.join(absent)}: it is not of this source")
-        return cls(tuple(files), footers, label, _true_labels(files, footers))
+            if len(set(names)) < len(names):
+                raise BadData(f"{file.name} has several columns of one name")
+        return cls(tuple(files), footers, label, _true_labels(files, footers, schema[label]))
 
     def said(self) -> list[dict[str, Any]]:
         """What each file says that it is an export of; empty where it is none."""
-        return [json.loads((footer.metadata or {}).get(b"farshift", b"{}")) for footer in self.footers]
+        return [_said(file, footer) for file, footer in zip(self.files, self.footers, strict=True)]
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
@@ -95,13 +102,16 @@ class ParquetFiles:
         """A file whose bytes of these columns of a row group are in memory."""
         file, group = self.groups[place]
         chunks = self.footers[file].row_group(group)
-        spans = [
-            (min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset))), chunk.total_compressed_size)
+        wanted = [
+            chunk
             for chunk in map(chunks.column, range(chunks.num_columns))
             if chunk.path_in_schema.partition(".")[0] in names
         ]
-        offsets, lengths = (np.array(numbers, np.int64) for numbers in zip(*spans, strict=True))
-        pieces = together(np.full(len(spans), file), offsets, lengths)
+        offsets = np.array([chunk.dictionary_page_offset or chunk.data_page_offset for chunk in wanted], np.int64)
+        lengths = np.array([chunk.total_compressed_size for chunk in wanted], np.int64)
+        if (offsets < 0).any() or (lengths < 0).any() or (lengths > self.files[file].size - offsets).any():
+            raise BadData(f"{self.files[file].name}, row group {group} lies beyond the file: its footer is damaged")
+        pieces = together(np.full(len(wanted), file), offsets, lengths)
         return RangeFile(self.files[file], halt, [(piece.start, piece.stop) for piece in pieces])
 
     def raw(self, place: int, content: RangeFile, names: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -112,7 +122,7 @@ class ParquetFiles:
 
         file, group = self.groups[place]
         first, told = int(self.starts[place]), self.footers[file].row_group(group)
-        rows = max(1, min(told.num_rows, _DECODED * told.num_rows // max(1, told.total_byte_size)))
+        rows = max(1, min(_ROWS, _DECODED * told.num_rows // max(1, told.total_byte_size)))
         try:
             opened = pq.ParquetFile(content, metadata=self.footers[file], page_checksum_verification=True)
             for batch in opened.iter_batches(rows, [group], names, use_threads=False):
@@ -120,7 +130,7 @@ class ParquetFiles:
                 first += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             where = f"{self.files[file].name}, row group {group}"
-            raise BadData(f"{where} cannot be decoded, its bytes are damaged: {_line(error)}") from error
+            raise BadData(f"{where} cannot be decoded, its bytes are damaged: {first_line(error)}") from error
 
     def typed(self, first: int, batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.Table:
         """Raw rows as the fields say, with the source's own labels."""
@@ -182,7 +192,10 @@ class ParquetStore:
                 pieces.append(self.within.typed(first, batch, fields).take(some - first))
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return pa.concat_tables(pieces).combine_chunks().take(back)
+        found = pa.concat_tables(pieces).combine_chunks()
+        if found.num_rows != len(rows):
+            raise BadData(f"{self.place(int(rows[0]))}, or others read with it: row groups are shorter than they were")
+        return found.take(back)
 
     def _by_group(self, numbers: Numbers) -> Iterator[tuple[int, Numbers]]:
         """Ascending row numbers by their row group."""
@@ -210,16 +223,25 @@ def scan(files: ParquetFiles, names: Sequence[str], most: int) -> Iterator[tuple
             yield from files.raw(place, content, names)
 
 
-def _true_labels(files: Sequence[File], footers: Sequence[pq.FileMetaData]) -> tuple[Numbers, pa.ChunkedArray] | None:
+def _said(file: File, footer: pq.FileMetaData) -> dict[str, Any]:
+    try:
+        return json_object((footer.metadata or {}).get(b"farshift", b"{}"))
+    except ValueError as error:
+        raise BadData(f"{file.name}: what it says of its export is damaged: {first_line(error)}") from error
+
+
+def _true_labels(
+    files: Sequence[File], footers: Sequence[pq.FileMetaData], label: Field
+) -> tuple[Numbers, pa.ChunkedArray] | None:
     import pyarrow as pa
 
     numbers, labels, first = list[Numbers](), list[pa.ChunkedArray](), 0
     for file, footer in zip(files, footers, strict=True):
         if (text := (footer.metadata or {}).get(TRUE_LABELS)) is not None:
             try:
-                table = read_true_labels(text)
-            except ValueError as error:
-                raise BadData(f"{file.name}: its true labels are damaged: {_line(error)}") from error
+                table = read_true_labels(text, footer.num_rows, label)
+            except (ValueError, OSError) as error:
+                raise BadData(f"{file.name}: its true labels are damaged: {first_line(error)}") from error
             numbers.append(table["row"].to_numpy() + first)
             labels.append(table["label"])
         first += footer.num_rows
@@ -236,12 +258,13 @@ def _footer(file: File) -> pq.FileMetaData:
     try:
         return pq.read_metadata(tail)
     except (pa.ArrowException, OSError) as error:
-        raise BadData(f"{file.name} is no Parquet file: {_line(error)}") from error
+        raise BadData(f"{file.name} is no Parquet file: {first_line(error)}") from error
 
 
 def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
     """A column as its field says; a tensor may be lists of any nesting. `BadData` where it is something else."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if column.null_count:
         raise BadData(f"{where}: column {field.name!r} has missing values")
@@ -251,14 +274,14 @@ def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
     try:
         if not field.shape:
             return column.cast(kind)
-        while pa.types.is_nested(column.type):
-            column = column.flatten()
-        if len(column) == rows * kind.list_size:
-            return pa.FixedSizeListArray.from_arrays(column.cast(kind.value_type), kind.list_size)
+        flat, lists = column, (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+        while any(is_list(flat.type) for is_list in lists):
+            lengths = pc.min_max(pc.list_value_length(flat)).as_py()
+            flat = flat.flatten()
+            if lengths["min"] != lengths["max"] or flat.null_count:
+                raise BadData(f"{where}: column {field.name!r} has lists of several lengths, or missing elements")
+        if len(flat) == rows * kind.list_size:
+            return pa.FixedSizeListArray.from_arrays(flat.cast(kind.value_type), kind.list_size)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise BadData(f"{where}: column {field.name!r} is {column.type}, not {field.type}") from error
-    raise BadData(f"{where}: column {field.name!r} has {len(column)} elements in {rows} rows, not {field.type}")
-
-
-def _line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    raise BadData(f"{where}: column {field.name!r} has {len(flat)} elements in {rows} rows, not {field.type}")

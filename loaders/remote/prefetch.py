@@ -1,35 +1,95 @@
 """Reading ahead on a few threads, within a bound of bytes.
 
-The threads begin with the first result that is asked for and end with the iterator: when it is used up, closed or
-forgotten. A thread that waits for a server then ends as soon as its wait does.
+A thread lives while there is something to read, and ends with the iterator: when that is used up, closed or forgotten,
+and also when the process ends and leaves it open. A thread that waits for a server then ends as soon as its wait does.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Event
-from typing import TypeVar
+from concurrent.futures import Future
+from threading import Event, Lock, Thread, current_thread, main_thread
+from typing import Generic, TypeVar
+
+from . import Halted
 
 T = TypeVar("T")
 
 THREADS = 4
 
+_LOOK = 0.1
+"""Seconds between two looks whether the process is ending, while a thread waits before it asks a server again."""
+
 Task = tuple[int, Callable[[Event], T]]
 """What is to be read: its bytes, and the reading itself, which gives up once its event is set."""
+
+
+class _Halt(Event):
+    """Set by the iterator's end, and by that of the process: when the main thread and the one that asked last are over.
+
+    The interpreter waits for its threads before it closes what a program left open, so no `finally` would tell them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asker = current_thread()
+
+    def is_set(self) -> bool:
+        return super().is_set() or not (main_thread().is_alive() or self.asker.is_alive())
+
+    def wait(self, timeout: float | None = None) -> bool:
+        left = timeout
+        while not self.is_set() and (left is None or left > 0):
+            super().wait(_LOOK if left is None else min(left, _LOOK))
+            left = None if left is None else left - _LOOK
+        return self.is_set()
+
+
+class _Readers(Generic[T]):
+    """Up to `THREADS` threads for the readings that wait; a thread that finds none ends."""
+
+    def __init__(self, halt: _Halt) -> None:
+        self._halt, self._lock, self._running = halt, Lock(), 0
+        self._waiting = deque[tuple[Future[T], Callable[[Event], T]]]()
+
+    def start(self, read: Callable[[Event], T]) -> Future[T]:
+        future = Future[T]()
+        with self._lock:
+            self._waiting.append((future, read))
+            more = self._running < THREADS
+            self._running += more
+        if more:
+            Thread(target=self._work, name="farshift-stream").start()
+        return future
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._running -= 1
+                    return
+                future, read = self._waiting.popleft()
+            try:
+                if self._halt.is_set():
+                    raise Halted
+                future.set_result(read(self._halt))
+            except BaseException as error:  # the thread that asks for the result raises it
+                future.set_exception(error)
+            del future, read  # what was read is the reader's alone
 
 
 def ahead(tasks: Iterator[Task[T]], most: int) -> Generator[T, None, None]:
     """The tasks' results in order. Those that are read, and the one handed out last, are at most `most` bytes together,
     or a single one that is larger."""
-    halt, waiting, held = Event(), deque[tuple[int, Future[T]]](), 0
-    threads = ThreadPoolExecutor(THREADS, thread_name_prefix="farshift-stream")
+    halt, waiting, held = _Halt(), deque[tuple[int, Future[T]]](), 0
+    readers = _Readers[T](halt)
     try:
         task = next(tasks, None)
         while task is not None or waiting:
+            halt.asker = current_thread()
             while task is not None and (not waiting or held + task[0] <= most):
-                waiting.append((task[0], threads.submit(task[1], halt)))
+                waiting.append((task[0], readers.start(task[1])))
                 held += task[0]
                 task = next(tasks, None)
             size, reading = waiting.popleft()
@@ -38,4 +98,3 @@ def ahead(tasks: Iterator[Task[T]], most: int) -> Generator[T, None, None]:
             held -= size
     finally:
         halt.set()
-        threads.shutdown(wait=False, cancel_futures=True)

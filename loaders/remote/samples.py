@@ -6,7 +6,6 @@ The members are those that `loaders/export/webdataset.py` writes. A pickle is ne
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from tokenize import TokenError
@@ -16,6 +15,7 @@ import numpy as np
 
 from ...splits.errors import BadData
 from ...splits.schema import Field
+from .received import first_line, json_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +24,9 @@ Members = Sequence[bytes]
 """One member's content for each row."""
 
 _ITEMS = {"uint8": "u1", "int64": "<i8", "float32": "<f4"}
+
+_NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, LookupError, RecursionError, MemoryError)
+"""What NumPy lets through of a header that is none: it is read as Python."""
 
 
 def member(field: Field) -> str:
@@ -37,7 +40,7 @@ def rows(members: Mapping[str, Members], fields: Sequence[Field], place: Callabl
     """The rows' fields, typed; `members` by extension. `BadData` with the `place` of a row that is none."""
     import pyarrow as pa
 
-    said = [_read(_object, place, row, content) for row, content in enumerate(members.get("json", ()))]
+    said = [_read(json_object, place, row, content) for row, content in enumerate(members.get("json", ()))]
     columns: dict[str, Any] = {}
     for field in fields:
         if member(field) == "json":
@@ -57,21 +60,14 @@ def rows(members: Mapping[str, Members], fields: Sequence[Field], place: Callabl
 def _read(read: Callable[..., Any], place: Callable[[int], str], row: int, *arguments: Any) -> Any:
     try:
         return read(*arguments)
-    except (ValueError, SyntaxError, TokenError) as error:  # the header of an npy file is read as Python
-        raise BadData(f"{place(row)}: the sample is damaged: {error}") from error
-
-
-def _object(content: bytes) -> dict[str, Any]:
-    found = json.loads(content)
-    if not isinstance(found, dict):
-        raise ValueError("its json is no object")
-    return found
+    except ValueError as error:
+        raise BadData(f"{place(row)}: the sample is damaged: {first_line(error)}") from error
 
 
 def _scalars(field: Field, said: list[dict[str, Any]], place: Callable[[int], str]) -> pa.Array:
     import pyarrow as pa
 
-    wrong = (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, TypeError, OverflowError)
+    wrong = (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, TypeError, OverflowError, UnicodeEncodeError)
 
     def typed(objects: list[dict[str, Any]]) -> pa.Array:
         column = pa.array([item[field.name] for item in objects], field.arrow())
@@ -94,15 +90,28 @@ def _scalars(field: Field, said: list[dict[str, Any]], place: Callable[[int], st
 
 def _tensor(content: bytes, field: Field, header: list[bytes]) -> bytes:
     """The elements of an npy file in C order, little-endian. `header` keeps the last header that was understood."""
+    by_columns = False
     if header and content.startswith(header[0]):
-        data = content[len(header[0]) :]
+        begin = len(header[0])
     else:
-        values = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-        if values.shape != field.shape or values.dtype != np.dtype(_ITEMS[field.item]):
-            raise ValueError(f"field {field.name!r} is {values.dtype}{list(values.shape)}, not {field.type}")
-        data = np.ascontiguousarray(values, _ITEMS[field.item]).tobytes()
-        if content.endswith(data):
-            header[:] = [content[: len(content) - len(data)]]
+        by_columns, begin = _understood(content, field)
+        if not by_columns:
+            header[:] = [content[:begin]]
+    data = content[begin:]
     if len(data) != math.prod(field.shape) * np.dtype(_ITEMS[field.item]).itemsize:
         raise ValueError(f"field {field.name!r} has {len(data)} bytes of values, which are no {field.type}")
-    return data
+    return np.frombuffer(data, _ITEMS[field.item]).reshape(field.shape, order="F").tobytes() if by_columns else data
+
+
+def _understood(content: bytes, field: Field) -> tuple[bool, int]:
+    """Whether an npy file of a field has its elements in Fortran order, and the byte at which they begin. Its values
+    are not read by NumPy, which makes room for as many as the header claims."""
+    file = io.BytesIO(content)
+    try:
+        versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, by_columns, kind = versions[np.lib.format.read_magic(file)](file)
+    except _NO_HEADER as error:
+        raise ValueError(f"field {field.name!r} is no npy file: {first_line(error)}") from error
+    if shape != field.shape or kind != np.dtype(_ITEMS[field.item]):
+        raise ValueError(f"field {field.name!r} is {kind}{list(shape)}, not {field.type}")
+    return by_columns, file.tell()

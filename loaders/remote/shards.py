@@ -40,15 +40,9 @@ class ShardStore:
 
     @classmethod
     def of(cls, index: pa.Table, files: Sequence[File], schema: Schema, label: str) -> ShardStore:
-        """The store of an index as `to_webdataset` writes it. `BadData` where it lacks a column, or points beyond a
+        """The store of an index with the columns that `to_webdataset` writes. `BadData` where it points beyond a
         shard."""
-        absent = sorted({"shard", "offset", "length", "occurrence"} - set(index.column_names))
-        absent += [
-            name for field in schema.fields if (name := f"{samples.member(field)}.offset") not in index.column_names
-        ]
-        if absent:
-            raise BadData(f"the index of {files[0].name} lacks the columns {', '.join(absent)}: export the part anew")
-        kinds = sorted({samples.member(field) for field in schema.fields} | {"json"})
+        kinds = sorted({samples.member(field) for field in schema.fields})
         members = {kind: (_numbers(index, f"{kind}.offset"), _numbers(index, f"{kind}.length")) for kind in kinds}
         truth = None
         if "true_label" in index.column_names:
@@ -72,9 +66,12 @@ class ShardStore:
     def _check_bounds(self) -> None:
         ends = np.array([file.size for file in self.files], np.int64)
         wrong = (self.shard < 0) | (self.shard >= len(ends)) | (self.offset < 0) | (self.length < 0)
-        wrong |= self.offset + self.length > ends[np.clip(self.shard, 0, len(ends) - 1)]
-        for offset, length in self.members.values():
-            wrong |= (offset < self.offset) | (length < 0) | (offset + length > self.offset + self.length)
+        if not wrong.any():
+            # Differences and not sums: those of large numbers would be negative ones.
+            wrong = self.length > ends[self.shard] - self.offset
+            for offset, length in self.members.values():
+                inside = offset - self.offset
+                wrong |= (offset < self.offset) | (length < 0) | (length > self.length - inside)
         if wrong.any():
             raise BadData(f"the index of {self.files[0].name} points beyond the shards: export the part anew")
 

@@ -42,6 +42,9 @@ class Files:
 def found(source: Source) -> ExportFolder | Files:
     """What lies at `source`. `Unavailable` where nothing does, `FarshiftError` where it is no sort of rows."""
     revisions = HubRevisions()
+    for one in [source] if isinstance(source, str | Path) else source:
+        if any(letter < " " for letter in str(one)):
+            raise FarshiftError(f"{str(one)!r} is no path or address: it has control characters")
     if not isinstance(source, str | Path):
         return _sorted_out(
             ", ".join(map(str, source)), [file for one in source for file in _files(str(one), revisions)]
@@ -59,7 +62,7 @@ def _export(source: str, revisions: HubRevisions) -> ExportFolder | None:
         return ExportFolder(str(there), lambda name, _: _named(files, name, str(there))) if _MANIFEST in files else None
     if _on_the_web(source):
         return ExportFolder(source, partial(_below, source.rstrip("/")))
-    path = Path(source).expanduser()
+    path = _here(source)
     return ExportFolder(source, lambda name, _: FolderFile.open(path / name)) if (path / _MANIFEST).is_file() else None
 
 
@@ -81,10 +84,21 @@ def _files(source: str, revisions: HubRevisions) -> Iterator[File]:
     elif _on_the_web(source):
         yield from (HttpFile.open(url) for url in _numbered(source))
     else:
-        path = Path(source).expanduser()
-        inside = (one for one in sorted(path.glob("*")) if _suffix(one.name))
-        matching = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
-        yield from (FolderFile.open(one) for one in (inside if path.is_dir() else matching))
+        path = _here(source)
+        if path.is_dir():
+            matching = [one for one in sorted(path.glob("*")) if _suffix(one.name)]
+        elif "**" in path.name:
+            raise FarshiftError(f"{source}: ** is no pattern of files: name a folder's files as in /data/*.parquet")
+        else:
+            matching = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+        yield from map(FolderFile.open, matching)
+
+
+def _here(source: str) -> Path:
+    try:
+        return Path(source).expanduser()
+    except RuntimeError as error:
+        raise FarshiftError(f"{source}: there is no such user's folder") from error
 
 
 def _sorted_out(source: str, files: Iterator[File] | list[File]) -> Files:

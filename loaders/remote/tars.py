@@ -21,6 +21,7 @@ from ...splits.schema import Schema
 from . import File, samples
 from .prefetch import Task, ahead
 from .ranges import LONGEST
+from .received import first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,6 +65,8 @@ def _samples(file: File, shard: int, wanted: list[str], most: int) -> Generator[
         # The tar file and its stream refer to each other: left alone, they would keep the threads for a while.
         with closing(_Pieces(file, most)) as pieces, tarfile.open(fileobj=pieces, mode="r|", bufsize=LONGEST) as shards:
             for item in shards:
+                # A tar file keeps every member that it has passed, of which there may be millions.
+                shards.members.clear()  # type: ignore[attr-defined]
                 folder, _, name = item.name.rpartition("/")
                 stem, _, extension = name.partition(".")
                 key = f"{folder}/{stem}"
@@ -75,11 +78,13 @@ def _samples(file: File, shard: int, wanted: list[str], most: int) -> Generator[
                     sample = _Sample(key, shard, item.offset)
                 sample.end = item.offset_data + -(-item.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
                 if extension in wanted:
+                    if item.issparse():  # its holes are no bytes of the file: there may be any number of them
+                        raise BadData(f"{file.name}, offset {item.offset}: {extension} is stored with holes")
                     content = shards.extractfile(item)
                     assert content is not None
                     sample.members[extension] = item.offset_data, content.read()
-    except tarfile.TarError as error:
-        raise BadData(f"{file.name} is no tar file, or was cut off: {error}") from error
+    except (tarfile.TarError, ValueError, RecursionError) as error:  # the last two of extended headers
+        raise BadData(f"{file.name} is no tar file, or was cut off: {first_line(error)}") from error
     if sample is not None:
         yield sample
 

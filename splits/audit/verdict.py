@@ -154,7 +154,8 @@ def _strength(probe: dict[str, float]) -> str:
         return f"a linear probe {tells}"
     drop = probe["id_accuracy"] - probe["ood_accuracy"]
     strength = "weak" if drop < _WEAK else "strong"
-    return f"the shift is {strength}: a linear probe loses {100 * drop:.1f} points, and {tells}"
+    moves = f"{'loses' if drop >= 0 else 'gains'} {100 * abs(drop):.1f} points"
+    return f"the shift is {strength}: a linear probe {moves}, and {tells}"
 
 
 _KINDS = {

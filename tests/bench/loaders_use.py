@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from farshift.loaders.cache import file_sha256, intact
+from farshift.loaders.cache import file_sha256, intact, one_batch_options
 from loaders_rows import BATCH, PIXELS, Rows
 
 _MEMORY = """
@@ -120,6 +120,6 @@ def _write_large(path: Path, count: int) -> None:
             "row_id": np.arange(count, dtype=np.uint64),
         }
     )
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer:
         writer.write_table(table, max_chunksize=count)
     raw.unlink()

@@ -8,15 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from farshift.loaders.cache import intact, stored_table, write_atomically
+from farshift.loaders.cache_entries import entries
+from farshift.loaders.out_of_core import ColumnFiles
 from farshift.loaders.progress import listening
 from farshift.loaders.source import find_source
 from farshift.loaders.split import load
 from farshift.splits.errors import FarshiftError
+from farshift.splits.schema import Field, Schema
 from support import Heard
 
 
@@ -146,3 +150,25 @@ def test_a_builder_that_is_killed_frees_its_lock(tmp_path):
     child.wait()
     table = stored_table(tmp_path / "t.arrow", lambda: pa.table({"x": [1, 2]}))
     assert table.num_rows == 2
+
+
+def test_threads_that_write_one_file_each_write_it_whole(tmp_path):
+    contents = [bytes([number]) * 10_000 for number in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda content: write_atomically(tmp_path / "a", content), contents * 5))
+    assert (tmp_path / "a").read_bytes() in contents
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_columns_that_a_killed_build_left_belong_to_what_was_built_and_go_with_the_next_build(cache):
+    target = cache / "sources" / "mine-v1.arrow"
+    left = ColumnFiles(Schema((Field("a", "int64", "input"),)), target.with_name(f".{target.name}.123.tmp"))
+    left.append(pa.table({"a": [1, 2, 3]}))
+    (entry,) = entries("sources")
+    assert entry.path == target
+    assert stored_table(target, lambda: pa.table({"a": [1]})).num_rows == 1
+    assert sorted(path.name for path in target.parent.iterdir()) == [
+        "mine-v1.arrow",
+        "mine-v1.arrow.lock",
+        "mine-v1.arrow.ok",
+    ]

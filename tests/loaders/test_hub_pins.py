@@ -9,9 +9,11 @@ import pytest
 from farshift.loaders.fetch import fetch_file
 from farshift.loaders.hub_files import hub_pins
 from farshift.splits.errors import BadDefinition, Unavailable
+from farshift.splits.pins import FilePin
 from hub_faults import Cut, Meanwhile, Refuse
 from hub_rows import TEXTS, Shop, send_clients_to, stocked
 from hub_server import REPOSITORY, serving
+from pydantic import ValidationError
 
 README = b"# Rows\n"
 
@@ -76,3 +78,19 @@ def test_a_connection_that_breaks_is_one_error(shop, reset):
         hub_pins(REPOSITORY, "main", ["*.tar"])
     assert "\n" not in str(refused.value)
     shop.hub.faults.clear()
+
+
+def test_an_error_that_says_nothing_is_named(monkeypatch):
+    def silent(*_: object, **__: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", silent)
+    with pytest.raises(Unavailable, match="Hub owner/name@main: OSError: OSError"):
+        hub_pins("owner/name", "main", ["*"])
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "a\\b", "a\nb", "", ".", "a//b"])
+def test_the_name_of_a_pinned_file_leads_nowhere_else(name):
+    with pytest.raises(ValidationError, match="is no name of a file"):
+        FilePin(name=name, sha256="0" * 64, bytes=1)
+    assert FilePin(name="data/train-0.parquet", sha256="0" * 64, bytes=1).name == "data/train-0.parquet"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 from unittest.mock import patch
 
@@ -153,3 +158,38 @@ def test_no_more_is_started_than_may_be_held(count, ahead):
 
     assert list(in_order(start, result, range(count), ahead)) == [item * 2 for item in range(count)]
     assert most <= ahead
+
+
+def test_files_without_rows_are_one_error(tmp_path):
+    pq.ParquetWriter(tmp_path / "none.parquet", pa.schema({"a": pa.int64()})).close()
+    with pytest.raises(BadData, match=r"none.parquet has no rows"):
+        parquet.read({"none.parquet": tmp_path / "none.parquet"}, columns={"a": "a"})
+
+
+def test_options_that_a_reader_does_not_know_are_one_error(tmp_path):
+    with pytest.raises(BadDefinition, match="source mine: .*unexpected keyword argument 'colums'"):
+        build_in_pieces("parquet", {"files": {}, "colums": {}}, SCHEMA, "source mine", tmp_path / "a.arrow")
+
+
+INTERRUPTED = """
+import time
+from farshift.loaders.engines import engine
+if __name__ == "__main__":
+    print("begun", flush=True)
+    try:
+        list(engine("processes")(time.sleep, [60.0] * 6))
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_worker_processes_at_once_and_silently(tmp_path):
+    (tmp_path / "script.py").write_text(INTERRUPTED)
+    pipe = subprocess.PIPE
+    command = [sys.executable, tmp_path / "script.py"]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(2.0)  # until the workers are there
+        os.killpg(process.pid, signal.SIGINT)
+        out, errors = process.communicate(timeout=30)
+    assert (out, "Traceback" in errors) == ("interrupted\n", False)

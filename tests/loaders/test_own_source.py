@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -175,3 +177,32 @@ def test_rows_that_are_equal_in_every_field_prove_too(farshift, farshift_json, h
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
     assert json.loads(done.stdout)["audit"]["duplicate_inputs"]["within"]["train"] == 5
     assert farshift_json("splits", "verify", "mine/long")[0]["state"] == "verified"
+
+
+@pytest.mark.parametrize("pattern", ["", ".", "**x", "/"])
+def test_what_is_no_pattern_of_files_is_one_error(home, pattern):
+    with pytest.raises(BadDefinition, match="is no pattern of files"):
+        pin_source(data(files=[pattern]), "mine", home, home)
+
+
+@pytest.mark.parametrize("name", ["My-Data", "../mine", ""])
+def test_a_source_is_named_by_small_letters(home, name):
+    with pytest.raises(BadDefinition, match="use lower-case letters, digits and _"):
+        pin_source(data(), name, home, home)
+
+
+PIN = """
+import sys
+from pathlib import Path
+from farshift.loaders.own_source import Data, pin_source
+home = Path(sys.argv[1])
+data = Data(files=["rows-*.parquet"], inputs={"text": "The Text"}, labels=["topic"])
+print(len(pin_source(data, "mine", home, home).table()))
+"""
+
+
+def test_two_processes_that_pin_one_source_make_it_once(home):
+    command = [sys.executable, "-c", PIN, str(home)]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate(timeout=60)[0] for process in started] == ["100\n", "100\n"]
+    assert not list((home / "cache" / "sources").glob(".*.tmp"))

@@ -47,7 +47,7 @@ def test_no_thread_outlives_its_iterator(shards, ending):
     batches = part.batches(10, seed=1)
     assert reading() == [], "nothing is read before a batch is asked for"
     next(batches)
-    assert 0 < len(reading()) <= THREADS
+    assert len(reading()) <= THREADS
     if ending == "used up":
         assert len(list(batches)) == 99
     elif ending == "closed":
@@ -77,6 +77,32 @@ def test_a_reader_that_waits_for_a_server_ends_when_it_is_closed(shards, monkeyp
         assert reading() != []
         batches.close()
         assert ends()
+
+
+LEFT_OPEN = """
+import sys
+from dataclasses import replace
+from farshift.loaders.remote import http
+from farshift.loaders.stream import stream
+http.PAUSE = 60.0
+batches = replace(stream("prefix_sums/32_to_64", "id_test", sys.argv[1]), memory=4_000).batches(1)
+next(batches)
+print("open", flush=True)
+sys.stdin.readline()
+next(batches)  # the third is now asked for, in vain
+"""
+
+
+def test_a_program_that_leaves_its_iterator_open_ends_without_waiting_for_the_server(shards):
+    with serving(shards) as site:
+        program = [sys.executable, "-c", LEFT_OPEN, site.url]
+        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout.readline() == "open\n"
+            while len([path for path, *_ in site.asked if path.endswith(".tar")]) < 2:
+                time.sleep(0.005)
+            site.faults |= {path: ["503"] * 50 for path in site.files}
+            process.communicate("go on\n", timeout=20)
+        assert process.returncode == 0
 
 
 sizes = st.lists(st.integers(1, 60), max_size=40)

@@ -58,6 +58,7 @@ def test_a_place_that_no_axis_names_is_left_as_it_is():
         ([{"x": []}], "need one length: x has 0"),
         ([{"x": 3}], "a list for each"),
         ([{}], "a list for each"),
+        (3, "write .*vary.*, a table of lists"),
         ([{"x": [1]}, {"x": [2]}], "a name stands on two axes"),
         ([{"z": [1]}, {"x": [2]}], r"nothing in the file says \{z\}"),
     ],

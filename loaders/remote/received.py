@@ -1,0 +1,22 @@
+"""What others sent, read as text and JSON: whatever it holds, the outcome is a value or a `ValueError` of one line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def json_object(content: bytes | str) -> dict[str, Any]:
+    """A JSON object; `ValueError` for anything else, also for one that nests too deep to be read."""
+    try:
+        found = json.loads(content)
+    except RecursionError as error:
+        raise ValueError("its JSON nests too deep") from error
+    if not isinstance(found, dict):
+        raise ValueError("its JSON is no object")
+    return found
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, for messages of one line; its type's name where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,38 @@
+"""`farshift splits` in words: what people read where programs take `--json`."""
+
+from __future__ import annotations
+
+import pytest
+from support import one_line_error
+
+
+def test_an_audit_has_a_line_for_each_value_and_no_python(farshift, farshift_json):
+    said = farshift("splits", "audit", "modadd97/xi35").stdout.splitlines()
+    measured = farshift_json("splits", "audit", "modadd97/xi35")
+    rows = ", ".join(f"{part} = {count}" for part, count in measured["rows"].items())
+    assert {"split: modadd97/xi35@1", f"why: {measured['why']}", f"rows: {rows}"} <= set(said)
+    assert "    across: train/id_test = 0" in said
+    assert not any("{" in line for line in said)
+
+
+def test_what_a_split_leaves_empty_is_not_shown(farshift):
+    said = farshift("splits", "show", "scan/length").stdout.splitlines()
+    assert "    group_words: and; after" in said
+    assert "group: name = conjunction" in said
+    assert not any(line.startswith(("declared", "ships_rows")) for line in said)
+
+
+def test_a_definition_says_that_its_data_are_to_be_brought(farshift, farshift_json):
+    name = next(one["name"] for one in farshift_json("splits", "list") if one["state"] == "definition")
+    said = farshift("splits", "show", name).stdout.splitlines()
+    assert said[-1].startswith("a definition: it has no rows before you bring its data")
+
+
+@pytest.mark.parametrize("option", [("--kind", "length"), ("--json",)])
+def test_the_page_of_all_splits_is_never_a_part_of_them(farshift, option):
+    assert "leave out --kind and --json" in one_line_error(farshift("splits", "list", "--markdown", *option))
+
+
+def test_a_misspelt_engine_is_refused_before_anything_is_read(farshift, tmp_path):
+    error = one_line_error(farshift("splits", "build", tmp_path / "absent.toml", "--engine", "proceses"))
+    assert "no engine named 'proceses': did you mean processes?" in error

@@ -1,0 +1,286 @@
+"""Indexes, shards and Parquet files made to do harm: each is one error of one line, in no more memory than is due."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import shutil
+import struct
+import tarfile
+from hashlib import sha256
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from farshift.loaders.remote import http, samples, tars
+from farshift.loaders.remote.folder import FolderFile
+from farshift.loaders.remote.http import HttpFile
+from farshift.loaders.remote.parquet import ParquetFiles, scan
+from farshift.loaders.split import open_split
+from farshift.loaders.stream import stream
+from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from farshift.splits.schema import Field, Schema
+from range_server import serving
+
+NAME = "modadd97/xi35"
+PIXELS = Field("x", "uint8[2,2]", "input")
+NUMBER = Field("i", "int64", "input")
+TEXT = Field("t", "string", "label")
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("exports")
+    part = open_split(NAME).part("train")
+    part.to_webdataset(folder / "shards")
+    part.to_parquet(folder / "train.parquet")
+    return folder
+
+
+def refused(place: Path, message: str) -> None:
+    with pytest.raises(BadData, match=message) as error:
+        list(stream(NAME, "train", place).batches(100))
+    assert "\n" not in str(error.value)
+
+
+def said(exports: Path, folder: Path, change) -> Path:
+    """The export with another manifest.json."""
+    shutil.copytree(exports / "shards", folder)
+    record = json.loads((folder / "manifest.json").read_text())
+    changed = change(record)
+    (folder / "manifest.json").write_text(changed if isinstance(changed, str) else json.dumps(record))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda said: "[" * 200_000, "its JSON nests too deep"),
+        (lambda said: "[]", "its JSON is no object"),
+        (lambda said: said.update(format="a\nb"), r"of format 'a\\nb'"),
+        (lambda said: said.update(shards=[]), "names no shards"),
+        (lambda said: said.pop("index") and None, "has no 'index'"),
+        (lambda said: said["shards"][0].update(bytes=float("inf")), "inf is no number of bytes"),
+        (lambda said: said["shards"][0].update(bytes=-1), "-1 is no number of bytes"),
+        (lambda said: said["shards"][0].update(file="../a.tar"), "no name of a file"),
+        (lambda said: said["shards"][0].update(file="a\nb.tar"), "no name of a file"),
+        (lambda said: said["index"].update(sha256="../../../etc/passwd"), "is no sha256"),
+    ],
+)
+def test_a_manifest_that_lies_is_one_error(exports, tmp_path, change, message):
+    refused(said(exports, tmp_path / "said", change), message)
+
+
+def column(name: str, values) -> object:
+    return lambda table: table.set_column(table.column_names.index(name), name, values(len(table)))
+
+
+def beyond(table: pa.Table) -> pa.Table:
+    """A row whose offset and length add up to a negative number in 64 bits."""
+    for name in ("offset", "length", "json.offset", "json.length"):
+        values = table[name].to_numpy().copy()
+        values[0] = 1 << 62
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (column("occurrence", lambda rows: pa.array(np.full(rows, -1, np.int32))), "occurrence has negative numbers"),
+        (column("offset", lambda rows: pa.array(["x"] * rows)), "column offset is not int64"),
+        (column("offset", lambda rows: pa.nulls(rows, pa.int64())), "column offset is not int64"),
+        (column("row_id", lambda rows: pa.array(["x"] * rows)), "column row_id is not uint64"),
+        (column("label", lambda rows: pa.array([{"a": 1}] * rows)), "column label is not int64"),
+        (column("true_label", lambda rows: pa.array(["x"] * rows)), "column true_label is not int64"),
+        (lambda table: table.drop_columns(["check"]), "lacks the columns check"),
+        (beyond, "points beyond the shards"),
+        (lambda table: pa.concat_tables([table] * 3), "more than the source"),
+    ],
+)
+def test_an_index_of_the_wrong_types_or_sizes_is_one_error(exports, tmp_path, change, message):
+    folder = shutil.copytree(exports / "shards", tmp_path / "index")
+    index = next(folder.glob("*.index.parquet"))
+    pq.write_table(change(pq.read_table(index)), index)
+    record, content = json.loads((folder / "manifest.json").read_text()), index.read_bytes()
+    record["index"] |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps(record))
+    refused(folder, message)
+
+
+def true_labels(rows, labels) -> dict[bytes, bytes]:
+    table, sink = pa.table({"row": rows, "label": labels}), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return {b"farshift.true_labels": base64.b64encode(sink.getvalue())}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({b"farshift": b"{"}, "what it says of its export is damaged"),
+        ({b"farshift": b"[]"}, "what it says of its export is damaged: its JSON is no object"),
+        ({b"farshift.true_labels": b"!!"}, "true labels are damaged"),
+        (true_labels([10**6], [1]), "true labels are damaged: they are not of rows in ascending order"),
+        (true_labels([-3], [1]), "true labels are damaged: they are not of rows in ascending order"),
+        (true_labels([5, 1], [1, 2]), "true labels are damaged: they are not of rows in ascending order"),
+        (true_labels([1], ["x"]), "true labels are damaged: they are not numbers of rows with a label each"),
+        (true_labels(["1"], [1]), "true labels are damaged: they are not numbers of rows with a label each"),
+        (true_labels(pa.array([1, None]), [1, 2]), "true labels are damaged: some are missing"),
+    ],
+)
+def test_what_a_parquet_file_says_of_itself_is_not_trusted(exports, tmp_path, metadata, message):
+    table = pq.read_table(exports / "train.parquet")
+    pq.write_table(table.replace_schema_metadata(table.schema.metadata | metadata), tmp_path / "a.parquet")
+    refused(tmp_path / "a.parquet", message)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.drop_columns(["row_id"]), "has no rows with a row_id"),
+        (column("row_id", lambda rows: pa.array(["x"] * rows)), "column 'row_id' is not uint64"),
+        (column("sum", lambda rows: pa.array([{"a": 1}] * rows)), "column 'sum' is struct"),
+    ],
+)
+def test_an_exported_file_with_other_columns_is_one_error(exports, tmp_path, change, message):
+    table = pq.read_table(exports / "train.parquet")
+    pq.write_table(change(table).replace_schema_metadata(table.schema.metadata), tmp_path / "a.parquet")
+    refused(tmp_path / "a.parquet", message)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([[1, 2, 3], [4, 5, 6, 7, 8]], pa.list_(pa.uint8())),
+        ([[1, 2, 3, None], [1, 2, 3, 4]], pa.list_(pa.uint8())),
+        ([[[1, 2], [3, 4]], [[1], [2, 3, 4]]], pa.list_(pa.list_(pa.uint8()))),
+        ([{"a": 1}, {"a": 2}], pa.struct({"a": pa.int64()})),
+    ],
+)
+def test_lists_that_only_add_up_to_tensors_are_refused(tmp_path, values, kind):
+    pq.write_table(pa.table({"x": pa.array(values, kind)}), tmp_path / "a.parquet")
+    files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], Schema((PIXELS,)), "x")
+    with pytest.raises(BadData, match="column 'x' has"):
+        [files.typed(first, batch, [PIXELS]) for first, batch in scan(files, ["x"], 1 << 20)]
+
+
+def test_a_text_that_repeats_a_million_times_is_decoded_some_rows_at_a_time(tmp_path):
+    rows, text = 100_000, "x" * 5_000  # half a gigabyte, in some kilobytes
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [text])
+    pq.write_table(pa.table({"t": column}), tmp_path / "a.parquet", store_schema=False)
+    texts = Schema((Field("t", "string", "input"),))
+    files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], texts, "t")
+    sizes = [batch.nbytes for _, batch in scan(files, ["t"], 1 << 20)]
+    assert sum(sizes) > rows * len(text)
+    assert max(sizes) < 50_000_000
+
+
+def npy(header: str, data: bytes = b"abcd") -> bytes:
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode("latin1") + data
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000,)}\n",
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (-1,)}\n",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (2, 2)}\n",
+        "{'descr': (), 'fortran_order': False, 'shape': (2, 2)}\n",
+        "{'descr': '|u1'," + " " * 20_000 + "}\n",
+        "-" * 9_000 + "1\n",
+        "(" * 9_000 + "\n",
+    ],
+    ids=["a terabyte", "negative", "objects", "no type", "long", "nested", "open"],
+)
+def test_an_npy_header_is_read_and_never_believed(header):
+    with pytest.raises(BadData, match="here: the sample is damaged: field 'x' is") as error:
+        samples.rows({"x.npy": [npy(header)]}, [PIXELS], lambda row: "here")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_arrays_that_numpy_saved_are_read_in_either_order(order):
+    values, contents = np.arange(8, dtype=np.uint8).reshape(2, 2, 2), []
+    for value in values:
+        file = io.BytesIO()
+        np.save(file, np.array(value, order=order))
+        contents.append(file.getvalue())
+    found = samples.rows({"x.npy": contents}, [PIXELS], lambda row: "here")
+    assert found["x"].to_pylist() == values.reshape(2, 4).tolist()
+
+
+@pytest.mark.parametrize(("field", "content"), [(TEXT, b'{"t":"\\ud800"}'), (TEXT, b"[" * 100_000), (NUMBER, b"3")])
+def test_json_that_is_no_row_is_one_error(field, content):
+    with pytest.raises(BadData, match="here: the sample is damaged: "):
+        samples.rows({"json": [content]}, [field], lambda row: "here")
+
+
+def member(name: str, content: bytes, kind: bytes = b"0") -> bytes:
+    header = tarfile.TarInfo(name)
+    header.size, header.type = len(content), kind
+    return header.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
+
+
+def extended(key: str, value: str) -> bytes:
+    record = f" {key}={value}\n"
+    length = next(n for n in range(len(record), len(record) + 9) if len(str(n)) + len(record) == n)
+    return f"{length}{record}".encode()
+
+
+ROW = member("a.json", b'{"i":1}')
+SPARSE = extended("GNU.sparse.size", str(3 << 40)) + extended("GNU.sparse.map", "0,7")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (member("p", SPARSE, b"x") + ROW, "json is stored with holes"),
+        (member("p", extended("GNU.sparse.map", "0,x"), b"x") + ROW, "is no tar file"),
+        (member("././@LongLink", b"abcd\0", b"L") * 3_000 + ROW, "is no tar file"),
+        (member("p", extended("path", "ab"), b"x") * 3_000 + ROW, "is no tar file"),
+        (ROW + member("b.json", b'{"i":2}')[:600], "is no tar file, or was cut off"),
+    ],
+    ids=["three terabytes", "no numbers", "long names in long names", "headers in headers", "cut off"],
+)
+def test_a_tar_made_to_do_harm_is_one_error(tmp_path, content, message):
+    (tmp_path / "a.tar").write_bytes(content)
+    with pytest.raises(BadData, match=message) as error:
+        list(tars.scan([FolderFile.open(tmp_path / "a.tar")], Schema((NUMBER,)), 1 << 20))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("bounds", [(0, 1 << 50), (-5, 5), (8, 5)])
+def test_no_bytes_are_asked_for_that_a_file_does_not_have(exports, bounds):
+    with pytest.raises(BadData, match="were asked for: it was cut off"):
+        FolderFile.open(exports / "train.parquet").read(*bounds, Event())
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/x", "http://a..b/"])
+def test_a_redirect_out_of_the_web_is_refused(tmp_path, target):
+    (tmp_path / "a.tar").write_bytes(b"content")
+    with serving(tmp_path) as site:
+        address, site.url, site.moved = site.url, "", {"/a.tar": target}
+        with pytest.raises(Unavailable, match="cannot be asked") as error:
+            HttpFile.open(f"{address}/a.tar")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("pause", ["²", "9" * 400, "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "never"])
+def test_a_pause_that_means_nothing_is_no_pause(tmp_path, monkeypatch, pause):
+    monkeypatch.setattr(http, "PAUSE", 0.001)
+    (tmp_path / "a.tar").write_bytes(b"content")
+    with serving(tmp_path) as site:
+        site.faults["/a.tar"], site.retry_after = ["429"], [pause]
+        assert HttpFile.open(f"{site.url}/a.tar").size == 7
+
+
+@pytest.mark.parametrize("source", ["a\0b", "a\nb.tar", "~nobody-of-that-name/a.tar", "/data/**.tar"])
+def test_a_source_that_is_no_path_is_one_error(source):
+    with pytest.raises(FarshiftError) as error:
+        stream(NAME, "train", source)
+    assert "\n" not in str(error.value)
