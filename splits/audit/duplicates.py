@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _ROWS, _SAMPLE = 50_000, 5_000
 """In a split of more rows, near duplicates are sought of that many rows of a part, drawn by row id."""
 
+_AMONG = 100_000
+"""The most rows of a part that they are sought among, drawn by row id."""
+
 
 def duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
     """Equal inputs: rows beyond the first `within` each part, and different inputs in common `across` two parts."""
@@ -39,17 +42,20 @@ def near_duplicates(rows: PartedRows) -> dict[str, Any]:
     names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
     if not names:
         return {}
-    texts = shingled(_joined(rows.table, names))
+    count = {name: int(mask.sum()) for name, mask in rows.masks.items()}
+    some = rows.thinned(_AMONG)
+    texts = shingled(_joined(some.table, names))
     large = rows.table.num_rows > _ROWS
-    chosen = {name: rows.sample(name, _SAMPLE if large else _ROWS) for name in rows.names}
-    places = {name: np.flatnonzero(rows.masks[name]) for name in rows.names}
+    chosen = {name: some.sample(name, _SAMPLE if large else _ROWS) for name in rows.names}
+    places = {name: np.flatnonzero(some.masks[name]) for name in rows.names}
 
     def share(name: str, among: str) -> float:
         return round(float(texts.resembling(chosen[name], places[among]).mean()), 4)
 
     return {
         "resemblance": RESEMBLANCE,
-        "sampled": {name: len(chosen[name]) for name in rows.names if len(chosen[name]) < len(places[name])},
+        "sampled": {name: len(chosen[name]) for name in rows.names if len(chosen[name]) < count[name]},
+        **({} if some is rows else {"among": {name: len(places[name]) for name in rows.names}}),
         "within": {name: share(name, name) for name in rows.names},
         "with_train": {name: share(name, "train") for name in rows.evaluated},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,6 +75,15 @@ class PartedRows:
             found[name] = round(float(np.abs(left - right).sum() / 2), 4)
         return found
 
+    def thinned(self, limit: int) -> PartedRows:
+        """The same split with at most `limit` rows of each part, drawn by row id; itself where none has more."""
+        if all(mask.sum() <= limit for mask in self.masks.values()):
+            return self
+        places = np.sort(np.concatenate([self.sample(name, limit) for name in self.names]))
+        return replace(
+            self, table=self.table.take(places), masks={name: mask[places] for name, mask in self.masks.items()}
+        )
+
     def sample(self, part: str, limit: int) -> NDArray[np.int64]:
         """The places of at most `limit` rows of a part, drawn by row id, ascending."""
         places = np.flatnonzero(self.masks[part])
@@ -88,7 +97,8 @@ def parted(definition: Definition, source: pa.Table, assigned: pa.Table, schema:
     import pyarrow.compute as pc
 
     places = np.searchsorted(source["row_id"].to_numpy(), assigned["row_id"].to_numpy())
-    table = source.take(places)
+    # A split of all rows is as large as its source, which may be larger than memory: mapped, not copied.
+    table = source if len(places) == source.num_rows else source.take(places)
     for name in ("group", "severity", "label"):
         if name in assigned.column_names:
             table = table.append_column(f"its {name}", assigned[name])

@@ -3,12 +3,20 @@ distributions diverge (Keysers et al. 2020; see `splits.divergence`)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..divergence import ATOMS, COMPOUNDS, Units, chernoff, runs, words
-from .parted import Mask, PartedRows
+from .parted import RANDOM, Mask, PartedRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 100_000
+"""The most rows of a part that pairs and triples are counted in, drawn by row id; words are counted in all."""
+
+_CHUNK = 1 << 16
 
 _LENGTHS = {"token": 1, "pair": 2, "triple": 3}
 
@@ -18,15 +26,40 @@ def texts(rows: PartedRows) -> dict[str, Any]:
     from what is only rare, a random split of train and ood_test."""
     label = rows.schema[rows.definition.label]
     fields = dict.fromkeys((*rows.schema.of_role("input"), label))
+    some = rows.thinned(_ROWS)
     found = {}
     for field in fields:
         if field.type != "string":
             continue
-        singles = words(rows.table[field.name])
+        singles = words(some.table[field.name])
         units = {name: runs(singles, length) for name, length in _LENGTHS.items()}
-        if rows.evaluated and rows.masks["train"][units["pair"].row].any():
-            found[field.name] = {name: _measured(units, *pair) for name, pair in rows.pairs().items()}
+        if some.evaluated and some.masks["train"][units["pair"].row].any():
+            found[field.name] = {name: _measured(units, *pair) for name, pair in some.pairs().items()}
+            if some is not rows:
+                _count_all_tokens(rows, field.name, found[field.name])
     return found
+
+
+def _count_all_tokens(rows: PartedRows, field: str, found: dict[str, Any]) -> None:
+    """Put the unseen tokens of all rows in the place of those of the rows drawn: a rare word that the draw missed is no
+    unseen one."""
+    known = {name: _vocabulary(rows.table[field], mask) for name, mask in rows.masks.items()}
+    for name in rows.evaluated:
+        found[name]["unseen_tokens"] = len(known[name] - known["train"])
+    found.get(RANDOM, {}).pop("unseen_tokens", None)
+    found["sampled"] = _ROWS
+
+
+def _vocabulary(texts: pa.ChunkedArray, mask: Mask) -> set[str]:
+    """The words of the masked rows, with memory for one piece of them and the words themselves."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found: set[str] = set()
+    for start in range(0, len(texts), _CHUNK):
+        some = texts.slice(start, _CHUNK).filter(pa.array(mask[start : start + _CHUNK]))
+        found.update(pc.unique(pc.list_flatten(pc.utf8_split_whitespace(some))).to_pylist())
+    return found - {""}
 
 
 def _measured(units: dict[str, Units], train: Mask, test: Mask) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -188,3 +189,18 @@ def test_two_audits_agree_within_rounding_and_not_beyond():
     assert not same(one, {"a": [0.5, 2], "b": {"c": "x", "d": 10_000.0}})
     assert not same(one, {"a": [0.5], "b": {"c": "x", "d": 10_000.0}})
     assert not same(one, {"a": [0.5, 1], "b": {"c": "y", "d": 10_000.0}})
+
+
+def test_a_large_part_is_thinned_for_what_costs_memory_and_rare_words_are_still_known(monkeypatch):
+    """Every training row has a word of its own, and the test repeats them: no draw may call them unseen."""
+    # The package's names are its functions: the modules of these names are asked for as such.
+    for name, limit in (("texts._ROWS", 50), ("texts._CHUNK", 64), ("duplicates._AMONG", 50)):
+        file, attribute = name.split(".")
+        monkeypatch.setattr(import_module(f"farshift.splits.audit.{file}"), attribute, limit)
+    train = [f"word{row} and word{row + 1}" for row in range(300)]
+    test = [f"word{row} or word{row + 1}" for row in range(100)] + ["nobody or word7"]
+    columns = {"text": train + test, "y": [0] * 401}
+    found = audited("compositional", columns, ["train"] * 300 + ["ood_test"] * 101, ["text"])
+    assert found["texts"]["text"]["ood_test"]["unseen_tokens"] == 2, "`or` and `nobody`"
+    assert found["texts"]["text"]["sampled"] == 50
+    assert found["near_duplicates"]["among"] == {"train": 50, "ood_test": 50}
