@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import struct
+from contextlib import suppress
 from typing import Any
 
 from hub_faults import Cut, Fault, Flip, IgnoreRange, OtherRange, Stall, Trickle, WrongLength
@@ -75,4 +76,5 @@ def _hang_up(handler: Any, reset: bool) -> None:
         handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         os.close(handler.connection.detach())
     else:
-        handler.connection.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # the client may have gone first
+            handler.connection.shutdown(socket.SHUT_RDWR)
