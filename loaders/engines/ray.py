@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +17,11 @@ from . import in_order
 
 _TRIES = 3
 _AHEAD = 64
+
+
+def _called(function: Callable[[Any], Any], item: Any) -> Any:
+    """Ray takes plain functions only, and engines are given others too."""
+    return function(item)
 
 
 def mapped(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
@@ -27,7 +33,8 @@ def mapped(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any
     if mine:
         ray.init(address=os.environ.get("RAY_ADDRESS"), include_dashboard=False, log_to_driver=False)
     try:
-        start: Callable[[Any], Any] = ray.remote(num_cpus=1, max_retries=_TRIES)(function).remote
+        task, held = ray.remote(num_cpus=1, max_retries=_TRIES)(_called), ray.put(function)
+        start: Callable[[Any], Any] = partial(task.remote, held)
         result: Callable[[Any], Any] = ray.get
         yield from in_order(start, result, items, _AHEAD)
     except ray.exceptions.RayTaskError as error:
