@@ -30,8 +30,9 @@ def touches(recipe: Recipe) -> tuple[str, ...]:
 def check_task(recipe: Recipe, task: Task) -> None:
     """Refuse a recipe that cannot do a task, before anything is spent."""
     if recipe.estimator:
-        if task.type != "classification":
-            raise ModelError(f"{recipe.name} is a classifier, and this is a {task.type} task")
+        sorts = ("classification", "sequence") if recipe.whole_answers else ("classification",)
+        if task.type not in sorts:
+            raise ModelError(f"{recipe.name} is for {' and '.join(sorts)} tasks, and this is a {task.type} task")
         return
     assert recipe.network
     assert recipe.algorithm

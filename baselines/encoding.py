@@ -71,18 +71,24 @@ class Encoded:
         return len(self.target)
 
 
+_WORDS: Mapping[str, Any] = {"ngram_range": (1, 2)}
+
+
 class ClassEncoding:
     """Integer columns as categories, arrays as numbers over the training maximum, texts as hashed words and pairs of
     words (Weinberger et al., ICML 2009, arXiv:0902.2206; counts of a row to length 1); labels as they are."""
 
-    def __init__(self, task: Task, train: Columns, how: str = "auto", buckets: int = 4096) -> None:
+    def __init__(
+        self, task: Task, train: Columns, how: str = "auto", buckets: int = 4096, pieces: Mapping[str, Any] = _WORDS
+    ) -> None:
+        """pieces: of a text, as options of scikit-learn's `HashingVectorizer`."""
         if how not in ("auto", "categories", "numbers"):
             raise ModelError(f"setting inputs = {how!r}: use auto, categories or numbers")
         assert task.classes, "a classification task says how many classes it has"
         self.task, self.how = task, how
         self.categories = [name for name in task.inputs if self._categorical(train[name])]
         self.texts = [name for name in task.inputs if train[name].dtype == object]
-        self.buckets = buckets
+        self.buckets, self.pieces = buckets, dict(pieces)
         self.numbers = [name for name in task.inputs if name not in {*self.categories, *self.texts}]
         self.values = {name: int(train[name].max()) + 1 for name in self.categories}
         self.scale = {name: float(np.abs(train[name]).max()) or 1.0 for name in self.numbers}
@@ -120,7 +126,7 @@ class ClassEncoding:
     def _hashed(self, column: NDArray[Any]) -> NDArray[np.float32]:
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        hashing = HashingVectorizer(n_features=self.buckets, ngram_range=(1, 2), alternate_sign=False, dtype=np.float32)
+        hashing = HashingVectorizer(n_features=self.buckets, alternate_sign=False, dtype=np.float32, **self.pieces)
         found: NDArray[np.float32] = hashing.transform(column.tolist()).toarray()
         return found
 

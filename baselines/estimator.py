@@ -1,9 +1,14 @@
-"""Baselines that scikit-learn trains: an estimator on one-hot categories and scaled numbers."""
+"""Baselines that scikit-learn trains: an estimator on one-hot categories, scaled numbers and hashed texts.
+
+On a sequence task each whole answer of the training rows is a class, so that such a baseline can only repeat an answer
+that it has seen: what there is to gain without composing anything.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +21,12 @@ from ..splits.draws import key
 from ..splits.errors import BadDefinition
 from .encoding import ClassEncoding
 from .recipe import Recipe, unknown_setting
+
+_TOKENS: dict[str, dict[str, Any]] = {
+    "whitespace": {"token_pattern": r"\S+", "ngram_range": (1, 2), "lowercase": False},
+    "character": {"analyzer": "char", "ngram_range": (1, 3), "lowercase": False},
+}
+"""How a text is cut where its answer is a text: at white space, also around single signs, or at every character."""
 
 
 class Estimator:
@@ -31,15 +42,25 @@ class Estimator:
         rows: Mapping[str, NDArray[Any]],
         weight: NDArray[np.float64],
     ) -> None:
-        self.task = task
-        self.encoding = ClassEncoding(task, rows)
-        self.estimator = estimator(recipe, benchmark, name, extra)
         labels = np.asarray(rows[task.label])
+        self._texts: NDArray[Any] | None = None
+        if task.type == "sequence":
+            self._texts, labels = np.unique(labels.astype(str), return_inverse=True)
+            known = replace(task, type="classification", classes=len(self._texts))
+            self.encoding = ClassEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
+        else:
+            self.encoding = ClassEncoding(task, rows)
+        self.task = task
+        self.estimator = estimator(recipe, benchmark, name, extra)
         fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)
         self.remarks = {"rows": float(len(labels))}
 
-    def predict(self, batch: Columns) -> Answers:
-        return answers_of(self.estimator, self.encoding.features(batch), self.task)
+    def predict(self, batch: Columns) -> Answers | list[str]:
+        features = self.encoding.features(batch)
+        if self._texts is not None:
+            found: list[str] = self._texts[self.estimator.predict(features)].tolist()
+            return found
+        return answers_of(self.estimator, features, self.task)
 
 
 def estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str, Any]) -> Any:

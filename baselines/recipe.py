@@ -56,6 +56,8 @@ class Recipe(_Strict):
     suits: list[str] = ["*"]
     """Names of the benchmarks that it is meant for, as shell patterns."""
     estimator: Annotated[str, Field(pattern=r"^sklearn(\.[A-Za-z_][A-Za-z0-9_]*)+$")] | None = None
+    whole_answers: bool = False
+    """An estimator that does sequence tasks: each answer of the training rows is a class."""
     encoder: str | None = None
     """A pretrained encoder of transformers, frozen, whose features take the place of texts or images: `org/name` of the
     Hub, or a folder."""
@@ -69,6 +71,8 @@ class Recipe(_Strict):
         if self.estimator is not None:
             if self.network or self.algorithm or self.quick or self.full:
                 raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it trains to its own end")
+        elif self.whole_answers:
+            raise ValueError("whole_answers is of estimators: a network writes its answers")
         elif not (self.network and self.algorithm and self.quick and self.full):
             raise ValueError("give network, algorithm, [quick] and [full] (or estimator alone)")
         return self

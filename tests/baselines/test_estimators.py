@@ -13,6 +13,7 @@ from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Budget, Task
 from farshift.splits.draws import key
 from farshift.splits.errors import ModelError
+from pydantic import ValidationError
 from sklearn.datasets import load_digits
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -21,7 +22,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from .toys import TURN, Rows, commands
+from .toys import TURN, Rows, commands, words
 
 DIGIT = Task("classification", ("pixels", "odd"), "digit", classes=3)
 DIRECT = {
@@ -36,6 +37,7 @@ DIRECT = {
 }
 TREES = {"boosted-trees", "extra-trees", "random-forest"}
 """They draw rows, or count the rows of a leaf, whatever their weights."""
+WHOLE_ANSWERS = {"most-frequent", "nearest-answer"}
 WITHOUT_PROBABILITIES = {"ridge-classifier", "svm-rbf"}
 
 
@@ -69,7 +71,7 @@ def fitted(name: str, train: Rows) -> Baseline:
 
 def test_every_estimator_recipe_is_among_those_tested() -> None:
     own = {name for name, made in recipes().items() if made.estimator and not made.encoder}
-    assert own == set(DIRECT)
+    assert own == set(DIRECT) | WHOLE_ANSWERS
 
 
 @pytest.mark.parametrize("name", DIRECT)
@@ -105,5 +107,40 @@ def test_a_row_of_weight_two_counts_as_two_rows(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIRECT)
 def test_an_estimator_refuses_a_sequence_task(name: str) -> None:
-    with pytest.raises(ModelError, match=f"{name} is a classifier, and this is a sequence task"):
+    with pytest.raises(ModelError, match=f"{name} is for classification tasks, and this is a sequence task"):
         Baseline(shipped(name), TURN, 0, "toy/toy").fit(commands(), None, Budget("quick"))
+
+
+def answered(name: str, task: Task, train: Rows, test: Rows) -> list[str]:
+    model = Baseline(shipped(name), task, 0, "toy/toy")
+    model.fit(train, None, Budget("quick"))
+    found = model.predict(test.only(*task.inputs))
+    assert isinstance(found, list)
+    return found
+
+
+def test_the_nearest_answer_is_that_of_the_training_text_which_shares_most_of_its_tokens() -> None:
+    train = Rows(command=words(["walk left", "run right twice", "look ( ( a"]), actions=words(["L W", "T R T R", "K"]))
+    test = Rows(command=words(["run right", "walk left left", "( ( b"]), actions=words(["T R", "L L W", "-"]))
+    assert answered("nearest-answer", TURN, train, test) == ["T R T R", "L W", "K"]
+
+
+def test_texts_of_characters_are_near_where_they_share_runs_of_characters() -> None:
+    task = Task("sequence", ("bits",), "sums", tokens="character")
+    train = Rows(bits=words(["00000000", "10101010"]), sums=words(["0", "1"]))
+    test = Rows(bits=words(["1010", "0001"]), sums=words(["", ""]))
+    assert answered("nearest-answer", task, train, test) == ["1", "0"]
+
+
+def test_the_most_frequent_answer_is_given_whatever_is_asked_and_weights_count() -> None:
+    texts = words(["a", "b", "c"])
+    train = Rows(command=texts, actions=words(["X", "X", "Y"]))
+    assert answered("most-frequent", TURN, train, train) == ["X", "X", "X"]
+    heavy = Rows(command=texts, actions=words(["X", "X", "Y"]), weight=np.array([1.0, 1.0, 3.0]))
+    assert answered("most-frequent", TURN, heavy, train) == ["Y", "Y", "Y"]
+
+
+def test_a_network_recipe_cannot_ask_for_whole_answers() -> None:
+    card = shipped("mlp").model_dump(mode="json", exclude_none=True) | {"whole_answers": True}
+    with pytest.raises(ValidationError, match="whole_answers is of estimators"):
+        type(shipped("mlp")).model_validate(card)
