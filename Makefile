@@ -3,6 +3,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# A worker for each core, and the tests of one module in one worker; PARALLEL= runs them one by one.
+PARALLEL ?= --numprocesses auto --dist loadscope
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -34,10 +36,10 @@ demo: $(READY)
 	$(BIN)/farshift quickstart $(ARGS)
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(ARGS)
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(BIN)/python -m pytest -m slow $(PARALLEL) $(ARGS)
 
 # mypy names a package after its folder: a link called farshift stands in for a clone of any name.
 check: $(READY)
