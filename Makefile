@@ -9,16 +9,20 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-slow check format dist clean bench-harness bench-loaders bench-splits bench-startup \
-	bench-training
+.PHONY: help setup demo test test-slow check format dist clean bench-gpu bench-harness bench-loaders bench-scoring \
+	bench-splits bench-startup bench-training statistics-report fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too (a whole quickstart, a clean install, the real lm-eval and Inspect)"
 	@echo "make check      ruff and mypy"
-	@echo "make bench-harness, bench-loaders, bench-splits, bench-startup, bench-training"
+	@echo "make bench-gpu, bench-harness, bench-loaders, bench-scoring, bench-splits, bench-startup, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
+	@echo "make statistics-report"
+	@echo "                simulate how often the statistics are right, and write docs/statistics.md (ARGS='--trials 1000')"
+	@echo "make fuzz, fuzz-guided"
+	@echo "                mutated submissions for the validator: CASES=200000, or by coverage for MINUTES=10"
 	@echo "make dist       build the wheel and the source distribution into dist/"
 
 setup: $(READY)
@@ -58,6 +62,9 @@ bench-harness: $(READY)
 bench-loaders: $(READY)
 	$(BIN)/python tests/bench/loaders.py $(ARGS)
 
+bench-scoring: $(READY)
+	$(BIN)/python tests/bench/scoring.py $(ARGS)
+
 bench-splits: $(READY)
 	$(BIN)/python tests/bench/splits.py $(ARGS)
 
@@ -66,6 +73,26 @@ bench-startup: $(READY)
 
 bench-training: $(READY)
 	$(BIN)/python tests/bench/training.py
+
+bench-gpu: $(READY)
+	$(BIN)/python tests/bench/training_gpu.py $(ARGS)
+
+statistics-report: $(READY)
+	$(BIN)/python tests/simulation/run.py $(ARGS)
+
+CASES ?= 200000
+MINUTES ?= 10
+
+# What fails is kept in build/fuzz, as it was handed in.
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/submissions.py --cases $(CASES) --out build/fuzz $(ARGS)
+
+# atheris comes with a libFuzzer of its own, for some versions of Python only: it stays beside the environment.
+fuzz-guided: $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/fuzz atheris
+	@mkdir -p build/fuzz/corpus
+	PYTHONPATH=$(VENV)/fuzz:tests $(BIN)/python tests/fuzz/guided.py build/fuzz/corpus -artifact_prefix=build/fuzz/ \
+		-max_total_time=$$(($(MINUTES) * 60)) -timeout=10 -rss_limit_mb=1024 -max_len=65536
 
 dist: $(READY)
 	rm -rf dist build

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .benchmarks.harness import evaluate
     from .benchmarks.run import read_run
     from .benchmarks.score import score
+    from .benchmarks.variation import variation
     from .loaders.split import load
     from .loaders.stream import stream
     from .splits.errors import FarshiftError
@@ -45,6 +46,7 @@ __all__ = [
     "score",
     "splits",
     "stream",
+    "variation",
 ]
 
 _HOMES = {
@@ -61,6 +63,7 @@ _HOMES = {
     "read_run": ("benchmarks.run", "read_run"),
     "score": ("benchmarks.score", "score"),
     "stream": ("loaders.stream", "stream"),
+    "variation": ("benchmarks.variation", "variation"),
 }
 
 

@@ -45,6 +45,11 @@ def results(home: Path = HOME) -> list[tuple[str, str]]:
     return sorted((path.parent.name.replace("__", "/"), path.stem) for path in home.glob("*/*.parquet"))
 
 
+def digest_of(benchmark: str, name: str, home: Path = HOME) -> str:
+    """sha256 of the file of a recorded result: it changes whenever the result does."""
+    return file_sha256(_file(home, benchmark, name))
+
+
 def record(run: Run | Path | str, home: Path = HOME) -> Path:
     """Write a finished run of a baseline into `home`; returns the file. Only the last candidate of one setting can be
     recorded: `BadRun` for a run with more."""
@@ -83,8 +88,9 @@ def _piece(table: pa.Table, part: str, seed: int) -> pa.Table:
 def _check_identity(benchmark: Benchmark, card: dict[str, Any], where: str) -> None:
     budget = card["budget"]
     stated = card["benchmark"]
-    now = benchmark.identity(budget["name"], budget.get("steps"), stated["selection"])
-    if now != stated["entry_identity"]:
+    protocol = (budget["name"], budget.get("steps"), stated["selection"])
+    if benchmark.made_under(stated["entry_identity"], *protocol) is None:
+        now = benchmark.identity(*protocol)
         raise BadRun(
             f"{where} is of {stated['name']} as it was (entry identity {stated['entry_identity'][:12]}.., now "
             f"{now[:12]}..): run the baseline again"

@@ -24,8 +24,11 @@ from .metrics import Metric, metric
 from .model import Task
 from .selection import Rule, rules
 
-SCORER = 2
+SCORER = 3
 """The version of the scorer. It is part of every entry's identity: a change that moves a score raises it."""
+
+KNOWN = (2, 3)
+"""Versions of the scorer whose runs hold the same predictions, so that this one scores them."""
 
 MAX_SEEDS = 100
 MAX_CANDIDATES = 1000
@@ -92,13 +95,15 @@ class Benchmark:
             raise BadDefinition(f"{self.path}: {UnknownName('selection rule', chosen, known)}")
         return known[chosen]
 
-    def identity(self, budget: str, steps: int | None = None, selection: str | None = None) -> str:
+    def identity(
+        self, budget: str, steps: int | None = None, selection: str | None = None, scorer: int | None = None
+    ) -> str:
         """The identity that an entry carries: manifest + protocol (with the budget, steps where they were set by hand,
-        and the selection rule) + scorer. Only entries of equal identity share a table."""
+        and the selection rule) + scorer, by default this one. Only entries of equal identity share a table."""
         definition = self.definition
         return identity_of(
             {
-                "scorer": SCORER,
+                "scorer": SCORER if scorer is None else scorer,
                 "benchmark": definition.name,
                 "manifest": self.manifest.identity,
                 "task": definition.task.model_dump(),
@@ -112,6 +117,17 @@ class Benchmark:
                 "selection": self.rule(selection).name,
             }
         )
+
+    def made_under(
+        self, stated: str, budget: str, steps: int | None = None, selection: str | None = None
+    ) -> int | None:
+        """Which version of the scorer a `stated` identity is of: this one, or an earlier one whose runs it scores; None
+        where it is of another benchmark, or of this one as it was."""
+        return self.identities(budget, steps, selection).get(stated)
+
+    def identities(self, budget: str, steps: int | None = None, selection: str | None = None) -> dict[str, int]:
+        """The identity under this scorer and under each earlier one whose runs it scores, with the scorer's version."""
+        return {self.identity(budget, steps, selection, version): version for version in sorted({SCORER, *KNOWN})}
 
     @property
     def predicted_parts(self) -> tuple[str, ...]:

@@ -19,8 +19,9 @@ from .derived.not_available import NotAvailable
 from .derived.valley import valley
 from .metrics import Metric, State, metric
 from .scored import Chosen, Measured, Scored
+from .statistics.clusters import clustering
 from .statistics.interval import mean
-from .statistics.sample import RowScores, row_groups
+from .statistics.sample import RowScores, deal, most_groups, row_groups
 
 MAX_BUCKETS = 12
 MAX_GROUPS = 1000
@@ -90,10 +91,17 @@ def extrapolation_of(scored: Scored, views: Views, by: Metric) -> dict[str, Any]
     if any(severity is None for severity in severities):
         return None
     scores = np.concatenate([sample.scores for sample in samples if isinstance(sample, RowScores)], axis=1)
-    ids = np.concatenate([views[view].row_ids for view in ("id", "ood")])
     inside = np.repeat([True, False], [len(views["id"].row_ids), len(views["ood"].row_ids)])
     severity = np.concatenate([np.asarray(one, np.float64) for one in severities])
-    return extrapolation(severity, scores, inside, row_groups(ids)).record()
+    both = clustering(views["id"].clusters).beside(clustering(views["ood"].clusters))
+    return extrapolation(severity, scores, inside, _groups([views["id"], views["ood"]]), both).record()
+
+
+def _groups(views: list[Measured]) -> NDArray[np.int64]:
+    """The jackknife group of each row of some views, one after the other. Each is dealt out by itself, to as many
+    groups as all of them fill: a group left out is left out of all, and none is left without rows."""
+    groups = min(most_groups(view.row_ids, view.clusters) for view in views)
+    return np.concatenate([deal(view.row_ids, view.clusters, groups) for view in views])
 
 
 def valley_of(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | None:
@@ -148,11 +156,12 @@ def label_errors(scored: Scored, chosen: Chosen) -> dict[str, Any] | None:
     if benchmark.kind != "corrupted-label" or "train" not in benchmark.predicted_parts:
         return None
     part = benchmark.part("train")
-    rows = scored.rows("train", part.row_ids, part.given(), chosen)
+    rows = scored.rows("train", part, part.given(), chosen)
     if not rows.has_scores:
         return None
     given = [one.scores[np.arange(len(part)), part.given()] for one in rows.answers if one.scores is not None]
-    return label_error_detection(-np.stack(given), part.corrupted, row_groups(part.row_ids)).record()
+    groups = row_groups(part.row_ids, rows.clusters)
+    return label_error_detection(-np.stack(given), part.corrupted, groups, clustering(rows.clusters)).record()
 
 
 def composition(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | None:
@@ -172,7 +181,7 @@ def composition(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | No
         raise BadDefinition(f"{where}: no row of {composed.of} has {composed.key} {unknown[0]!r}")
     rights = [_right(views[name], by) for name in (composed.view, composed.of)]
     positions = np.array([[place[key] for key in named[name].tolist()] for name in composed.parts]).T
-    return compositionality_gap(rights[0], rights[1][:, positions]).record()
+    return compositionality_gap(rights[0], rights[1][:, positions], views[composed.view].clusters).record()
 
 
 def _right(rows: Measured, by: Metric) -> NDArray[np.bool_]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..splits.errors import FarshiftError, UnknownName
 from .run import Run, read_run
-from .score import current
+from .score import current, entry_identity
 from .scored import Scored
+from .statistics.clusters import in_plain_english
 from .statistics.interval import LEVEL, difference_of_gaps, paired_difference
 from .statistics.sample import Sample
 
@@ -20,9 +21,10 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
     interval then lacks the noise of training, and where the difference is `n/a`. Refuses runs of different entry
     identity."""
     a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
-    if a.entry_identity != b.entry_identity:
+    if entry_identity(a) != entry_identity(b):
         raise FarshiftError(f"these runs cannot be compared: {described(a)}, {described(b)}")
     x, y = ((run_view(run, "id"), run_view(run, "ood")) for run in (a, b))
+    clusters = in_plain_english({"ID": x[0].clustering, "OOD": x[1].clustering})
     found = {name: paired_difference(one, other).record() for name, one, other in zip(("id", "ood"), x, y, strict=True)}
     found["gap"] = difference_of_gaps(x, y).record()
     single = min(len(a.seeds), len(b.seeds)) == 1
@@ -40,7 +42,7 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
         "right": b.model,
         "seeds": {"left": len(a.seeds), "right": len(b.seeds)},
         "difference": found,
-        "interval": f"left minus right; {LEVEL:.0%} t interval over paired {over}",
+        "interval": f"left minus right; {LEVEL:.0%} t interval over paired {over}{clusters}",
     }
 
 

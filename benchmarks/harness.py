@@ -25,7 +25,7 @@ from .making import factory, model_name
 from .model import Budget
 from .one_seed import BATCH, TIME_LIMIT, run_seed
 from .run import Run, version
-from .run_folder import RunFolder
+from .run_folder import RunFolder, stated_identity
 from .settings import Settings, checked, stated
 from .time_limit import TimeLimit
 from .world import ALONE, World, world
@@ -163,7 +163,7 @@ def begin(
             "name": benchmark.name,
             "split": benchmark.definition.split,
             "manifest_identity": benchmark.manifest.identity,
-            "entry_identity": benchmark.identity(budget.name, budget.steps, rule.name),
+            "entry_identity": _identity(benchmark, path, budget, rule.name),
             "selection": rule.name,
             "protocol_seeds": benchmark.seeds(budget.name),
         },
@@ -173,3 +173,9 @@ def begin(
         "farshift": version(),
     }
     return RunFolder.begin(path, plan, together)
+
+
+def _identity(benchmark: Benchmark, path: Path, budget: Budget, rule: str) -> str:
+    """The entry identity; that under an earlier scorer where the folder holds a run begun so, for it to go on."""
+    found, known = stated_identity(path), benchmark.identities(budget.name, budget.steps, rule)
+    return found if found in known else benchmark.identity(budget.name, budget.steps, rule)

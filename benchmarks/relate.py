@@ -12,7 +12,8 @@ from .derived.recovered import gap_recovered_on_rows
 from .derived.robustness import Point, fit_line
 from .derived.robustness import effective_robustness as above_line
 from .run import Run, read_run
-from .score import current
+from .score import current, entry_identity
+from .statistics.clusters import in_plain_english
 from .statistics.interval import LEVEL, Estimate, mean
 
 Runs = Sequence[Run | Path | str]
@@ -36,7 +37,8 @@ def effective_robustness(run: Run | Path | str, against: Runs) -> dict[str, Any]
         "model": one.model,
         "robustness": found,
         "line": f"{len(baselines)} baselines ({', '.join(sorted(other.model for other in baselines))})",
-        "interval": f"[low, high]: {LEVEL:.0%} t interval over rows, training seeds, and the line itself",
+        "interval": f"[low, high]: {LEVEL:.0%} t interval over rows, training seeds, and the line itself"
+        + in_plain_english({"ID": points[0][0].clustering, "OOD": points[0][1].clustering}),
     }
 
 
@@ -57,7 +59,8 @@ def gap_recovered(
         "floor": runs[1].model,
         "ceiling": runs[2].model,
         "recovered": gap_recovered_on_rows(*samples).record(),
-        "interval": f"[low, high]: {LEVEL:.0%} Fieller interval over paired rows and training seeds",
+        "interval": f"[low, high]: {LEVEL:.0%} Fieller interval over paired rows and training seeds"
+        + in_plain_english({view if view not in ("id", "ood") else view.upper(): samples[0].clustering}),
     }
 
 
@@ -72,6 +75,6 @@ def _read(runs: Runs) -> list[Run]:
     """The runs; refused where they are not all of one entry identity."""
     read = [one if isinstance(one, Run) else read_run(one) for one in runs]
     for other in read[1:]:
-        if other.entry_identity != read[0].entry_identity:
+        if entry_identity(other) != entry_identity(read[0]):
             raise FarshiftError(f"these runs cannot be related: {described(read[0])}, {described(other)}")
     return read

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -223,6 +224,16 @@ def _wait(ready: Any, path: Path, what: str) -> None:
         if time.monotonic() - since > _STALE_SECONDS:
             raise BadRun(f"{path}: waited an hour for {what} and nothing happened: see what the other processes say")
         time.sleep(0.05)
+
+
+def stated_identity(path: Path) -> str:
+    """The entry identity that the run in a folder was begun under; empty where there is none that can be read."""
+    for name, read in (("run.toml", tomllib.loads), ("plan.json", json.loads)):
+        try:
+            return str(read((path / name).read_text("utf-8"))["benchmark"]["entry_identity"])
+        except (OSError, ValueError, KeyError, TypeError):  # whoever takes the folder up says what is wrong with it
+            continue
+    return ""
 
 
 def _finished(path: Path, plan: dict[str, Any]) -> Run:

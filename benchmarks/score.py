@@ -27,8 +27,10 @@ from .metrics import Metric
 from .run import Carded, Run, read_run
 from .scored import Measured, Scored
 from .selecting import selections
+from .statistics.clusters import in_plain_english
 from .statistics.interval import LEVEL, Estimate, gap, mean
 from .statistics.sample import finite
+from .statistics.variation import variation_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,15 +117,21 @@ def score(run: Run | Path | str, selection: str | None = None) -> Score:
 
 
 def current(run: Run) -> Benchmark:
-    """The benchmark of a run; `BadRun` where the run was made for another version of it."""
+    """The benchmark of a run; `BadRun` where the run was made for another version of it. One that was made under an
+    earlier scorer holds the same predictions, and is scored by this one."""
     benchmark = find_benchmark(run.benchmark)
-    here = benchmark.identity(run.budget, run.steps, run.selection)
-    if run.entry_identity != here:
+    if benchmark.made_under(run.entry_identity, run.budget, run.steps, run.selection) is None:
+        here = benchmark.identity(run.budget, run.steps, run.selection)
         raise BadRun(
             f"{run.path} was made for another version of {run.benchmark} "
             f"(identity {run.entry_identity[:12]}.., here {here[:12]}..): run it again"
         )
     return benchmark
+
+
+def entry_identity(run: Run) -> str:
+    """The identity of a run's entry under this scorer, whichever it was made under; raises as `current`."""
+    return current(run).identity(run.budget, run.steps, run.selection)
 
 
 def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded, selection: str | None = None) -> Score:
@@ -174,7 +182,8 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, card: Carded,
         "label_errors": label_errors(scored, chosen),
         "composition": composition(scored, views, primary),
         "touched": card.card["spent"].get("touched", []),
-        "interval": _meaning(len(card.seeds), primary, [estimates["id"], estimates["ood"]]),
+        "variation": {name: variation_of(samples[name]) for name in ("id", "ood")},
+        "interval": _meaning(len(card.seeds), primary, estimates),
     }
     return Score(record, _spent(card), card.card["spent"].get("by_seed", {}))
 
@@ -229,9 +238,11 @@ _COUNTED = {
 }
 
 
-def _meaning(seeds: int, metric: Metric, headline: list[Estimate]) -> str:
+def _meaning(seeds: int, metric: Metric, estimates: dict[str, Estimate]) -> str:
+    headline = {name.upper(): estimates[name] for name in ("id", "ood")}
     over = f"rows and {seeds} training seeds" if seeds > 1 else "rows only (one seed: training noise is not in it)"
-    if seeds > 1 and all(len(set(estimate.per_seed)) == 1 for estimate in headline):
+    if seeds > 1 and all(len(set(estimate.per_seed)) == 1 for estimate in headline.values()):
         over += " that scored alike (trained once and asked again, they say nothing of training noise)"
     how = "" if metric.per_row is not None else ", rows by a delete-a-group jackknife"
-    return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}"
+    clusters = in_plain_english({name: estimate.clustering for name, estimate in headline.items()})
+    return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}{clusters}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..loaders.part import Part
 from ..splits.errors import BadRun
 from .answers import Answers
 from .benchmark import Benchmark
@@ -18,6 +19,7 @@ from .model import Task
 from .predictions import in_order, read_answers
 from .run import Carded
 from .selection import Ballot, Rule
+from .statistics.clusters import Codes, clustering, codes
 from .statistics.sample import Replicates, RowScores, Sample, replicates, row_groups
 
 if TYPE_CHECKING:
@@ -29,16 +31,18 @@ Chosen = dict[int, str]
 
 @dataclass(frozen=True)
 class Measured:
-    """Rows with their true labels and the answers of every seed to them."""
+    """Rows with their true labels, the answers of every seed to them, and the clusters in which they come."""
 
     task: Task
     row_ids: NDArray[np.uint64]
     truth: NDArray[Any]
     answers: list[Answers]
+    clusters: Codes | None = None
 
     def select(self, rows: NDArray[Any]) -> Measured:
         """Some of the rows: positions or a mask."""
-        return Measured(self.task, self.row_ids[rows], self.truth[rows], [one[rows] for one in self.answers])
+        clusters = None if self.clusters is None else codes(self.clusters[rows])
+        return Measured(self.task, self.row_ids[rows], self.truth[rows], [one[rows] for one in self.answers], clusters)
 
     @property
     def has_scores(self) -> bool:
@@ -52,18 +56,18 @@ class Measured:
         """The rows measured by a metric, with all that its interval needs."""
         if metric.per_row is not None:
             rows = [metric.per_row(one, self.truth, self.task) for one in self._settled]
-            return RowScores(np.stack(rows), metric.bounds)
+            return RowScores(np.stack(rows), metric.bounds, self.clusters)
         return self._replicates(metric)
 
     def _replicates(self, metric: Metric) -> Replicates:
-        groups = row_groups(self.row_ids)
+        groups = row_groups(self.row_ids, self.clusters)
         sizes = np.bincount(groups)
         members = [np.flatnonzero(groups == group) for group in range(len(sizes))]
         with np.errstate(over="ignore"):  # what is too large to add is infinite, and its estimate not defined
             states = [
                 [metric.update(one[rows], self.truth[rows], self.task) for rows in members] for one in self._settled
             ]
-            return replicates(states, metric.merge, metric.compute, sizes, metric.bounds)
+            return replicates(states, metric.merge, metric.compute, sizes, metric.bounds, clustering(self.clusters))
 
     def states(self, metric: Metric) -> list[State]:
         """The metric's state of each seed's answers."""
@@ -72,6 +76,19 @@ class Measured:
     def value(self, metric: Metric) -> float:
         """The metric of a single seed's answers."""
         return metric.value(self._settled[0], self.truth, self.task)
+
+
+def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
+    """The cluster of each row, by name, shape (n,): the split's group; None where there is none.
+
+    Groups that are the levels of severity under another name (lengths, depths) are no clusters but what a split of this
+    `kind` of shift varies: other rows would be of the same levels. Domains are clusters whatever they differ in."""
+    groups, severity = part.carried.get("group"), part.carried.get("severity")
+    if groups is None or severity is None or kind == "domain":
+        return groups
+    names, levels = (np.unique(values, return_inverse=True)[1] for values in (groups, severity))
+    both = len(np.unique(names * len(part) + levels))
+    return None if both == names.max() + 1 == levels.max() + 1 else groups
 
 
 class Scored:
@@ -99,12 +116,14 @@ class Scored:
     def view(self, name: str, chosen: Chosen) -> Measured:
         """A view's rows, answered by each seed's chosen candidate."""
         part, truth = self.benchmark.view(name)
-        return self.rows(self.benchmark.definition.views[name].part, part.row_ids, truth, chosen)
+        return self.rows(self.benchmark.definition.views[name].part, part, truth, chosen)
 
-    def rows(self, part: str, row_ids: NDArray[np.uint64], labels: NDArray[Any], chosen: Chosen) -> Measured:
-        """Rows of a part by their ids (n,), held against `labels` (n,), answered by each seed's chosen candidate."""
-        answers = [self._answers(seed, part, chosen[seed], row_ids) for seed in self.seeds]
-        return Measured(self.benchmark.task, row_ids, labels, answers)
+    def rows(self, name: str, part: Part, labels: NDArray[Any], chosen: Chosen) -> Measured:
+        """The rows `part`, all or some of those of the part `name`, held against `labels` (n,), answered by each seed's
+        chosen candidate."""
+        answers = [self._answers(seed, name, chosen[seed], part.row_ids) for seed in self.seeds]
+        clusters = codes(cluster_names(part, self.benchmark.kind))
+        return Measured(self.benchmark.task, part.row_ids, labels, answers, clusters)
 
     def choose(self, rule: Rule) -> Chosen:
         """Each seed's candidate by a rule: the best on its ballot by the primary metric, the earliest of equals."""

@@ -69,7 +69,9 @@ class BadRun(FarshiftError):
 
 
 class BadSubmission(FarshiftError):
-    """A submission that cannot be scored; the message lists every problem found."""
+    """A submission that cannot be scored; the message lists every problem found, `problems` holds them one by one."""
+
+    problems: tuple[Any, ...] = ()
 
 
 class MissingExtra(FarshiftError):

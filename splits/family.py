@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import BadDefinition
-from .plugins import read_toml, validated
+from .plugins import REMEMBERED, read_text, toml_of, validated
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -27,7 +28,12 @@ _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 def read_family(path: Path, model: type[M]) -> list[M]:
     """The definitions that a TOML file stands for, in the order of its axes; `BadDefinition` names the file and lists
     what is wrong in it."""
-    return [validated(record, path, model) for record in members(read_toml(path), path)]
+    return list(_family(read_text(path), path, model))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _family(text: str, path: Path, model: type[M]) -> tuple[M, ...]:
+    return tuple(validated(record, path, model) for record in members(toml_of(text, path), path))
 
 
 def members(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:

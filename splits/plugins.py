@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="BaseModel")
 
 PACKAGE = Path(__file__).parent.parent
+
+REMEMBERED = 2048
+"""Files whose definitions are kept, by what they say: a catalogue is looked up many times, and changes hardly ever."""
 
 
 _also: ContextVar[tuple[Path, ...]] = ContextVar("_also", default=())
@@ -73,17 +77,36 @@ def named(place: str, suffix: str) -> dict[str, Path]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file; `BadDefinition` names the file, and the line where it cannot be read."""
+    return toml_of(read_text(path), path)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; `BadDefinition` where it cannot be read."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
         raise BadDefinition(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
         raise BadDefinition(f"{path}: cannot be read: {error.strerror}") from error
 
 
+def toml_of(text: str, path: Path) -> dict[str, Any]:
+    """The TOML text of the file `path`; `BadDefinition` names the file, and the line where it cannot be read."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadDefinition(f"{path}: not valid TOML: {error}") from error
+
+
 def read_definition(path: Path, model: type[M]) -> M:
     """A TOML file as a validated definition; `BadDefinition` names the file and lists what is wrong in it."""
-    return validated(read_toml(path), path, model)
+    found: M = _definition(read_text(path), path, model)
+    return found
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _definition(text: str, path: Path, model: type[M]) -> M:
+    return validated(toml_of(text, path), path, model)
 
 
 def validated(record: dict[str, Any], path: Path, model: type[M]) -> M:

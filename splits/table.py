@@ -34,10 +34,15 @@ def markdown() -> str:
     return "\n".join(lines + _rows(("split", "kind", "what it is", "licence"), defined)) + "\n"
 
 
+def without_draw(name: str) -> str:
+    """The name of the family of draws that a split or benchmark is of: its name up to `_draw1`, `_draw2` .."""
+    return _DRAW.sub("", name)
+
+
 def _draws(found: Sequence[Manifest]) -> list[list[Manifest]]:
     return [
         list(group)
-        for _, group in groupby(found, lambda manifest: (_DRAW.sub("", manifest.name), manifest.definition.version))
+        for _, group in groupby(found, lambda manifest: (without_draw(manifest.name), manifest.definition.version))
     ]
 
 

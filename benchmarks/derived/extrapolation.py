@@ -15,13 +15,14 @@ time. In simulations the 95 % intervals cover 92 to 97 %.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..statistics.clusters import INDEPENDENT, Clustering
 from ..statistics.interval import Estimate, interval
 from ..statistics.jackknife import delete_group, ends
 from ..statistics.sample import Scores
@@ -62,17 +63,25 @@ class Extrapolation:
 
 
 def extrapolation(
-    severity: NDArray[Any], scores: Scores, inside: NDArray[np.bool_], groups: NDArray[np.int64]
+    severity: NDArray[Any],
+    scores: Scores,
+    inside: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    clustering: Clustering = INDEPENDENT,
 ) -> Extrapolation:
     """`area` and `half` of n rows, each with its 95 % t interval over rows and training seeds.
 
     severity: (n,), finite; scores: (seeds, n), each in [0, 1]; inside: (n,), which rows are in-distribution;
-    groups: (n,), the group of rows that each row is left out with (`statistics.sample.row_groups`).
+    groups: (n,), the group of rows that each row is left out with (`statistics.sample.deal`); clustering: of the rows.
     """
     fine, coarse = (tally(severity, scores, inside, groups, most) for most in (FINE, COARSE))
     curve = fine.whole()
     level = None if isnan(curve.level) else curve.level
-    return Extrapolation(_area(fine), _half(coarse), level, float(curve.severity[0]), float(curve.severity[-1]))
+    area, half = (
+        one if isinstance(one, NotAvailable) else replace(one, clustering=clustering)
+        for one in (_area(fine), _half(coarse))
+    )
+    return Extrapolation(area, half, level, float(curve.severity[0]), float(curve.severity[-1]))
 
 
 def mean_height(curve: Curve) -> float:

@@ -23,6 +23,7 @@ from ..answers import Answers
 from ..metrics import State, metric
 from ..metrics._probabilities import probabilities
 from ..model import Task
+from ..statistics.clusters import INDEPENDENT, Clustering
 from ..statistics.interval import Estimate, interval
 from ..statistics.jackknife import ends
 from ..statistics.sample import Replicates, replicates
@@ -50,13 +51,17 @@ class LabelErrors:
 
 
 def label_error_detection(
-    doubt: NDArray[np.floating[Any]], corrupted: NDArray[np.bool_], groups: NDArray[np.int64]
+    doubt: NDArray[np.floating[Any]],
+    corrupted: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    clustering: Clustering = INDEPENDENT,
 ) -> LabelErrors:
     """Each number with its 95 % t interval over rows, by the delete-a-group jackknife, and over training seeds.
 
     doubt: (seeds, n), finite, higher the more suspicious a training row's given label is; only its order counts. Give
     -p(given label) rather than 1 - p, which in 32 bits ties every p below 3e-8. corrupted: (n,), which given labels are
-    not the true ones. groups: (n,), the group that each row is left out with (`statistics.sample.row_groups`).
+    not the true ones. groups: (n,), the group that each row is left out with (`statistics.sample.row_groups`);
+    clustering: of the rows.
     """
     found = int(corrupted.sum())
     if found in (0, len(corrupted)):
@@ -71,7 +76,8 @@ def label_error_detection(
 
     def estimate(update: Update, merge: Merge, compute: Compute) -> Estimate | NotAvailable:
         states = [[update(one[rows], corrupted[rows], CORRUPTED) for rows in members] for one in answers]
-        return _estimate(replicates(states, merge, compute, sizes, (0.0, 1.0)), min(found, len(corrupted) - found))
+        sample = replicates(states, merge, compute, sizes, (0.0, 1.0), clustering)
+        return _estimate(sample, min(found, len(corrupted) - found))
 
     auroc, precision = metric("auroc"), metric("average_precision")
     return LabelErrors(
@@ -122,4 +128,5 @@ def _estimate(sample: Replicates, fewer: int) -> Estimate | NotAvailable:
     low, high, row_se, seed_se = interval(value, rows, [seed_spread(sample.per_seed)], sample.bounds)
     if isnan(low):
         return NotAvailable(f"{value:.3f} on all rows, but not defined without some of them: no interval")
-    return Estimate(value, low, high, row_se, seed_se, sample.rows, len(sample.per_seed), tuple(sample.per_seed))
+    each = tuple(sample.per_seed)
+    return Estimate(value, low, high, row_se, seed_se, sample.rows, len(each), each, sample.clustering)

@@ -132,8 +132,8 @@ def effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Robustness:
     by_height = expected * (1 - expected)
     by_id = by_height * line.slope / (adjusted * (1 - adjusted)) * id.rows / (id.rows + 1)
     noise = [
-        Spread(ood.row_se**2, ood.rows),
-        Spread((by_id * id.row_se) ** 2, id.rows),
+        Spread(ood.row_se**2, min(ood.row_df, ood.rows)),
+        Spread((by_id * id.row_se) ** 2, min(id.row_df, id.rows)),
         Spread(by_height**2 * line.variance(at), line.baselines - 2),
     ]
     per_seed = [b - line.ood(_logit(a, id.rows)) for a, b in zip(id.per_seed, ood.per_seed, strict=True)]

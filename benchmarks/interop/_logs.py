@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,13 +104,13 @@ def transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -> Tra
     sent another prompt, and for a seed that lacks rows.
     """
     expected = _expected(benchmark, prompt)
-    identity = benchmark.identity("full")
+    identities = [*benchmark.identities("full")]  # a list: a log may hold whatever in its place
     sittings: dict[tuple[Any, ...], list[Said]] = {}
     wrapped = False
     for log in logs:
         own = sittings.setdefault(log.sitting, [])
         for sample in log.samples:
-            row_id = _row_id(sample, benchmark, identity, expected)
+            row_id = _row_id(sample, benchmark, identities, expected)
             wrapped |= _is_wrapped(sample, expected[row_id], benchmark)
             _first_without([row_id], own)[row_id] = sample.said
     seeds: list[Said] = []
@@ -139,11 +139,11 @@ def _expected(benchmark: Benchmark, prompt: Prompt) -> dict[int, str]:
     }
 
 
-def _row_id(sample: Recorded, benchmark: Benchmark, identity: str, expected: Mapping[int, str]) -> int:
+def _row_id(sample: Recorded, benchmark: Benchmark, identities: Collection[str], expected: Mapping[int, str]) -> int:
     if not isinstance(sample.row_id, str) or not _ROW_ID.fullmatch(sample.row_id):
         raise BadRun(f"{sample.where}, has no row id: only logs of an exported task can be imported")
-    if sample.entry_identity != identity:
-        found = str(sample.entry_identity)[:12]
+    if sample.entry_identity not in identities:
+        found, identity = str(sample.entry_identity)[:12], benchmark.identity("full")
         raise BadRun(
             f"{sample.where}, is of another benchmark, or of another version of it (identity {found}.., that of "
             f"{benchmark.name} is {identity[:12]}..): export it again and run that"

@@ -48,22 +48,34 @@ def draw(records: Sequence[Record], what: str, out: Path | str) -> Path:
 
     The same records give the same bytes under one version of matplotlib. Raises as `figure`, and `FarshiftError` for
     another suffix or where `out` cannot be written."""
-    out = Path(out)
-    kind = out.suffix.lower()
-    if kind not in SUFFIXES:
-        raise FarshiftError(f"{out}: a picture is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    out = writable(out)
     made = figure(records, what)
+    of = "; ".join(f"{r['model']} on {protocol(r)}, identity {r['entry_identity']}" for r in records)
+    return save(made, out, f"Farshift: {what}", f"{of}; scorer {records[0]['scorer']}")
+
+
+def writable(out: Path | str) -> Path:
+    """The place of a picture; `FarshiftError` where its suffix names no format that pictures have."""
+    out = Path(out)
+    if out.suffix.lower() not in SUFFIXES:
+        raise FarshiftError(f"{out}: a picture is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    return out
+
+
+def save(made: Figure, out: Path | str, title: str, description: str) -> Path:
+    """Write a figure in the format of the suffix of `out`, whole or not at all; its file says `title` and what it was
+    drawn from."""
+    out = writable(out)
+    kind = out.suffix.lower()
     content = BytesIO()
     with drawn_with(SETTINGS):
-        made.savefig(content, format=kind[1:], metadata=_metadata(kind, what, records))
+        made.savefig(content, format=kind[1:], metadata=_metadata(kind, title, description))
     write_atomically(out, content.getvalue(), "write it to another place")
     return out
 
 
-def _metadata(kind: str, what: str, records: Sequence[Record]) -> dict[str, Any]:
-    """What the file says of itself: what it was drawn from; no date and no version, which would change its bytes."""
-    of = "; ".join(f"{r['model']} on {protocol(r)}, identity {r['entry_identity']}" for r in records)
-    title, description = f"Farshift: {what}", f"{of}; scorer {records[0]['scorer']}"
+def _metadata(kind: str, title: str, description: str) -> dict[str, Any]:
+    """What the file says of itself: no date and no version, which would change its bytes."""
     if kind == ".png":
         return {"Title": title, "Description": description, "Software": None}
     if kind == ".svg":

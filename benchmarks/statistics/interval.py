@@ -4,22 +4,31 @@ A value is measured on rows, with several seeds. Two things vary: which rows wer
 model. For a mean, with row means m_i over seeds and seed means m_s over rows, the variance of the grand mean is
 estimated by
 
-    var(m_i) / rows + var(m_s) / seeds
+    var(m_i) / rows + var(m_s) / seeds - interaction
 
-(two-way crossed random effects; counting their interaction twice makes it slightly wide, never narrow). For any other
-statistic the first term is the jackknife's (sample.py). The interval is a t interval with Satterthwaite's degrees of
-freedom (Biometrics Bulletin 1946). Rows are taken as independent.
+(two-way crossed random effects; the interaction of rows and seeds, chance in single predictions among it, is in both
+terms, and taken off once; never so that less is left than either). Where rows come in clusters the first term is that
+of clusters.py; for any statistic that is no mean of rows, the jackknife's (sample.py), over whole clusters likewise.
+The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin 1946). That of a value on a
+scale with two ends over clusters drawn at random, which are often few, is symmetric in logits (Korn and Graubard,
+Survey Methodology 1998): near an end of the scale one that is symmetric in the value holds the truth too seldom.
+
+Clusters that have rows in both parts of a gap are taken as drawn apart for each: what is hard of a cluster in both
+cancels in the gap, so that its interval is wide there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import fsum, isfinite, nan, sqrt
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import fsum, inf, isfinite, log, nan, sqrt, tanh
 from typing import Any
 
 from ..derived.not_available import NotAvailable
-from .sample import Sample, Scores  # noqa: F401
-from .spread import Spread, average, seed_spread
+from .clusters import INDEPENDENT, Clustering
+from .sample import Sample, finite
+from .spread import Spread, average, seed_spread, together
 from .student_t import two_sided
 
 LEVEL = 0.95
@@ -28,7 +37,7 @@ LEVEL = 0.95
 @dataclass(frozen=True)
 class Estimate:
     """A value, its 95 % t interval, and what went into it. `seed_se` is None for a single seed, whose interval then
-    covers rows only."""
+    covers rows only. `row_df`: the degrees of freedom of `row_se`. `interaction_se`: what is in both."""
 
     value: float
     low: float
@@ -38,6 +47,9 @@ class Estimate:
     rows: int
     seeds: int
     per_seed: tuple[float, ...]
+    clustering: Clustering = INDEPENDENT
+    row_df: float = inf
+    interaction_se: float = 0.0
 
     @property
     def defined(self) -> bool:
@@ -57,42 +69,73 @@ class Estimate:
             "high": round(self.high, 6),
             "row_se": round(self.row_se, 6),
             "seed_se": None if self.seed_se is None else round(self.seed_se, 6),
+            "interaction_se": round(self.interaction_se, 6),
             "rows": self.rows,
+            **self.clustering.record(),
             "seeds": self.seeds,
             "per_seed": [round(value, 6) for value in self.per_seed],
         }
 
 
 def interval(
-    value: float, rows: list[Spread], seeds: list[Spread | None], bounds: tuple[float, float]
+    value: float,
+    rows: list[Spread],
+    seeds: list[Spread | None],
+    bounds: tuple[float, float],
+    interaction: float = 0.0,
+    logit: int = 0,
 ) -> tuple[float, float, float, float | None]:
-    """(low, high, row_se, seed_se) of the t interval around `value`, cut at `bounds`; NaN where there is none."""
+    """(low, high, row_se, seed_se) of the t interval around `value`, cut at `bounds`; NaN where there is none.
+
+    interaction: the variance that both `rows` and `seeds` have in them. logit: the number of rows where the interval is
+    to be symmetric in the logit of where the value lies between finite `bounds`, not in the value itself."""
     known = [spread for spread in seeds if spread is not None]
     row_se = sqrt(fsum(spread.variance for spread in rows))
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
     if not all(map(isfinite, (value, row_se, seed_se or 0.0))):
         return nan, nan, row_se, seed_se
-    parts = [spread for spread in (*rows, *known) if spread.variance > 0]
-    total = fsum(spread.variance for spread in parts)
+    whole = together([*rows, *known])
     reach = 0.0
-    if parts:
-        # By shares of the total: squares of very large or very small variances are no floats.
-        df = 1 / fsum((spread.variance / total) ** 2 / spread.df for spread in parts)
-        reach = two_sided(LEVEL, df) * sqrt(total)
-    return max(bounds[0], value - reach), min(bounds[1], value + reach), row_se, seed_se
+    if whole.variance:
+        left = max(whole.variance - interaction, row_se**2, (seed_se or 0.0) ** 2)
+        reach = two_sided(LEVEL, whole.df * (left / whole.variance) ** 2) * sqrt(left)
+    low, high = _by_logit(value, reach, bounds, logit) if logit else (value - reach, value + reach)
+    return max(bounds[0], low), min(bounds[1], high), row_se, seed_se
+
+
+def _by_logit(value: float, reach: float, bounds: tuple[float, float], rows: int) -> tuple[float, float]:
+    """The interval of as far a reach at the value itself, in logits; at an end of the scale, as if a row at
+    each end were there."""
+    width = bounds[1] - bounds[0]
+    end = 1 / (rows + 2)
+    place = min(max((value - bounds[0]) / width, end), 1 - end)
+    middle, far = log(place / (1 - place)), reach / width / (place * (1 - place))
+    low, high = (bounds[0] + width * (1 + tanh((middle + by) / 2)) / 2 for by in (-far, far))
+    return min(low, value), max(high, value)
 
 
 def _estimate(
-    per_seed: list[float], rows: list[Spread], seeds: list[Spread | None], bounds: tuple[float, float], count: int
+    per_seed: list[float],
+    samples: list[Sample],
+    seeds: list[Spread | None],
+    bounds: tuple[float, float],
+    trained: Sequence[Sample],
+    logit: bool = False,
 ) -> Estimate:
-    value = average(per_seed)
-    low, high, row_se, seed_se = interval(value, rows, seeds, bounds)
-    return Estimate(value, low, high, row_se, seed_se, count, len(per_seed), tuple(per_seed))
+    """Of values per seed whose row noise is that of all `samples`, and that were `trained` with several seeds."""
+    value, rows = average(per_seed), [one.spread() for one in samples]
+    both = fsum(one.interaction() for one in trained)
+    count, met = sum(one.rows for one in samples), reduce(Clustering.beside, (one.clustering for one in samples))
+    low, high, row_se, seed_se = interval(value, rows, seeds, bounds, both, count if logit else 0)
+    return Estimate(
+        value, low, high, row_se, seed_se, count, len(per_seed), tuple(per_seed), met, together(rows).df, sqrt(both)
+    )
 
 
 def mean(sample: Sample) -> Estimate:
     """The value of a sample: the mean over its seeds."""
-    return _estimate(sample.per_seed, [sample.spread()], [seed_spread(sample.per_seed)], sample.bounds, sample.rows)
+    logit = sample.clustering.treated == "random" and finite(sample.bounds)
+    return _estimate(sample.per_seed, [sample], [seed_spread(sample.per_seed)], sample.bounds, [sample], logit)
 
 
 def gap(left: Sample, right: Sample) -> Estimate:
@@ -100,8 +143,7 @@ def gap(left: Sample, right: Sample) -> Estimate:
 
     Row variances add; the seed variance is that of each seed's own gap, so what moves both scores cancels."""
     per_seed = [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
-    rows = [left.spread(), right.spread()]
-    return _estimate(per_seed, rows, [seed_spread(per_seed)], _reach(left, right), left.rows + right.rows)
+    return _estimate(per_seed, [left, right], [seed_spread(per_seed)], _reach(left, right), [left, right])
 
 
 def _reach(left: Sample, right: Sample) -> tuple[float, float]:
@@ -113,21 +155,23 @@ def paired_difference(left: Sample, right: Sample) -> Estimate:
     """left - right of *different* models on the same rows.
 
     Rows are paired: the row variance is that of the row-wise differences; seeds of two models are independent."""
-    rows = [left.pooled().minus(right.pooled()).spread()]
-    return _between(rows, [left.per_seed, right.per_seed], left.rows, _reach(left, right))
+    rows = [left.pooled().minus(right.pooled())]
+    return _between(rows, [left.per_seed, right.per_seed], _reach(left, right), [left, right])
 
 
 def difference_of_gaps(left: tuple[Sample, Sample], right: tuple[Sample, Sample]) -> Estimate:
     """(ID - OOD of one model) - (ID - OOD of another), rows paired within ID and within OOD."""
-    rows = [a.pooled().minus(b.pooled()).spread() for a, b in zip(left, right, strict=True)]
+    rows = [a.pooled().minus(b.pooled()) for a, b in zip(left, right, strict=True)]
     gaps = [[a - b for a, b in zip(x.per_seed, y.per_seed, strict=True)] for x, y in (left, right)]
     reach = _reach(*left)
     widest = reach[1] - reach[0]
-    return _between(rows, gaps, left[0].rows + left[1].rows, (-widest, widest))
+    return _between(rows, gaps, (-widest, widest), [*left, *right])
 
 
-def _between(rows: list[Spread], values: list[list[float]], count: int, bounds: tuple[float, float]) -> Estimate:
-    """The difference of two models' values, whose seeds have nothing to do with each other."""
-    value = average(values[0]) - average(values[1])
-    low, high, row_se, seed_se = interval(value, rows, [seed_spread(one) for one in values], bounds)
-    return Estimate(value, low, high, row_se, seed_se, count, min(map(len, values)), ())
+def _between(
+    rows: list[Sample], values: list[list[float]], bounds: tuple[float, float], trained: Sequence[Sample]
+) -> Estimate:
+    """The difference of two models' values, whose seeds have nothing to do with each other; `rows`: the differences row
+    by row."""
+    value, seeds = average(values[0]) - average(values[1]), [seed_spread(one) for one in values]
+    return replace(_estimate([value], rows, seeds, bounds, trained), seeds=min(map(len, values)), per_seed=())

@@ -2,12 +2,14 @@
 
 With m_j of n rows in group j, h_j = n / m_j, the number t of all rows and t_j of all rows but group j's,
 
-    variance = 1/G sum_j (p_j - centre)^2 / (h_j - 1)      p_j = h_j t - (h_j - 1) t_j      centre = sum_j p_j / h_j
+    p_j = h_j t - (h_j - 1) t_j      centre = sum_j p_j / h_j
 
-(Busing, Meijer and van der Leeden, Statistics and Computing 1999, for groups of unequal size; of a mean it is the
-variance by the groups' own means). Its t interval has G - 1 degrees of freedom (Kott, Journal of Official Statistics
-2001). Groups are drawn at random, or are the clusters in which rows come. Leaving out one training seed at a time is
-the same with groups of one; of a mean over seeds it is the plain variance / seeds.
+the pseudo-values p_j (Busing, Meijer and van der Leeden, Statistics and Computing 1999) are to t what the groups' own
+means are to a mean of rows: their variance around the centre is taken as that of a mean of clusters (clusters.py,
+`robust`), so that groups may be of any size, and may be the clusters in which rows come; of a mean of rows it is the
+same number. For equal groups it is sum_j (p_j - centre)^2 / (G (G - 1)), with G - 1 degrees of freedom (Kott, Journal
+of Official Statistics 2001). Leaving out one training seed at a time is the same with groups of one; of a mean over
+seeds it is the plain variance / seeds.
 
 A number that no group moves is not certain for that: `ends` is what one wholly right and one wholly wrong row more
 would add to the variance, as in `spread.mean_spread`.
@@ -18,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .clusters import degrees_of_freedom, robust
 from .spread import Spread
 
 
@@ -25,12 +28,19 @@ def delete_group(value: float, without: NDArray[np.float64], sizes: NDArray[np.i
     """The variance of `value` from its values `without` each group, shape (G,), of `sizes` rows (or seeds) each.
 
     NaN where any of them is; there must be two groups or more, and none of them empty."""
-    groups = len(sizes)
-    times = sizes.sum() / sizes
     with np.errstate(over="ignore", invalid="ignore"):  # too large to square: no variance, which its reader sees
-        pseudo = times * value - (times - 1) * without
-        centre = (pseudo / times).sum()
-        return Spread(float(np.mean((pseudo - centre) ** 2 / (times - 1))), groups - 1)
+        found = group_deviations(np.array([value]), without[None], sizes)
+        return Spread(float((found @ found.T)[0, 0]), degrees_of_freedom(sizes))
+
+
+def group_deviations(
+    values: NDArray[np.float64], without: NDArray[np.float64], sizes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """What each group adds to M values (M,), shape (M, G), from their values `without` each group (M, G): their
+    covariance is the product of this with its transpose."""
+    times = sizes.sum() / sizes
+    pseudo = times * values[:, None] - (times - 1) * without
+    return robust(pseudo - (pseudo / times).sum(axis=1, keepdims=True), sizes)
 
 
 def ends(

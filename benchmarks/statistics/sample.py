@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...splits.draws import shuffled
+from .clusters import INDEPENDENT, Clustering, Codes, clustering, codes, count, covariance_of_means, treated
 from .jackknife import delete_group
 from .spread import Spread, average, mean_spread
 
@@ -40,8 +41,18 @@ class Sample(Protocol):
         """The least and the greatest value possible."""
         ...
 
+    @property
+    def clustering(self) -> Clustering:
+        """What `spread` knows of the clusters in which the rows come."""
+        ...
+
     def spread(self) -> Spread:
         """The part of the variance of the seeds' mean that comes from the draw of rows."""
+        ...
+
+    def interaction(self) -> float:
+        """The variance of the seeds' mean that rows and seeds make together. It is in `spread`, and is in the variance
+        of the seeds' values as well. 0 for a single seed, of which it cannot be known."""
         ...
 
     def pooled(self) -> Sample:
@@ -55,10 +66,11 @@ class Sample(Protocol):
 
 @dataclass(frozen=True)
 class RowScores:
-    """A mean of rows: `scores` has shape (seeds, rows)."""
+    """A mean of rows: `scores` has shape (seeds, rows), `clusters` (rows,) the cluster of each (clusters.py)."""
 
     scores: Scores
     bounds: tuple[float, float] = (0.0, 1.0)
+    clusters: Codes | None = None
 
     @property
     def per_seed(self) -> list[float]:
@@ -68,18 +80,28 @@ class RowScores:
     def rows(self) -> int:
         return int(self.scores.shape[1])
 
+    @property
+    def clustering(self) -> Clustering:
+        return clustering(self.clusters)
+
     def spread(self) -> Spread:
-        return mean_spread(self.scores, self.bounds)
+        return mean_spread(self.scores, self.bounds, self.clusters)
+
+    def interaction(self) -> float:
+        each = np.concatenate([self.scores, self.scores.mean(axis=0, keepdims=True)])
+        *alone, pooled = np.diag(covariance_of_means(each, self.clusters)[0])
+        return interaction(np.array(alone), pooled)
 
     def pooled(self) -> RowScores:
-        return RowScores(self.scores.mean(axis=0)[None, :], self.bounds)
+        return RowScores(self.scores.mean(axis=0)[None, :], self.bounds, self.clusters)
 
     def minus(self, other: RowScores) -> RowScores:
-        return RowScores(self.scores - other.scores, _difference(self.bounds, other.bounds))
+        return RowScores(self.scores - other.scores, _difference(self.bounds, other.bounds), self.clusters)
 
     def select(self, rows: NDArray[Any]) -> RowScores:
         """Some of the rows: positions or a mask."""
-        return RowScores(self.scores[:, rows], self.bounds)
+        clusters = None if self.clusters is None else codes(self.clusters[rows])
+        return RowScores(self.scores[:, rows], self.bounds, clusters)
 
 
 @dataclass(frozen=True)
@@ -91,6 +113,7 @@ class Replicates:
     without: NDArray[np.float64]
     sizes: NDArray[np.int64]
     bounds: tuple[float, float]
+    clustering: Clustering = INDEPENDENT
 
     @property
     def rows(self) -> int:
@@ -101,25 +124,61 @@ class Replicates:
             return Spread(nan, 0)
         return delete_group(average(self.per_seed), self.without.mean(axis=0), self.sizes)
 
+    def interaction(self) -> float:
+        if len(self.per_seed) < 2 or len(self.sizes) < 2:
+            return 0.0
+        seeds = zip(self.per_seed, self.without, strict=True)
+        alone = [delete_group(value, without, self.sizes).variance for value, without in seeds]
+        return interaction(np.array(alone), self.spread().variance)
+
     def pooled(self) -> Replicates:
-        return Replicates([average(self.per_seed)], self.without.mean(axis=0)[None, :], self.sizes, self.bounds)
+        without = self.without.mean(axis=0)[None, :]
+        return Replicates([average(self.per_seed)], without, self.sizes, self.bounds, self.clustering)
 
     def minus(self, other: Replicates) -> Replicates:
         values = [a - b for a, b in zip(self.per_seed, other.per_seed, strict=True)]
         with np.errstate(invalid="ignore"):  # infinite on both sides: not defined
             without = self.without - other.without
-        return Replicates(values, without, self.sizes, _difference(self.bounds, other.bounds))
+        return Replicates(values, without, self.sizes, _difference(self.bounds, other.bounds), self.clustering)
+
+
+def interaction(alone: NDArray[np.float64], pooled: float) -> float:
+    """The variance that rows and seeds make together in the mean of S seeds, from the row variances of each seed's own
+    value, `alone` (S,), and that of their mean: R + I / S, where alone it is R + I, and what is wanted is I / S."""
+    seeds, more = len(alone), float(alone.mean()) - pooled
+    return more / (seeds - 1) if seeds > 1 and more > 0 else 0.0
 
 
 def _difference(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
     return left[0] - right[1], left[1] - right[0]
 
 
-def row_groups(row_ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The jackknife group of each row, shape (n,): dealt out in an order drawn by row id; sizes differ by one."""
-    groups = np.empty(len(row_ids), np.int64)
-    groups[shuffled("jackknife", row_ids)] = np.arange(len(row_ids)) % min(GROUPS, len(row_ids))
-    return groups
+def row_groups(row_ids: NDArray[np.uint64], clusters: Codes | None = None) -> NDArray[np.int64]:
+    """The jackknife group of each row, (n,), 0 .. G - 1 with G of `most_groups`, from the rows' `clusters` (n,)."""
+    return deal(row_ids, clusters, most_groups(row_ids, clusters))
+
+
+def most_groups(row_ids: NDArray[np.uint64], clusters: Codes | None) -> int:
+    """Into how many jackknife groups rows are dealt: GROUPS, or as many as there are clusters, or rows."""
+    return min(GROUPS, count(clusters) or 0) if treated(clusters) == "random" else min(GROUPS, len(row_ids))
+
+
+def deal(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) -> NDArray[np.int64]:
+    """Rows dealt out to `groups` groups in an order drawn by row id, shape (n,).
+
+    Where clusters are a sample of clusters they are dealt whole: groups differ by one in clusters. Where they are fixed
+    each is dealt in turn, so that every group has its share of each. Else groups differ by one in rows."""
+    order, found = shuffled("jackknife", row_ids), np.empty(len(row_ids), np.int64)
+    how = treated(clusters)
+    if clusters is not None and how == "random":
+        names, first = np.unique(clusters[order], return_index=True)
+        place = np.empty(int(names[-1]) + 1, np.int64)
+        place[names[np.argsort(first)]] = np.arange(len(names)) % groups
+        return place[clusters]
+    if clusters is not None and how == "fixed":
+        order = order[np.argsort(clusters[order], kind="stable")]
+    found[order] = np.arange(len(row_ids)) % groups
+    return found
 
 
 def replicates(
@@ -128,10 +187,12 @@ def replicates(
     compute: Callable[[Any], float],
     sizes: NDArray[np.int64],
     bounds: tuple[float, float],
+    clustering: Clustering = INDEPENDENT,
 ) -> Replicates:
     """A statistic from its states, one per seed and group of rows: `states[seed][group]`, groups of `sizes` rows."""
     if len(sizes) < 2:  # a single row: nothing is left without it
-        return Replicates([compute(state) for (state,) in states], np.full((len(states), 1), nan), sizes, bounds)
+        alone = [compute(state) for (state,) in states]
+        return Replicates(alone, np.full((len(states), 1), nan), sizes, bounds, clustering)
     values, without = [], []
     for row in states:
         before, after = [row[0]], [row[-1]]
@@ -151,7 +212,7 @@ def replicates(
         ]
         values.append(compute(before[-1]))
         without.append([compute(state) for state in left_out])
-    return Replicates(values, np.array(without), sizes, bounds)
+    return Replicates(values, np.array(without), sizes, bounds, clustering)
 
 
 def finite(bounds: tuple[float, float]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 
 def _continued_fraction(a: float, b: float, x: float) -> float:
@@ -42,6 +43,7 @@ def upper_tail(t: float, df: float) -> float:
     return 0.5 * incomplete_beta(df / 2, 0.5, df / (df + t * t))
 
 
+@lru_cache(maxsize=1024)
 def two_sided(level: float, df: float) -> float:
     """The t with P(|T| <= t) = level, for df > 0 degrees of freedom (not necessarily whole); by bisection."""
     if not (0 < level < 1 and df > 0):

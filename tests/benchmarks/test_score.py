@@ -11,6 +11,8 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
+from farshift.benchmarks.benchmark import SCORER
+from farshift.benchmarks.scored import cluster_names
 from farshift.splits.errors import BadRun, FarshiftError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -70,9 +72,69 @@ def test_severity_and_groups_are_reported():
 def test_a_run_of_another_version_is_neither_scored_nor_compared(monkeypatch):
     run = fs.evaluate(models.Adder(), on=ON, seeds=2)
     monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 99)
+    monkeypatch.setattr("farshift.benchmarks.benchmark.KNOWN", (98,))
     for use in (lambda: fs.score(run), lambda: fs.compare(run, run)):
         with pytest.raises(BadRun, match="made for another version"):
             use()
+
+
+def test_a_run_made_under_an_earlier_scorer_is_scored_by_this_one_and_goes_on(tmp_path, monkeypatch):
+    bench = fs.benchmark(ON)
+    monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 2)
+    old = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "run")
+    assert bench.made_under(old.entry_identity, "full") == 2
+    monkeypatch.undo()
+    now = bench.identity("full")
+    assert old.entry_identity == bench.identity("full", scorer=2) != now
+    assert (bench.made_under(now, "full"), bench.made_under(now[::-1], "full"), bench.made_under(now, "quick")) == (
+        SCORER,
+        None,
+        None,
+    )
+    found = fs.score(old)
+    assert (found["scorer"], found["entry_identity"]) == (SCORER, now)
+    new = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "new")
+    assert fs.score(new).json() == found.json()
+    assert fs.compare(old, new)["difference"]["id"]["value"] == 0
+    again = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "run")
+    assert again.digest == old.digest
+
+
+@pytest.mark.parametrize(
+    ("kind", "groups", "severity", "clustered"),
+    [
+        ("length", ["8", "8", "16", "16"], [8, 8, 16, 16], False),  # lengths, by their own names
+        ("domain", ["8", "8", "16", "16"], [8, 8, 16, 16], True),  # domains, such as angles
+        ("length", ["and", "or", "and", "or"], [8, 8, 16, 16], True),
+        ("length", ["and", "and", "or", "or"], [8, 9, 16, 17], True),
+        ("length", ["and", "and", "or", "or"], None, True),
+        ("length", None, [1, 2, 3, 4], False),
+    ],
+)
+def test_groups_are_clusters_unless_they_are_the_levels_of_severity(kind, groups, severity, clustered):
+    carried = {name: np.array(values) for name, values in (("group", groups), ("severity", severity)) if values}
+
+    class Rows:
+        def __len__(self):
+            return 4
+
+    part = Rows()
+    part.carried = carried
+    found = cluster_names(part, kind)
+    assert found is carried["group"] if clustered else found is None
+
+
+def test_scores_and_comparisons_say_how_clusters_are_treated():
+    found = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
+    assert (found["ood"]["clusters"], found["ood"]["clusters_are"]) == (3, "fixed")
+    assert (found["gap"]["clusters"], found["gap"]["clusters_are"]) == (6, "fixed")
+    assert all(point["clusters"] <= 3 for point in found["severity"])
+    groups = found["worst_group"]["groups"].values()
+    assert {group["clusters_are"] for group in groups} == {"one"}
+    assert "ID rows in 3 and OOD rows in 3 clusters, too few to say anything of others" in str(found)
+    plain = fs.score(fs.evaluate(models.Adder(), on=ON, seeds=2))
+    assert (plain["id"]["clusters"], plain["id"]["clusters_are"]) == (None, None)
+    assert "clusters" not in plain["interval"]
 
 
 def test_one_seed_gives_no_verdict():

@@ -1,0 +1,124 @@
+"""One number over many benchmarks: the mean normalised score, and the interquartile mean, each with its interval.
+
+    mean = 1/B sum_k (mean over seeds of the normalised score on benchmark k)
+    IQM  = the mean of the middle half of all benchmark x seed scores, each benchmark counting alike
+
+(Agarwal et al., NeurIPS 2021). No number depends on who else has entered: there are no ranks or wins in it. An entry
+that lacks a benchmark has no mean over the others, which may be the easy ones: it is listed apart, with what it lacks.
+
+The variance is the hierarchical bootstrap's (hierarchy.py): of the mean in closed form, of the IQM by draws. Intervals
+are t intervals with Satterthwaite's degrees of freedom. A single seed on a benchmark tells nothing of training noise
+there. Benchmarks are taken as measured on rows of their own: two that share rows are noisier together than is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .hierarchy import DRAWS, Treated, hierarchy, hold_enough, iqm_variance, mean_variance
+from .iqm import interquartile_mean
+from .margin import LEVEL, Margin, margin
+from .normalised import Scale, Summary, on_scales, scale_of, summary
+from .sample import Sample
+from .spread import average
+
+Scores = Mapping[str, Mapping[str, Sample | Summary]]
+"""By benchmark, by entry: what the entry scored there. A benchmark that an entry lacks has no such key."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An entry that has every benchmark. `by_benchmark`: its normalised scores; `seeds`: the fewest on a benchmark."""
+
+    entry: str
+    mean: Margin
+    iqm: Margin
+    by_benchmark: dict[str, float]
+    seeds: int
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON, six decimals."""
+        return {
+            "entry": self.entry,
+            "mean": self.mean.record(),
+            "iqm": self.iqm.record(),
+            "by_benchmark": {name: round(value, 6) + 0.0 for name, value in self.by_benchmark.items()},
+            "seeds": self.seeds,
+        }
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    """An entry that lacks benchmarks, and so has no aggregate; `has` of them it has."""
+
+    entry: str
+    missing: tuple[str, ...]
+    has: int
+
+    def record(self) -> dict[str, Any]:
+        return {"entry": self.entry, "missing": list(self.missing), "has": self.has}
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """The aggregates of a table. `rows`: by mean, best first (the order is no ranking); `incomplete`: by name."""
+
+    over: tuple[str, ...]
+    benchmarks: Treated
+    rows: list[Aggregate]
+    incomplete: list[Incomplete]
+
+    @property
+    def interval(self) -> str:
+        """What the intervals cover, in words."""
+        if self.benchmarks == "resampled":
+            over = f"benchmarks like these {len(self.over)}, which were resampled"
+        elif any(row.seeds == 1 for row in self.rows):
+            over = f"rows of these {len(self.over)} benchmarks, and seeds where there is more than one"
+        else:
+            over = f"rows and training seeds of these {len(self.over)} benchmarks, and no others"
+        return f"[low, high]: {LEVEL:.0%} t interval over {over}, by a hierarchical bootstrap"
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "over": list(self.over),
+            "benchmarks": self.benchmarks,
+            "rows": [row.record() for row in self.rows],
+            "incomplete": [row.record() for row in self.incomplete],
+            "interval": self.interval,
+        }
+
+
+def aggregate(
+    scores: Scores, scales: Mapping[str, Scale], benchmarks: Treated = "fixed", draws: int = DRAWS
+) -> Aggregates:
+    """The aggregates of every entry over all benchmarks in `scores`.
+
+    Raises `FarshiftError` where there is no benchmark, one without a scale, or too few to be resampled."""
+    names = sorted(scores)
+    hold_enough(len(names), benchmarks)
+    by_name = {name: scale_of(scales, name) for name in names}
+    known = {name: {entry: summary(sample) for entry, sample in scores[name].items()} for name in names}
+    rows, incomplete = [], []
+    for entry in sorted({entry for found in known.values() for entry in found}):
+        here = {name: known[name][entry] for name in names if entry in known[name] and known[name][entry].defined}
+        if missing := tuple(name for name in names if name not in here):
+            incomplete.append(Incomplete(entry, missing, len(here)))
+        else:
+            rows.append(_aggregate(entry, names, on_scales(here, by_name), benchmarks, draws))
+    return Aggregates(tuple(names), benchmarks, sorted(rows, key=lambda row: -row.mean.value), incomplete)
+
+
+def _aggregate(entry: str, names: list[str], found: list[Summary], treated: Treated, draws: int) -> Aggregate:
+    here = hierarchy(names, found, treated, draws)
+    values = [one.value for one in found]
+    middle = float(interquartile_mean(here.values, here.weights))
+    return Aggregate(
+        entry,
+        margin(average(values), mean_variance(found, treated)),
+        margin(middle, iqm_variance(here, found, treated)),
+        dict(zip(names, values, strict=True)),
+        min(len(one.per_seed) for one in found),
+    )

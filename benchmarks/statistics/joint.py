@@ -1,0 +1,243 @@
+"""What many entries scored on the same rows: their values, how these vary together, and how surely that is known.
+
+Rows are shared: a hard draw of rows is hard for everybody, and cancels in differences. So the row part of the
+covariance is that of the M means over the same rows (clusters.py), or that of their jackknife's pseudo-values where the
+metric is no mean of rows (jackknife.py). Training seeds are each entry's own: their variance is added on the diagonal,
+less the interaction of rows and seeds, which the row part has in it already (interval.py).
+
+Few seeds of one entry say little of how much its training varies; those of all entries say more (moderation.py).
+
+Degrees of freedom of each difference are Satterthwaite's (Biometrics Bulletin 1946) over its row part and the seed
+parts of both. They are taken with the seed variances as estimated, and again as if all entries' training were as noisy
+as the median entry's; the fewer count. For where three seeds of both happen to agree, the estimates say that seeds
+hardly matter and that thousands of rows are all there is to know, and it is just these pairs that look most different.
+
+Of two entries that agree on nearly all rows a sample says little of how they differ. As in a paired difference
+(interval.py), where the scale has two finite ends, a row at each is added to every difference: here as the variance
+(width / rows)^2 of each entry, where clusters are random times the square of the design effect. Entries of the very
+same scores share all of it: their difference has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .clusters import covariance_of_means, degrees_of_freedom, treated
+from .jackknife import group_deviations
+from .moderation import moderated
+from .sample import Replicates, RowScores, Sample, finite
+from .spread import Spread, average, seed_spread
+from .streams import generator
+from .student_t import upper_tail
+
+Matrix = NDArray[np.float64]
+
+BLOCK = 512
+"""Draws at a time: for 100 entries they lie in a processor's cache."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Joint:
+    """values (M,), covariance (M, M), df (M, M): the degrees of freedom of each pair's difference, on the diagonal of
+    each value by itself. All finite; df above 0."""
+
+    values: Matrix
+    covariance: Matrix
+    df: Matrix
+
+    def __post_init__(self) -> None:
+        entries = len(self.values)
+        if self.covariance.shape != (entries, entries) or self.df.shape != (entries, entries):
+            raise ValueError(f"{entries} values need a covariance and df of shape ({entries}, {entries})")
+        _refuse_undefined(self.values, self.covariance)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def difference(self) -> Matrix:
+        """values[i] - values[j], shape (M, M)."""
+        return self.values[:, None] - self.values[None, :]
+
+    @cached_property
+    def variance(self) -> Matrix:
+        """The variance of each difference, (M, M); exactly 0 where nothing but rounding is left."""
+        found = _of_differences(self.covariance)
+        np.fill_diagonal(found, 0.0)
+        return found
+
+    @cached_property
+    def se(self) -> Matrix:
+        """The standard error of each difference, (M, M); 0 where it has none, as of copies of one entry."""
+        found: Matrix = np.sqrt(self.variance)
+        return found
+
+    @cached_property
+    def t(self) -> Matrix:
+        """difference / se, (M, M): 0 where there is no difference, infinite where one has no noise at all."""
+        found: Matrix = np.zeros_like(self.se)
+        np.divide(self.difference, self.se, out=found, where=self.se > 0)
+        largest = np.maximum(np.abs(self.values)[:, None], np.abs(self.values))
+        certain = (self.se == 0) & (np.abs(self.difference) > _ROUNDING * largest)
+        found[certain] = np.sign(self.difference[certain]) * inf
+        return found
+
+    def p(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The two-sided t test's p of each pair (first[k], second[k]), unadjusted, same shape."""
+        pairs = zip(np.abs(self.t[first, second]).tolist(), self.df[first, second].tolist(), strict=True)
+        return np.array([min(2 * upper_tail(t, df), 1.0) for t, df in pairs])
+
+    @cached_property
+    def root(self) -> Matrix:
+        """The symmetric square root of the covariance. Unlike a triangular one it exists for singular matrices, and
+        unlike eigenvectors it does not depend on their signs."""
+        values, vectors = np.linalg.eigh((self.covariance + self.covariance.T) / 2)
+        found: Matrix = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return found
+
+    def noise(self, draws: int, stream: str) -> Iterator[Matrix]:
+        """Gaussian noise of this covariance around zero, in blocks of shape (M, up to BLOCK), `draws` in all."""
+        source = generator(stream)
+        for start in range(0, draws, BLOCK):
+            yield self.root @ source.standard_normal((len(self), min(BLOCK, draws - start)))
+
+    def select(self, entries: NDArray[np.int64]) -> Joint:
+        """Some of the entries."""
+        square = np.ix_(entries, entries)
+        return Joint(self.values[entries], self.covariance[square], self.df[square])
+
+
+def joint(samples: Sequence[Sample]) -> Joint:
+    """What M entries scored on the same rows, of which there are two or more, in the same order.
+
+    All are means of rows (`RowScores`, with the same clusters), or all are no such means (`Replicates`, of the same
+    groups). Entries of a single seed have no noise of training in their variance."""
+    rows = [sample for sample in samples if isinstance(sample, RowScores)]
+    groups = [sample for sample in samples if isinstance(sample, Replicates)]
+    if not samples or len(samples) not in (len(rows), len(groups)):
+        raise ValueError("a joint covariance needs one entry or more, all measured by the same metric")
+    values = np.array([average(sample.per_seed) for sample in samples])
+    covariance, row_df, alike = _of_rows(rows) if rows else _of_groups(groups)
+    _refuse_undefined(values, covariance)
+    training = _Training.of(samples)
+    df = [_df(covariance, row_df, one, alike) for one in (training, training.typical())]
+    # Copies of an entry are trained once: their seeds' noise is the same noise.
+    return Joint(values, covariance + training.added * alike, np.minimum(*df))
+
+
+def _refuse_undefined(*arrays: Matrix) -> None:
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError("a value or its variance is not defined: leave such entries out, and list them apart")
+
+
+@dataclass(frozen=True)
+class _Training:
+    """Of each entry, (M,): the variance of its mean by how its seeds' means vary, moderated, the degrees of freedom of
+    that, and the part of it that is the interaction of rows and seeds."""
+
+    variance: Matrix
+    df: Matrix
+    interaction: Matrix
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> _Training:
+        spreads = [seed_spread(sample.per_seed) or Spread(0.0, 1) for sample in samples]
+        met = [sample.interaction() for sample in samples]
+        own = np.array([one.variance for one in spreads]), np.array([float(one.df) for one in spreads])
+        return cls(*moderated(*own), np.array(met))
+
+    @property
+    def added(self) -> Matrix:
+        """What training adds to the variance of rows, in which the interaction is already."""
+        return np.maximum(self.variance - self.interaction, 0.0)
+
+    def typical(self) -> _Training:
+        """As it would be, if every entry's training were as noisy as the median entry's.
+
+        The median of a variance with k degrees of freedom is (1 - 2 / 9k)^3 of its mean (Wilson and Hilferty 1931)."""
+        varies = self.variance > 0
+        if not varies.any():
+            return self
+        runs = self.variance * (self.df + 1) / (1 - 2 / (9 * self.df)) ** 3
+        return _Training(np.where(varies, np.median(runs[varies]) / (self.df + 1), 0.0), self.df, self.interaction)
+
+
+def _df(rows: Matrix, row_df: float, training: _Training, alike: NDArray[np.bool_]) -> Matrix:
+    """Satterthwaite's degrees of freedom of every difference, and on the diagonal of every value: from the covariance
+    (M, M) of the row parts, which has `row_df`, and the seed parts of those two that are no copies."""
+    by_rows, once = _of_differences(rows), np.eye(len(rows), dtype=bool)
+    first, second = once | ~alike, ~alike
+
+    def both(parts: Matrix) -> Matrix:
+        return np.where(first, parts[:, None], 0.0) + np.where(second, parts, 0.0)
+
+    total, left = by_rows + both(training.variance), by_rows + both(training.added)
+    safe = np.where(total > 0, total, 1.0)  # by shares of the total: squares of very small variances are no floats
+    seeds = [
+        np.where(there, part / safe, 0.0)
+        for there, part in ((first, training.variance[:, None]), (second, training.variance))
+    ]
+    spent = (by_rows / safe) ** 2 / row_df + seeds[0] ** 2 / training.df[:, None] + seeds[1] ** 2 / training.df
+    return np.where(total > 0, (left / safe) ** 2 / np.where(spent > 0, spent, 1.0), row_df)
+
+
+def _of_differences(covariance: Matrix) -> Matrix:
+    """The variance of each difference, on the diagonal of each value; 0 where nothing but rounding is left."""
+    own = np.diag(covariance)
+    total = own[:, None] + own[None, :]
+    left = total - covariance - covariance.T
+    found = np.where(left > _ROUNDING * total, left, 0.0)
+    np.fill_diagonal(found, own)
+    return found
+
+
+def _of_rows(samples: Sequence[RowScores]) -> tuple[Matrix, float, NDArray[np.bool_]]:
+    first = samples[0]
+    if any(sample.rows != first.rows or not _same(sample.clusters, first.clusters) for sample in samples):
+        raise ValueError("entries that are ranked must be scored on the same rows, in the same clusters")
+    means = np.stack([sample.scores.mean(axis=0) for sample in samples])
+    covariance, df = covariance_of_means(means, first.clusters)
+    alike = _alike([sample.scores for sample in samples])
+    ends = np.array([high - low if finite((low, high)) else 0.0 for low, high in (one.bounds for one in samples)])
+    ends = ends * _design(means, first.clusters) / first.rows
+    return covariance + ends**2 * alike, df, alike
+
+
+def _design(means: Matrix, clusters: NDArray[np.int64] | None) -> Matrix:
+    """How many rows of each entry's scores (M, n), less what all entries have in common, say as much as one row would
+    that is drawn independently, (M,): 1 or more."""
+    if treated(clusters) != "random":
+        return np.ones(len(means))
+    apart = means - means.mean(axis=0)
+    drawn, plain = (np.diag(covariance_of_means(apart, one)[0]) for one in (clusters, None))
+    return np.maximum(drawn / np.where(plain > 0, plain, np.inf), 1.0)
+
+
+def _same(left: NDArray[np.int64] | None, right: NDArray[np.int64] | None) -> bool:
+    return left is right or (left is not None and right is not None and np.array_equal(left, right))
+
+
+def _of_groups(samples: Sequence[Replicates]) -> tuple[Matrix, float, NDArray[np.bool_]]:
+    """The covariance by the delete-a-group jackknife (jackknife.py)."""
+    sizes = samples[0].sizes
+    if len(sizes) < 2 or any(not np.array_equal(sample.sizes, sizes) for sample in samples):
+        raise ValueError("entries that are ranked must be jackknifed over the same two or more groups of rows")
+    values = np.array([average(sample.per_seed) for sample in samples])
+    rest = group_deviations(values, np.stack([sample.without.mean(axis=0) for sample in samples]), sizes)
+    return rest @ rest.T, degrees_of_freedom(sizes), _alike([sample.without for sample in samples])
+
+
+def _alike(arrays: Sequence[Matrix]) -> NDArray[np.bool_]:
+    """Which entries have the very same scores with the very same seeds, (M, M)."""
+    first: dict[bytes, int] = {}
+    kinds = np.array([first.setdefault(array.tobytes(), number) for number, array in enumerate(arrays)])
+    same: NDArray[np.bool_] = kinds[:, None] == kinds[None, :]
+    return same

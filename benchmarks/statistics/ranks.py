@@ -1,0 +1,76 @@
+"""Which ranks can an entry have? Sets of ranks that hold all true ranks at once, with a stated probability.
+
+An entry's rank set runs from 1 + the number of entries that are surely better to M - the number that are surely worse,
+where surely means told apart by the max-t rule over all pairs (max_t.py). As long as no pair is told apart wrongly,
+which has the probability `level`, every true rank lies in its set, and of entries that truly tie all ranks that they
+share (Mogstad, Romano, Shaikh and Wilhelm, Inference for Ranks, REStud 2024). The share of resamples in which an entry
+takes a rank says no such thing: where all entries tie, the percentiles of these shares miss nearly always.
+
+The probability of being best is the share of draws, value + Gaussian noise of the joint covariance, in which an entry
+is first. It says how decided the first place is on these data; it is no posterior, and with few seeds too sure of
+itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .joint import Joint, Matrix
+from .margin import LEVEL
+from .max_t import DRAWS, MaxT, max_t
+
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class RankSets:
+    """low, high (M,): the least and the greatest rank of each entry, from 1; best (M,): its probability of being best,
+    1 in sum; differs (M, M): which pairs are told apart; critical (M, M): their critical t; pairs: all of the
+    comparison, with its simultaneous intervals and adjusted p."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    best: Matrix
+    differs: NDArray[np.bool_]
+    critical: Matrix
+    pairs: MaxT
+
+    def record(self) -> list[dict[str, Any]]:
+        """Plain JSON of each entry; four decimals, which is what the draws are good for."""
+        columns = zip(self.low.tolist(), self.high.tolist(), self.best.tolist(), strict=True)
+        return [{"low": low, "high": high, "best": round(best, 4)} for low, high, best in columns]
+
+
+def rank_sets(joint: Joint, better: Better = "higher", level: float = LEVEL, stream: str = "ranks") -> RankSets:
+    """The rank sets of M entries, all of them right with probability `level`.
+
+    stream: the name that seeds the draws; under another NumPy version a set may move within their Monte Carlo error."""
+    pairs = max_t(joint, level, f"{stream}/max-t")
+    ahead = pairs.differs & ((joint.difference > 0) if better == "higher" else (joint.difference < 0))
+    return RankSets(
+        low=1 + ahead.sum(axis=0),
+        high=len(joint) - ahead.sum(axis=1),
+        best=chances_of_being_best(joint, better, f"{stream}/best"),
+        differs=pairs.differs,
+        critical=pairs.critical,
+        pairs=pairs,
+    )
+
+
+def chances_of_being_best(joint: Joint, better: Better = "higher", stream: str = "best") -> Matrix:
+    """The share of draws in which each entry is first, (M,); entries whose difference has no noise and whose values are
+    equal share it."""
+    same = (joint.variance == 0) & (joint.difference == 0)
+    first = same.argmax(axis=1)  # the first of those that an entry cannot be told from
+    kept, where, copies = np.unique(first, return_inverse=True, return_counts=True)
+    distinct = joint.select(kept)
+    values = distinct.values[:, None] * (1 if better == "higher" else -1)
+    wins = np.zeros(len(kept), np.int64)
+    for noise in distinct.noise(DRAWS, stream):
+        wins += np.bincount((values + noise).argmax(axis=0), minlength=len(kept))
+    shares: Matrix = (wins / DRAWS / copies)[where]
+    return shares

@@ -1,0 +1,81 @@
+"""Which entries cannot be told apart? Groups for a table: entries that share a letter are not told apart.
+
+Not being told apart is no equivalence: A may tie with B and B with C while A and C differ. So groups overlap, and where
+standard errors differ they need not be runs of neighbours either: A and C, known from many seeds, may differ, and both
+tie with a B between, above or below them. A compact letter display (Piepho, Journal of Computational and Graphical
+Statistics 2004) shows the relation exactly: two entries share a group if, and only if, they are not told apart. All
+largest groups can be exponentially many; these are as many as it takes (Gramm et al., Journal of Computational and
+Graphical Statistics 2007), found by covering one pair after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_lowercase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .ranks import Better
+
+
+def tie_groups(values: NDArray[np.float64], differs: NDArray[np.bool_], better: Better = "higher") -> list[list[int]]:
+    """Groups of entries, by their positions, best first within each group and among them.
+
+    values (M,); differs (M, M), symmetric: which pairs are told apart. No two entries of a group are told apart, none
+    could be added to it, every pair that is not told apart lies in a group together, and so does each entry."""
+    order = np.argsort(-values if better == "higher" else values, kind="stable")
+    tied = ~differs[np.ix_(order, order)]
+    np.fill_diagonal(tied, True)
+    open_pairs = np.triu(tied)
+    groups: list[list[int]] = []
+    while open_pairs.any():
+        first = int(open_pairs.any(axis=1).argmax())
+        last = int(np.flatnonzero(open_pairs[first])[-1])
+        group = _largest(tied, first, last)
+        open_pairs[np.ix_(group, group)] = False
+        groups.append(group)
+    return [[int(order[place]) for place in group] for group in sorted(_needed(groups))]
+
+
+def _largest(tied: NDArray[np.bool_], first: int, last: int) -> list[int]:
+    """A group around two entries that nothing can be added to: those between them come first, then those outside."""
+    group, allowed = [], tied[first] & tied[last]
+    inside = range(first, last + 1)
+    for place in (first, last, *inside, *range(last + 1, len(tied)), *range(first - 1, -1, -1)):
+        if allowed[place] and place not in group:
+            group.append(place)
+            allowed = allowed & tied[place]
+    return sorted(group)
+
+
+def _needed(groups: list[list[int]]) -> list[list[int]]:
+    """Without groups all of whose pairs lie in others; the latest found are tried first."""
+    size = 1 + max(max(group) for group in groups) if groups else 0
+    times = np.zeros((size, size), np.int64)
+    for group in groups:
+        times[np.ix_(group, group)] += 1
+    kept = []
+    for group in reversed(groups):
+        square = np.ix_(group, group)
+        if (times[square] > 1).all():
+            times[square] -= 1
+        else:
+            kept.append(group)
+    return kept
+
+
+def letters(groups: Sequence[Sequence[int]], entries: int) -> list[str]:
+    """The letters of each entry, as tables print them: a for the first group, then b .. z, aa, ab ..; separated by
+    blanks where a letter has two."""
+    names = [_letter(number) for number in range(len(groups))]
+    between = "" if len(groups) <= len(ascii_lowercase) else " "
+    return [
+        between.join(name for name, group in zip(names, groups, strict=True) if entry in group)
+        for entry in range(entries)
+    ]
+
+
+def _letter(number: int) -> str:
+    rest, last = divmod(number, len(ascii_lowercase))
+    return (_letter(rest - 1) if rest else "") + ascii_lowercase[last]

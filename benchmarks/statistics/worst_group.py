@@ -1,0 +1,178 @@
+"""How bad is the worst group, knowing that it was picked for being the worst?
+
+The lowest of G noisy means lies below the lowest true one, the more so the more groups are nearly as bad. Three
+answers:
+
+- `bias`: how far the minimum of a stratified bootstrap (each group resampled within itself, by its counts) lies below
+  the minimum observed, on average: about how much worse the picking makes it look.
+- `low`, `high`: an interval for the lowest true mean. low is the lowest of the groups' own lower limits: it holds since
+  the truly worst group's does. high is the lowest of upper limits that hold for all groups at once which may be the
+  worst; which these are is told apart first, at a tenth of the error (after Romano, Shaikh and Wolf, Econometrica
+  2014). The percentiles of the bootstrapped minimum are no such interval: they carry the bias twice.
+- `groups`: intervals of all groups that hold at once. Groups are independent samples of rows, for which the max-t rule
+  needs no simulation: each has the t quantile of the level^(1 / G) (Sidak, JASA 1967), at its own degrees of freedom. A
+  training seed is good or bad for all groups, which makes this and `high` somewhat wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .margin import LEVEL, added
+from .max_t import t_quantiles
+from .ranks import Better
+from .sample import RowScores, finite
+from .spread import Spread, average, seed_spread
+from .streams import generator
+
+RESAMPLES = 2_000
+_SELECTING = 0.1
+"""The share of the error that is spent on telling which groups may be the worst."""
+
+_FEW_VALUES = 64
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """The worst group: its position `group` and its mean, `value`; `bias` of the picking, and its interval.
+
+    chance (G,): the share of resamples in which each group is the worst. means, lows, highs (G,): all groups with
+    intervals that hold at once."""
+
+    group: int
+    value: float
+    low: float
+    high: float
+    bias: float
+    chance: Array
+    means: Array
+    lows: Array
+    highs: Array
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON; six decimals, of what is simulated four."""
+        exact = {"value": self.value, "low": self.low, "high": self.high}
+        return {name: round(number, 6) + 0.0 for name, number in exact.items()} | {"bias": round(self.bias, 4) + 0.0}
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """means (G,), se (G,), df (G,), and the noise of a bootstrap around the means, (resamples, G)."""
+
+    means: Array
+    se: Array
+    df: Array
+    noise: Array
+
+
+def worst_group(
+    sample: RowScores,
+    groups: NDArray[np.int64],
+    better: Better = "higher",
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    stream: str = "worst group",
+) -> WorstGroup:
+    """The worst of the groups 0 .. G - 1 of the rows, `groups` (rows,), each of which has two rows or more.
+
+    The clusters of the sample are those within groups; a group that is a single cluster has independent rows."""
+    found = _measured(sample, groups, resamples, stream)
+    sign = 1.0 if better == "higher" else -1.0
+    means, bounds = sign * found.means, sorted(sign * end for end in sample.bounds)
+    error, count = 1 - level, len(means)
+
+    def reach(tail: float) -> Array:
+        return t_quantiles(tail, found.df) * found.se
+
+    own = reach(error)
+    selecting = reach(-np.expm1(np.log1p(-error * _SELECTING) / count))
+    possible = means - selecting <= (means + selecting).min()
+    one_sided = error * (0.5 - _SELECTING)
+    joint = reach(-2 * np.expm1(np.log1p(-one_sided) / np.count_nonzero(possible)))
+    low, high = float((means - own).min()), float((means + joint)[possible].min())
+    all_groups = reach(-np.expm1(np.log(level) / count))
+    drawn = means + sign * found.noise
+    ends = sorted((sign * max(low, bounds[0]), sign * min(high, bounds[1])))
+    return WorstGroup(
+        group=int(means.argmin()),
+        value=float(found.means[means.argmin()]),
+        low=ends[0],
+        high=ends[1],
+        bias=float(sign * (drawn.min(axis=1).mean() - means.min())),
+        chance=np.bincount(drawn.argmin(axis=1), minlength=count) / resamples,
+        means=found.means,
+        lows=np.maximum(found.means - all_groups, sample.bounds[0]),
+        highs=np.minimum(found.means + all_groups, sample.bounds[1]),
+    )
+
+
+def _measured(sample: RowScores, groups: NDArray[np.int64], resamples: int, stream: str) -> _Groups:
+    sizes = np.bincount(groups)
+    if len(groups) != sample.rows or sizes.min() < 2:
+        raise ValueError("every row needs a group, and every group two rows or more")
+    means = (np.stack([np.bincount(groups, row) for row in sample.scores]) / sizes).T.tolist()
+    table = None
+    if sample.clusters is None or _one_cluster_each(sample.clusters, groups):
+        table = _table(sample, groups, sizes)
+    rows = _by_rows(sample, groups) if table is None else _by_counts(table, sample.bounds)
+    spreads = [added([row, seed_spread(own) or Spread(0.0, 1)]) for row, own in zip(rows, means, strict=True)]
+    source = generator(stream)
+    if table is None:  # a mean of many rows, or of clusters: what resampling them tends to
+        noise = np.sqrt([row.variance for row in rows]) * source.standard_normal((resamples, len(sizes)))
+    else:
+        drawn = source.multinomial(sizes, table.counts / sizes[:, None], (resamples, len(sizes)))
+        noise = (drawn @ table.worth - table.counts @ table.worth) / sizes
+    return _Groups(
+        means=np.array([average(own) for own in means]),
+        se=np.sqrt([one.variance for one in spreads]),
+        df=np.array([one.df for one in spreads]),
+        noise=noise,
+    )
+
+
+def _one_cluster_each(clusters: NDArray[np.int64], groups: NDArray[np.int64]) -> bool:
+    pairs = np.unique(groups.astype(np.int64) * (int(clusters.max()) + 1) + clusters)
+    return len(pairs) == int(groups.max()) + 1
+
+
+@dataclass(frozen=True)
+class _Table:
+    """How often each score, worth (K,), occurs in each group, counts (G, K)."""
+
+    counts: NDArray[np.int64]
+    worth: Array
+
+
+def _table(sample: RowScores, groups: NDArray[np.int64], sizes: NDArray[np.int64]) -> _Table | None:
+    """Of right and wrong answers of some seeds; None of scores that are no such counts."""
+    right = sample.scores[0] if len(sample.scores) == 1 else sample.scores.sum(axis=0)
+    if not 0 <= right.min() <= right.max() < _FEW_VALUES:
+        return None
+    codes = right.astype(np.int64)
+    if not (codes == right).all():
+        return None
+    top = int(codes.max()) + 1
+    counts = np.bincount(groups * top + codes, minlength=len(sizes) * top).reshape(-1, top)
+    return _Table(counts, np.arange(top) / len(sample.scores))
+
+
+def _by_counts(table: _Table, bounds: tuple[float, float]) -> list[Spread]:
+    """The row part of each group's variance, with a row more at each end of the scale (as `spread.mean_spread`)."""
+    ends = np.array(bounds if finite(bounds) else ())
+    counts = np.concatenate([table.counts, np.ones((len(table.counts), len(ends)))], axis=1)
+    worth = np.concatenate([table.worth, ends])
+    n = counts.sum(axis=1)
+    squares = (counts * (worth - (counts @ worth / n)[:, None]) ** 2).sum(axis=1)
+    return [Spread(*one) for one in zip((squares / (n - 1) / n).tolist(), (n - 1).tolist(), strict=True)]
+
+
+def _by_rows(sample: RowScores, groups: NDArray[np.int64]) -> list[Spread]:
+    order = np.argsort(groups, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(groups))[:-1])
+    return [sample.select(part).spread() for part in parts]

@@ -1,0 +1,265 @@
+"""Numbers over many benchmarks: held against SciPy, against brute force, and independent of who else enters."""
+
+from __future__ import annotations
+
+import time
+from math import log
+
+import numpy as np
+import pytest
+from farshift.benchmarks.answers import Answers
+from farshift.benchmarks.benchmark import benchmarks
+from farshift.benchmarks.chance import chance, scale
+from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.statistics.aggregate import aggregate
+from farshift.benchmarks.statistics.hierarchy import hierarchy, mean_variance
+from farshift.benchmarks.statistics.improvement import improvement
+from farshift.benchmarks.statistics.iqm import interquartile_mean, kept
+from farshift.benchmarks.statistics.normalised import Scale, Summary, normalised
+from farshift.benchmarks.statistics.profiles import profile
+from farshift.benchmarks.statistics.sample import RowScores
+from farshift.benchmarks.statistics.shared_rows import shared_difference, shared_spread
+from farshift.benchmarks.statistics.spread import Spread
+from farshift.splits.errors import FarshiftError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+seeds_of = st.integers(0, 10**6)
+
+
+def table(seed: int, count: int = 4, entries: int = 3, rows: int = 40) -> dict[str, dict[str, RowScores]]:
+    """Binary scores of entries on benchmarks, with 2 to 4 seeds each."""
+    rng = np.random.default_rng(seed)
+    return {
+        f"b{number}": {
+            f"e{entry}": RowScores((rng.random((rng.integers(2, 5), rows)) < rng.random()).astype(float))
+            for entry in range(entries)
+        }
+        for number in range(count)
+    }
+
+
+SCALES = {f"b{number}": Scale(0.1 * (number % 3), 1.0) for number in range(30)}
+
+
+def of(found, entry: str) -> dict:
+    return next(row.record() for row in found.rows if row.entry == entry)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=15))
+@settings(max_examples=100, deadline=None)
+def test_the_interquartile_mean_of_four_times_as_many_scores_is_scipys_trimmed_mean(scores):
+    four = np.array(scores * 4)
+    weights = np.full(len(four), 1 / len(four))
+    assert interquartile_mean(four, weights) == pytest.approx(stats.trim_mean(four, 0.25), abs=1e-9)
+    assert interquartile_mean(np.array(scores), np.full(len(scores), 1 / len(scores))) == pytest.approx(
+        stats.trim_mean(four, 0.25), abs=1e-9
+    )
+
+
+def test_a_score_across_a_cut_counts_by_the_part_inside():
+    weights = kept(np.array([5.0, 1.0, 3.0]), np.full(3, 1 / 3))
+    assert weights == pytest.approx([1 / 6, 1 / 6, 2 / 3])
+
+
+def test_the_mean_is_of_normalised_scores_and_a_loss_turns_round():
+    found = {"up": {"x": Summary((0.5, 0.7), Spread(0.01, 50))}, "loss": {"x": Summary((0.25,), Spread(0.01, 50))}}
+    (row,) = aggregate(found, {"up": Scale(0.2, 1.0), "loss": Scale(1.0, 0.0)}).rows
+    assert row.by_benchmark == pytest.approx({"loss": 0.75, "up": 0.5})
+    assert row.mean.value == pytest.approx(0.625)
+    se = np.sqrt(0.01 / 0.8**2 + np.var([0.5, 0.7], ddof=1) / 2 / 0.8**2 + 0.01) / 2
+    assert row.mean.se == pytest.approx(se)
+
+
+@given(seeds_of)
+@settings(max_examples=15, deadline=None)
+def test_who_else_enters_never_changes_a_number(seed):
+    for treated, count in (("fixed", 4), ("resampled", 6)):
+        whole = table(seed, count, entries=4)
+        some = {name: {entry: found[entry] for entry in ("e1", "e3")} for name, found in whole.items()}
+        more, fewer = (aggregate(scores, SCALES, treated, 100) for scores in (whole, some))
+        assert [of(more, entry) for entry in ("e1", "e3")] == [of(fewer, entry) for entry in ("e1", "e3")]
+
+
+@given(seeds_of)
+@settings(max_examples=15, deadline=None)
+def test_the_order_of_rows_seeds_benchmarks_and_entries_never_shows(seed):
+    rng = np.random.default_rng(seed)
+    plain = table(seed)
+    turned = {}
+    for name in rng.permutation(sorted(plain)).tolist():
+        rows = rng.permutation(40)
+        turned[name] = {
+            entry: RowScores(plain[name][entry].scores[rng.permutation(len(plain[name][entry].scores))][:, rows])
+            for entry in reversed(sorted(plain[name]))
+        }
+    assert aggregate(plain, SCALES, draws=100).record() == aggregate(turned, SCALES, draws=100).record()
+    one, other = ({name: found["e0"] for name, found in scores.items()} for scores in (plain, turned))
+    assert profile(one, SCALES, draws=100).record() == profile(other, SCALES, draws=100).record()
+    two, another = ({name: found["e1"] for name, found in scores.items()} for scores in (plain, turned))
+    assert improvement(one, two, SCALES).record() == improvement(other, another, SCALES).record()
+
+
+def test_an_entry_that_lacks_a_benchmark_is_listed_apart_with_what_it_lacks():
+    scores = table(1)
+    del scores["b2"]["e1"]
+    scores["b0"]["e2"] = RowScores(np.full((2, 40), np.nan))
+    found = aggregate(scores, SCALES, draws=100)
+    assert [row.entry for row in found.rows] == ["e0"]
+    assert [row.record() for row in found.incomplete] == [
+        {"entry": "e1", "missing": ["b2"], "has": 3},
+        {"entry": "e2", "missing": ["b0"], "has": 3},
+    ]
+
+
+def test_what_cannot_be_aggregated_is_refused_in_one_line():
+    with pytest.raises(FarshiftError, match="b0 has no level of chance: leave it out"):
+        aggregate(table(1), {})
+    with pytest.raises(FarshiftError, match="4 benchmarks say nothing of others: resampling takes 6"):
+        aggregate(table(1), SCALES, "resampled")
+    with pytest.raises(FarshiftError, match="an aggregate needs a benchmark"):
+        aggregate({}, SCALES)
+    with pytest.raises(FarshiftError, match="give two finite ends"):
+        Scale(0.0, np.inf)
+    with pytest.raises(FarshiftError, match="the same benchmarks are compared: b1"):
+        improvement({"b0": Summary((1.0,), Spread(0, 1))}, dict.fromkeys(["b0", "b1"]), SCALES)
+
+
+def test_the_words_say_what_varies():
+    assert "these 4 benchmarks, and no others" in aggregate(table(1), SCALES, draws=10).interval
+    assert "benchmarks like these 6" in aggregate(table(1, 6), SCALES, "resampled", 10).interval
+    single = {name: {"x": RowScores(found["e0"].scores[:1])} for name, found in table(1).items()}
+    assert "seeds where there is more than one" in aggregate(single, SCALES, draws=10).interval
+
+
+@pytest.mark.parametrize("treated", ["fixed", "resampled"])
+def test_the_draws_vary_as_the_closed_form_says(treated):
+    found = [
+        normalised(Summary(tuple(np.random.default_rng(n).random(2 + n % 3)), Spread(0.002, 99)), Scale(0.1, 1))
+        for n in range(8)
+    ]
+    here = hierarchy([f"b{n}" for n in range(8)], found, treated, 40_000)
+    drawn = (here.drawn * here.counts).sum(axis=1)
+    assert here.counts.sum(axis=1) == pytest.approx(1)
+    assert drawn.mean() == pytest.approx((here.values * here.weights).sum(), abs=4 * drawn.std() / 200)
+    assert drawn.var() == pytest.approx(mean_variance(found, treated).variance, rel=0.03)
+
+
+def test_a_single_benchmark_without_seeds_is_its_own_interquartile_mean():
+    (row,) = aggregate({"b0": {"x": Summary((0.6,), Spread(0.0004, 500))}}, {"b0": Scale(0, 1)}, draws=20_000).rows
+    assert row.iqm.value == row.mean.value == 0.6
+    assert row.mean.se == pytest.approx(0.02)
+    assert row.iqm.se == pytest.approx(0.02, rel=0.03)
+    assert row.mean.high - 0.6 == pytest.approx(stats.t.ppf(0.975, 500) * 0.02)
+
+
+def test_what_seeds_share_is_the_mean_covariance_of_their_means():
+    rng = np.random.default_rng(2)
+    hard = rng.random(60)
+    x, y = hard + 0.5 * rng.random((3, 60)), hard + 0.5 * rng.random((2, 60))
+    covariance = np.cov(np.concatenate([x, y])) / 60
+    between = np.triu_indices(3, 1)
+    endless = (-np.inf, np.inf)
+    one, other = RowScores(x, endless), RowScores(y, endless)
+    shared = covariance[:3, :3][between].mean()
+    assert shared_spread(one).variance == pytest.approx(shared)
+    apart = shared + covariance[3, 4] - 2 * covariance[:3, 3:].mean()
+    assert shared_difference(one, other).variance == pytest.approx(max(0.0, apart))
+    single = RowScores(x[:1], endless)
+    assert shared_spread(single) == single.spread()
+    assert np.isnan(shared_spread(RowScores(np.full((2, 9), np.nan))).variance)
+
+
+def test_entries_that_score_alike_everywhere_are_not_certain_to_be_alike():
+    perfect = RowScores(np.ones((3, 100)))
+    assert 0 < shared_spread(perfect).variance < 0.001
+    same = improvement({"b0": perfect}, {"b0": perfect}, SCALES)
+    assert same.difference.value == 0 < same.difference.se < 0.02
+    assert same.probability.value == 0.5
+
+
+def test_a_profile_is_the_share_of_scores_above_each_tau():
+    found = {"b0": Summary((0.2, 0.4, 0.9), Spread(1e-6, 99)), "b1": Summary((0.5,), Spread(1e-6, 99))}
+    taus = (0.1, 0.3, 0.45, 0.5, 0.95)
+    shown = profile(found, dict.fromkeys(found, Scale(0, 1)), taus=taus)
+    assert shown.share == pytest.approx((1, 1 / 2 * 2 / 3 + 1 / 2, 1 / 6 + 1 / 2, 1 / 6, 0))
+    assert all(
+        0 <= low <= share <= high <= 1 for low, share, high in zip(shown.low, shown.share, shown.high, strict=True)
+    )
+    assert shown.high[2] > shown.share[2]
+
+
+def test_the_probability_of_improvement_is_mann_whitneys():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(4, 5)), rng.normal(size=(4, 3))
+    left, right = (
+        {f"b{n}": Summary(tuple(row), Spread(0.01, 99)) for n, row in enumerate(values.tolist())} for values in (x, y)
+    )
+    found = improvement(left, right, dict.fromkeys(left, Scale(0, 1)))
+    whole = [stats.mannwhitneyu(a, b).statistic / 15 for a, b in zip(x, y, strict=True)]
+    assert found.probability.value == pytest.approx(np.mean(whole))
+    assert found.difference.value == pytest.approx((x.mean(axis=1) - y.mean(axis=1)).mean())
+    turned = improvement(right, left, dict.fromkeys(left, Scale(0, 1)))
+    assert turned.probability.value == pytest.approx(1 - found.probability.value)
+    assert turned.probability.low == pytest.approx(1 - found.probability.high, abs=1e-9)
+
+
+def test_three_seeds_that_are_all_better_are_no_certainty():
+    left, right = ({"b0": Summary(values, Spread(1e-8, 99))} for values in ((0.7, 0.8, 0.9), (0.1, 0.2, 0.3)))
+    found = improvement(left, right, SCALES).probability
+    assert found.value == 1.0 == found.high
+    assert found.low < 0.5
+
+
+CLASSES = Task("classification", ("x",), "y", classes=8)
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "best"),
+    [
+        ("accuracy", 1 / 8, 1),
+        ("balanced_accuracy", 1 / 8, 1),
+        ("auroc", 0.5, 1),
+        ("nll", log(8), 0),
+        ("brier", 7 / 8, 0),
+    ],
+)
+def test_guessing_scores_chance(name, level, best):
+    """Equal probabilities and, for the metrics of classes, each class as often as any other."""
+    rows, measure = 8000, metric(name)
+    rng = np.random.default_rng(0)
+    truth = np.arange(rows) % 8
+    answers = measured_answers(rng, rows, equal=name in ("nll", "brier"))
+    assert measure.value(answers, truth, CLASSES) == pytest.approx(level, abs=0.02)
+    assert chance(measure, CLASSES) == pytest.approx(level)
+    assert Scale(level, best).span != 0
+
+
+def measured_answers(rng, rows: int, equal: bool):
+    scores = np.full((rows, 8), 1 / 8) if equal else rng.dirichlet(np.ones(8), rows)
+    return Answers(rng.integers(0, 8, rows), np.zeros(rows, np.int8), scores)
+
+
+def test_metrics_without_a_level_of_chance_have_none():
+    assert chance(metric("rmse"), Task("regression", ("x",), "y")) is None
+    assert chance(metric("ece"), CLASSES) is None
+    assert chance(metric("exact_match"), Task("sequence", ("x",), "y")) == 0.0
+
+
+def test_every_shipped_benchmark_has_a_scale_or_a_metric_without_one():
+    without = {one.metrics[0].name for one in benchmarks().values() if scale(one) is None}
+    assert without <= {"rmse"}
+    with_classes = [one for one in benchmarks().values() if one.metrics[0].name == "accuracy"]
+    assert with_classes
+    assert all(scale(one) == Scale(1 / one.task.classes, 1.0) for one in with_classes)
+
+
+@pytest.mark.slow
+def test_forty_entries_on_fifteen_benchmarks_take_seconds():
+    scores = table(0, count=15, entries=40, rows=10_000)
+    start = time.process_time()
+    found = aggregate(scores, SCALES)
+    assert len(found.rows) == 40
+    assert time.process_time() - start < 15

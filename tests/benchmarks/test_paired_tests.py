@@ -1,0 +1,197 @@
+"""Exact tests of two models on the same rows: held against SciPy, statsmodels and brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from farshift.benchmarks.statistics.holm import against_baseline, holm
+from farshift.benchmarks.statistics.interval import paired_difference
+from farshift.benchmarks.statistics.joint import joint
+from farshift.benchmarks.statistics.mcnemar import mcnemar
+from farshift.benchmarks.statistics.paired_test import compare_rows
+from farshift.benchmarks.statistics.sample import RowScores
+from farshift.benchmarks.statistics.sign_flip import EXACT, MOST, sign_flip, units
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+counts = st.one_of(st.integers(0, 12), st.integers(0, 3000))
+
+
+@given(counts, counts)
+@settings(max_examples=150, deadline=None)
+def test_mcnemars_p_is_the_binomial_tests(left, right):
+    found = mcnemar(left, right)
+    if left + right == 0:  # nothing that could tell them apart
+        assert (found.p, found.mid_p) == (1.0, 1.0)
+        return
+    expected = stats.binomtest(left, left + right, 0.5).pvalue
+    assert found.p == pytest.approx(expected, rel=1e-9, abs=1e-290)
+    as_far = stats.binom.pmf(left, left + right, 0.5) * (1 if left == right else 2)
+    assert found.mid_p == pytest.approx(expected - as_far / 2, rel=1e-9, abs=1e-12)
+    swapped = mcnemar(right, left)
+    assert (swapped.p, swapped.mid_p) == (found.p, found.mid_p)
+
+
+def test_mcnemars_p_is_statsmodels():
+    from statsmodels.stats import contingency_tables as tables
+
+    for left, right in ((1, 8), (25, 25), (30, 61)):
+        oracle = tables.mcnemar([[3, left], [right, 9]], exact=True)
+        assert mcnemar(left, right).p == pytest.approx(oracle.pvalue)
+
+
+def test_mcnemar_of_millions_of_rows_keeps_its_digits():
+    found = mcnemar(498_000, 502_000)
+    assert found.p == pytest.approx(stats.binomtest(498_000, 1_000_000, 0.5).pvalue, rel=1e-7)
+
+
+@given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9))
+@settings(max_examples=100, deadline=None)
+def test_few_sign_flips_are_all_of_them(differences):
+    kept = units(np.array(differences))
+    sums = [
+        abs(sum(sign * abs(one) for sign, one in zip(signs, kept, strict=True)))
+        for signs in product((-1, 1), repeat=len(kept))
+    ]
+    found = sign_flip(kept)
+    assert found.exact
+    assert found.units == len(kept)
+    assert found.p == np.mean([one >= abs(kept.sum()) for one in sums])
+
+
+def test_sign_flips_are_scipys_permutation_test():
+    rng = np.random.default_rng(0)
+    for size in (5, 11):
+        apart = rng.normal(0.4, 1, size)
+        oracle = stats.permutation_test(
+            (apart, np.zeros(size)),
+            lambda x, y, axis: (x - y).mean(axis=axis),
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=np.inf,
+        )
+        assert sign_flip(apart).p == pytest.approx(oracle.pvalue)
+
+
+def test_twenty_rows_of_right_and_wrong_give_mcnemars_p():
+    apart = np.array([1.0] * 14 + [-1.0] * 6)
+    assert sign_flip(apart).p == pytest.approx(mcnemar(14, 6).p)
+
+
+def test_many_sign_flips_come_near_to_the_exact_p_and_are_the_same_every_time():
+    rng = np.random.default_rng(1)
+    apart = np.where(rng.uniform(size=90) < 0.62, 1.0, -1.0)
+    found = sign_flip(apart)
+    exact = mcnemar(int((apart > 0).sum()), int((apart < 0).sum())).p
+    assert not found.exact
+    assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 9999))
+    assert found == sign_flip(apart)
+    assert sign_flip(np.full(EXACT + 1, 0.1)).p == pytest.approx(1 / 10_000)
+
+
+def test_too_many_differences_are_not_flipped():
+    with pytest.raises(ValueError, match="use the t test"):
+        sign_flip(np.ones(MOST + 1))
+    assert sign_flip(np.array([])).p == 1
+
+
+def test_rows_in_clusters_are_flipped_together_and_rows_in_few_are_not():
+    apart = np.array([1.0, 1, 1, -1, 1, 0, -1, 1, 1, 1, 1, 1])
+    assert units(apart, np.repeat(np.arange(6), 2)).tolist() == [2, 1, 2, 2]  # two clusters cancel
+    assert len(units(apart, np.repeat(np.arange(4), 3))) == 11
+    thirds = np.array([1 / 3, 1 / 3, -2 / 3] * 7)
+    assert len(units(thirds, np.repeat(np.arange(7), 3))) == 0  # whatever rounding leaves
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+@settings(max_examples=80, deadline=None)
+def test_holms_adjustment_is_the_closed_test_of_bonferronis(p):
+    """A hypothesis falls where every set of hypotheses that it is in falls: the largest p of those sets."""
+    subsets = [one for count in range(1, len(p) + 1) for one in combinations(range(len(p)), count)]
+    bonferroni = {one: min(1.0, len(one) * min(p[place] for place in one)) for one in subsets}
+    expected = [max(bonferroni[one] for one in subsets if place in one) for place in range(len(p))]
+    assert holm(p) == pytest.approx(expected)
+
+
+def test_holms_adjustment_is_statsmodels():
+    from statsmodels.stats import multitest
+
+    p = np.random.default_rng(6).uniform(size=30) ** 3
+    assert holm(p) == pytest.approx(multitest.multipletests(p, method="holm")[1])
+
+
+def test_holm_refuses_what_is_no_p():
+    with pytest.raises(ValueError, match="leave tests that have none out"):
+        holm([0.1, np.nan])
+
+
+def test_every_entry_against_a_baseline():
+    rng = np.random.default_rng(2)
+    hard = rng.uniform(-0.2, 0.2, 500)
+    samples = [RowScores((rng.uniform(size=(1, 500)) < value + hard).astype(float)) for value in (0.5, 0.52, 0.7, 0.3)]
+    found = against_baseline(joint(samples), 1)
+    assert np.isnan(found[1])
+    plain = [compare_rows(samples[one], samples[1])["t"]["p"] for one in (0, 2, 3)]
+    assert np.log(found[[0, 2, 3]]) == pytest.approx(np.log(holm(plain)), rel=0.02)
+    assert (found[[0, 2, 3]] <= 0.05).tolist() == [False, True, True]
+
+
+def binary(values: str) -> RowScores:
+    return RowScores(np.array([[float(one) for one in values]]))
+
+
+def test_right_and_wrong_of_one_seed_are_mcnemars():
+    found = compare_rows(binary("1111100011"), binary("1000000111"))
+    assert found["test"] == "McNemar, exact binomial"
+    assert (found["only_left"], found["only_right"]) == (4, 1)
+    assert found["p"] == mcnemar(4, 1).p
+    assert found["mid_p"] == mcnemar(4, 1).mid_p
+    assert found["difference"]["value"] == 0.3
+    assert found["tests"] == "these trained models, on other rows like these"
+
+
+def test_several_seeds_are_sign_flips_of_rows_beside_a_t_test_with_the_seeds_in_it():
+    rng = np.random.default_rng(3)
+    left, right = (RowScores((rng.uniform(size=(3, 200)) < value).astype(float)) for value in (0.7, 0.6))
+    found, estimate = compare_rows(left, right), paired_difference(left, right)
+    assert found["test"] == "sign flips of row differences, 9,999 random patterns"
+    assert found["difference"] == estimate.record()
+    assert (found["t"]["p"] <= 0.05) == (not estimate.low <= 0 <= estimate.high)
+    assert found["t"]["df"] < 199
+
+
+def test_clustered_rows_are_sign_flips_of_cluster_sums():
+    rng = np.random.default_rng(4)
+    codes = np.arange(240) % 12
+    left, right = (RowScores(rng.integers(0, 2, (1, 240)).astype(float), clusters=codes) for _ in range(2))
+    found = compare_rows(left, right)
+    assert found["test"].startswith("sign flips of cluster sums, all 2^")
+    assert found["tests"] == "these trained models, on other clusters of rows like these"
+    assert found["p"] == sign_flip(units(left.scores[0] - right.scores[0], codes)).p
+
+
+def test_the_same_answers_are_never_told_apart():
+    same = binary("1010111")
+    assert compare_rows(same, same)["p"] == compare_rows(same, same)["t"]["p"] == 1
+    flat = RowScores(np.array([[0.25, 0.5]]), (-np.inf, np.inf))
+    assert compare_rows(flat, flat)["t"] == {"p": 1.0, "df": None}
+
+
+def test_more_rows_than_can_be_flipped_have_the_t_test_alone():
+    scores = np.random.default_rng(5).normal(size=(2, 1, MOST + 1))
+    found = compare_rows(*(RowScores(one, (-np.inf, np.inf)) for one in scores))
+    assert (found["test"], found["p"], found["tests"]) == (None, None, None)
+    oracle = stats.ttest_rel(scores[0, 0], scores[1, 0])
+    assert found["t"]["p"] == pytest.approx(oracle.pvalue, rel=1e-6)
+
+
+def test_what_is_not_defined_has_no_p():
+    broken = RowScores(np.array([[np.nan, 1.0, 0.0]]))
+    found = compare_rows(broken, binary("010"))
+    assert "n/a" in found["difference"]
+    assert found["p"] is found["t"] is None
+    with pytest.raises(ValueError, match="same rows"):
+        compare_rows(binary("01"), binary("010"))

@@ -1,0 +1,27 @@
+"""95 % intervals hold the truth in 93 to 97 % of simulated experiments (tests/simulation/intervals.py)."""
+
+from __future__ import annotations
+
+import pytest
+from simulation.intervals import SETTINGS, coverage, report
+
+TRIALS = 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETTINGS)
+def test_intervals_hold_the_truth_as_often_as_they_say(name):
+    """Within 93 and 97 %, and three standard errors of a simulation of so few trials; all settings together closer."""
+    rows = list(coverage(name, TRIALS))
+    for row in rows:
+        assert 0.93 - 3 * row["mc_se"] <= row["coverage"] <= 0.97 + 3 * row["mc_se"], row
+    mean = sum(row["coverage"] for row in rows) / len(rows)
+    spare = 3 * (0.95 * 0.05 / TRIALS / len(rows)) ** 0.5
+    assert 0.94 - spare <= mean <= 0.965 + spare
+
+
+def test_the_report_is_the_same_each_time_and_names_each_setting_once():
+    first, again = report(3), report(3)
+    assert first == again
+    assert len({(row["what"], row["setting"]) for row in first}) == len(first) == sum(map(len, SETTINGS.values()))
+    assert all(0 <= row["coverage"] <= 1 for row in first)

@@ -1,0 +1,197 @@
+"""Sources of variation apart: components that were put in are found again."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import farshift as fs
+import numpy as np
+import pytest
+from farshift.benchmarks.statistics.sample import Replicates, RowScores
+from farshift.benchmarks.statistics.variation import (
+    Components,
+    Draw,
+    components,
+    components_over_draws,
+    variation_of,
+)
+from farshift.cli_variation import app
+from farshift.splits.errors import FarshiftError
+from typer.testing import CliRunner
+
+TRUE = Components(clusters=0.5, rows=1.0, seeds=0.2, rows_by_seeds=2.0)
+
+
+def simulate(rng: np.random.Generator, seeds: int, sizes: np.ndarray, true: Components = TRUE) -> np.ndarray:
+    """Scores (seeds, n) on clusters of these sizes."""
+
+    def effect(variance: float, shape: tuple[int, ...]) -> np.ndarray:
+        return np.sqrt(variance) * rng.standard_normal(shape)
+
+    n = int(sizes.sum())
+    rows = np.repeat(effect(true.clusters or 0.0, (len(sizes),)), sizes) + effect(true.rows, (n,))
+    return rows + effect(true.seeds, (seeds, 1)) + effect(true.rows_by_seeds, (seeds, n))
+
+
+def test_components_are_found_without_bias():
+    rng, sizes = np.random.default_rng(0), np.linspace(2, 18, 12).round().astype(int)
+    clusters = np.repeat(np.arange(12), sizes)
+    found = [components(simulate(rng, 4, sizes), clusters) for _ in range(400)]
+    for name, tolerance in (("clusters", 0.05), ("rows", 0.03), ("seeds", 0.03), ("rows_by_seeds", 0.01)):
+        estimates = [getattr(one, name) for one in found]
+        assert np.mean(estimates) == pytest.approx(getattr(TRUE, name), abs=tolerance), name
+
+
+def mean_squares(scores: np.ndarray, clusters: np.ndarray) -> Components:
+    """The textbook's analysis of variance, term by term, for equal clusters."""
+    seeds, n = scores.shape
+    names = np.unique(clusters)
+    size = n // len(names)
+    grand = scores.mean()
+    left_over = row = between = 0.0
+    for i in range(n):
+        row += seeds * (scores[:, i].mean() - scores[:, clusters == clusters[i]].mean()) ** 2
+        for s in range(seeds):
+            left_over += (scores[s, i] - scores[:, i].mean() - scores[s].mean() + grand) ** 2
+    for one in names:
+        between += seeds * size * (scores[:, clusters == one].mean() - grand) ** 2
+    e = left_over / ((n - 1) * (seeds - 1))
+    r = row / (n - len(names))
+    c = between / (len(names) - 1)
+    s = n * sum((scores[k].mean() - grand) ** 2 for k in range(seeds)) / (seeds - 1)
+    return Components((c - r) / (seeds * size), (r - e) / seeds, (s - e) / n, e)
+
+
+def test_equal_clusters_are_the_textbooks_analysis_of_variance():
+    rng = np.random.default_rng(4)
+    clusters = np.repeat(np.arange(8), 5)
+    scores = simulate(rng, 3, np.full(8, 5), replace(TRUE, clusters=3.0, seeds=1.0))
+    expected, found = mean_squares(scores, clusters), components(scores, clusters)
+    assert min(expected.clusters, expected.rows, expected.seeds) > 0
+    for name in ("clusters", "rows", "seeds", "rows_by_seeds"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
+
+
+def test_a_mixed_model_fitted_by_statsmodels_agrees():
+    """REML and the analysis of variance are the same for balanced data whose components are all above zero."""
+    mixed = pytest.importorskip("statsmodels.regression.mixed_linear_model")
+    rng = np.random.default_rng(9)
+    scores = simulate(rng, 3, np.full(40, 5), Components(clusters=1.0, rows=1.0, seeds=0.0, rows_by_seeds=0.5))
+    means = scores.mean(axis=0)
+    clusters = np.repeat(np.arange(40), 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = mixed.MixedLM(means, np.ones(200), clusters).fit(reml=True)
+    found = components(scores, clusters)
+    assert found.clusters == pytest.approx(float(fit.cov_re[0, 0]), rel=1e-3)
+    assert found.rows + found.rows_by_seeds / 3 == pytest.approx(float(fit.scale), rel=1e-3)
+
+
+def test_what_is_not_there_is_zero_and_what_cannot_be_known_none():
+    same = np.tile(np.arange(10.0), (3, 1))
+    found = components(same)
+    assert found == Components(None, pytest.approx(np.var(np.arange(10.0), ddof=1)), 0.0, 0.0)
+    assert found.record()["components"]["rows"]["share"] == 1.0
+    flat = components(np.ones((2, 5)), np.array([0, 0, 1, 1, 1])).record()
+    assert flat["total"] == 0.0
+    assert flat["components"]["clusters"] == {"variance": 0.0, "share": 0.0}
+    with pytest.raises(ValueError, match="1 seeds"):
+        components(np.ones((1, 5)))
+    assert variation_of(RowScores(np.ones((1, 5)))) is None
+    assert variation_of(Replicates([0.5, 0.6], np.ones((2, 4)), np.full(4, 3), (0.0, 1.0))) is None
+
+
+def draws_of(rng: np.random.Generator, between: float, count: int, shared: bool) -> list[Draw]:
+    """Draws of the data, whose rows are the same ones, or all different ones."""
+    sizes = np.full(6, 10)
+    row_effect = rng.standard_normal(60)
+    found = []
+    for number in range(count):
+        rows = row_effect if shared else rng.standard_normal(60)
+        scores = rows + np.sqrt(between) * rng.standard_normal()
+        scores = scores + np.sqrt(0.1) * rng.standard_normal((3, 1)) + rng.standard_normal((3, 60))
+        ids = np.arange(60, dtype=np.uint64) + (0 if shared else 60 * number)
+        found.append(Draw(scores, ids, np.repeat(np.arange(6), sizes)))
+    return found
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_part_of_the_data_draw_is_found_whether_draws_share_rows_or_not(shared):
+    rng = np.random.default_rng(12)
+    groupless = [[replace(one, groups=None) for one in draws_of(rng, 0.5, 5, shared)] for _ in range(500)]
+    found = [components_over_draws(draws) for draws in groupless]
+    assert np.mean([one.draws for one in found]) == pytest.approx(0.5, abs=0.05)
+    assert np.mean([one.rows for one in found]) == pytest.approx(1.0, abs=0.02)
+    assert np.mean([one.seeds for one in found]) == pytest.approx(0.1, abs=0.02)
+
+
+def test_clusters_that_are_in_every_draw_are_no_noise_of_draws():
+    rng = np.random.default_rng(13)
+    group = np.repeat(np.arange(6), 10)
+    found = []
+    for _ in range(300):
+        effect = (np.sqrt(2.0) * rng.standard_normal(6))[group]
+        draws = [replace(one, scores=one.scores + effect) for one in draws_of(rng, 0.3, 5, True)]
+        found.append(components_over_draws(draws))
+    assert np.mean([one.draws for one in found]) == pytest.approx(0.3, abs=0.05)
+    assert np.mean([one.clusters for one in found]) == pytest.approx(2.0, abs=0.2)
+
+
+ON = "optdigits/symmetric_exclusive_40_draw{}"
+
+
+class Noisy:
+    """Right on some rows: on more of them by some seeds than by others."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def predict(self, batch):
+        pixels = batch["pixels"].astype(int)
+        return (pixels.reshape(len(pixels), -1).sum(axis=1) // (40 + 10 * self.seed)) % 10
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    home = tmp_path_factory.mktemp("variation")
+    on = [ON.format(1), ON.format(2)]
+    return [fs.evaluate(Noisy, on=name, seeds=3, out=home / str(n)) for n, name in enumerate(on)]
+
+
+def test_a_score_tells_its_sources_apart(runs):
+    found = fs.score(runs[0])["variation"]
+    alone = fs.variation(runs[0])
+    for view in ("id", "ood"):
+        assert found[view]["components"] == alone["views"][view]["components"]
+        assert found[view]["seeds"] == 3
+        shares = [part["share"] for part in found[view]["components"].values() if part]
+        assert sum(shares) == pytest.approx(1, abs=1e-5)
+    assert alone["draws"] is None
+
+
+def test_runs_on_several_draws_show_the_part_of_the_draw(runs, farshift_json):
+    found = fs.variation(*runs)
+    assert found["benchmark"] == "optdigits/symmetric_exclusive_40"
+    assert found["draws"] == 2
+    for view in found["views"].values():
+        assert view["components"]["draws"]["variance"] >= 0
+    assert farshift_json("variation", *(run.path for run in runs)) == found
+    told = CliRunner().invoke(app, [str(run.path) for run in runs]).stdout
+    assert "optdigits/symmetric_exclusive_40" in told
+    assert "draws" in told
+    assert "variance of the score of one prediction" in told
+
+
+def test_runs_that_are_no_draws_of_one_family_are_refused_in_one_line(runs, tmp_path):
+    other = fs.evaluate(Noisy, on="optdigits/pair_flip_40_draw1", seeds=2, out=tmp_path / "other")
+    single = fs.evaluate(Noisy, on=ON.format(2), seeds=1, out=tmp_path / "single")
+    for given, words in (
+        ([runs[0], other], "draws of one family"),
+        ([runs[0], runs[0]], "two runs are on"),
+        ([runs[0], single], "single seed"),
+        ([], "name a run"),
+    ):
+        with pytest.raises(FarshiftError, match=words) as raised:
+            fs.variation(*given)
+        assert "\n" not in str(raised.value)
