@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
 from .cli_baselines import app as baselines_app
 from .cli_baselines import run
 from .cli_benchmarks import app as benchmarks_app
+from .cli_board import app as submissions_app
+from .cli_board import board_app
 from .cli_cache import app as cache_app
 from .cli_runs import app as runs_app
+from .cli_sealed import app as sealed_app
 from .cli_splits import app as splits_app
+from .cli_standings import app as standings_app
+from .cli_statistics import app as statistics_app
+from .cli_variation import app as variation_app
 from .terminal import Json, complain, debugging, emit_json, exit_if, go_offline, line, table, view, watched
 
 app = typer.Typer(
@@ -24,13 +30,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-board_app = typer.Typer(help="Leaderboards in a folder: init, site, verify.", no_args_is_help=True)
 app.add_typer(splits_app, name="splits")
 app.add_typer(benchmarks_app, name="benchmarks")
 app.add_typer(runs_app)
+app.add_typer(variation_app)
+app.add_typer(statistics_app)
 app.add_typer(cache_app, name="cache")
 app.add_typer(baselines_app, name="baselines")
 app.command()(run)
+app.add_typer(submissions_app)
+board_app.add_typer(sealed_app)
+board_app.add_typer(standings_app)
 app.add_typer(board_app, name="board")
 
 
@@ -72,92 +82,6 @@ def quickstart(
 
 
 @app.command()
-def pack(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The submission file to write.")],
-    team: Annotated[str, typer.Option("--team", help="Who hands it in.")] = "",
-    note: Annotated[str, typer.Option("--note", help="A line that the board shows.")] = "",
-    json: Json = False,
-) -> None:
-    """Pack finished runs into a submission file: predictions and cards, no code."""
-    from .leaderboard.submission import pack as go
-
-    file = go(runs, out, team, note)
-    if json:
-        return emit_json({"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]})
-    size = f"{_count(len(runs), 'run')}, {file.stat().st_size:,} bytes"
-    line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
-
-
-@app.command()
-def submit(
-    file: Path,
-    to: Annotated[
-        str, typer.Option("--to", metavar="DIR|URL", help="The board: a folder made by farshift board init.")
-    ],
-    json: Json = False,
-) -> None:
-    """Hand a submission in: validated, scored from its predictions, entered in the ledger."""
-    from .leaderboard.board import at
-
-    with watched():
-        board = at(to)
-        entries, new = board.submit(file)
-    if json:
-        return emit_json({"board": str(board.path), "entries": entries, "new": new})
-    line(
-        f"{_count(len(entries), 'entry', 'entries')} on {board.path}: {', '.join(entries)}"
-        + ("" if new else " (they were there already)")
-    )
-
-
-@board_app.command("init")
-def board_init(
-    folder: Path,
-    name: Annotated[str, typer.Option("--name", help="The board's title.")] = "Farshift board",
-    json: Json = False,
-) -> None:
-    """Make a new board in an empty folder."""
-    from .leaderboard.board import Board
-
-    board = Board.init(folder, name)
-    emit_json({"board": str(board.path), "name": board.name}) if json else line(f"{board.path}: a new board, {name!r}")
-
-
-@board_app.command("site")
-def board_site(
-    folder: Path,
-    out: Annotated[Optional[Path], typer.Option("--out", metavar="DIR", help="Default: FOLDER/site.")] = None,  # noqa: UP045
-    json: Json = False,
-) -> None:
-    """Write the board as static pages."""
-    from .leaderboard.board import Board
-    from .leaderboard.site import build
-
-    page = build(Board(folder), out)
-    emit_json({"page": str(page)}) if json else line(f"open {page.resolve()}")
-
-
-@board_app.command("verify")
-def board_verify(folder: Path, json: Json = False) -> None:
-    """Recompute the chain and every score from the stored predictions. Exit code 1 on any difference."""
-    from .leaderboard.board import Board
-
-    with watched():
-        found = Board(folder).verify()
-    if json:
-        emit_json({"board": str(folder), "verified": not found.differences, **found.__dict__})
-    else:
-        whole = found.entries - len(found.not_recomputed)
-        state = _count(len(found.differences), "difference") if found.differences else f"{whole} verified"
-        left = f", {len(found.not_recomputed)} not recomputed" if found.not_recomputed else ""
-        line(f"{folder}: {_count(found.entries, 'entry', 'entries')}: {state}{left}")
-        for text in (*found.differences, *(f"not recomputed: {why}" for why in found.not_recomputed)):
-            line(f"  {text}")
-    exit_if(bool(found.differences))
-
-
-@app.command()
 def doctor(json: Json = False) -> None:
     """Check this machine: packages, cache, device, sources. Exit code 1 where something needed is missing."""
     from .doctor import examine
@@ -186,10 +110,6 @@ def _root(
     ] = False,
 ) -> None:
     pass
-
-
-def _count(number: int, one: str, more: str = "") -> str:
-    return f"{number} {one if number == 1 else more or one + 's'}"
 
 
 def _percent(row: dict[str, Any]) -> list[str]:

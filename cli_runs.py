@@ -144,17 +144,47 @@ def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
 
 
 @app.command()
-def compare(left: RunPath, right: Other, json: Json = False) -> None:
+def compare(
+    left: RunPath,
+    right: Other,
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--plot", metavar="FILE", help="Draw it too: .png, .svg or .pdf."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Also each severity, each group, and exact tests.")] = False,
+    json: Json = False,
+) -> None:
     """Compare two runs on the same rows: the paired difference, with its interval."""
-    from .benchmarks.compare import compare as go
+    from .benchmarks.comparing import compare_in_full as go
+    from .benchmarks.plot import writable
+    from .benchmarks.plot._compare import draw_comparison
 
+    if plot is not None:
+        writable(plot)  # said before minutes are spent
     with watched():
         found = go(left, right)
+        file = None if plot is None else draw_comparison(found, plot)
     if json:
-        return emit_json(found)
+        return emit_json(found | ({} if file is None else {"file": str(file)}))
     rows = [[name, *_difference(item)] for name, item in found["difference"].items()]
+    if full:
+        rows += [[_severity(point), *_difference(point)] for point in found["severity"]]
+        rows += [[f"group {name}", *_difference(item)] for name, item in found["groups"].items()]
     title = f"{found['left']} minus {found['right']} on {found['benchmark']}"
-    table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, found["interval"])
+    tests = [_test(view, test) for view, test in found["test"].items() if full and test and test["test"]]
+    caption = "\n".join([found["interval"], *tests])
+    table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, caption)
+    if file is not None:
+        line(str(file))
+
+
+def _test(view: str, test: dict[str, Any]) -> str:
+    return f"{view}: {test['test']}: p = {test['p']:.3g} ({test['tests']})"
+
+
+def _severity(point: dict[str, Any]) -> str:
+    low, high = point["from"], point["to"]
+    return f"{point['view']} at severity {low:g}" + (f" to {high:g}" if high > low else "")
 
 
 def _difference(found: dict[str, Any]) -> list[str]:

@@ -94,7 +94,8 @@ def _require_extras() -> None:
     """Say what is missing, all at once, before minutes are spent."""
     try:
         require_extras()
-        import_module("jinja2")
+        for name in ("jinja2", "sqlalchemy", "alembic", "cryptography"):
+            import_module(name)
     except (MissingExtra, ImportError) as error:
         raise MissingExtra("the quickstart", "train,board") from error
 

@@ -1,41 +1,59 @@
-"""A board in a folder: submissions, scores and the ledger behind them.
+"""A board in a folder: what was handed in, its scores, and the ledger behind them.
 
-board.toml   ledger.jsonl   submissions/<sha256>.zip   scores/<entry>.json   site/
+board.toml      name, public key, where the ledger lies
+ledger.sqlite   the ledger, where it does not lie in a PostgreSQL database
+submissions/    <sha256>.zip
+scores/         <entry>/<scorer>.json
+private/        the signing key, a database's address: never handed out
+incoming/       files that are being entered
+site/           pages
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import tomli_w
 
-from ..benchmarks.benchmark import find_benchmark
 from ..benchmarks.run import now
-from ..benchmarks.score import score_predictions
 from ..loaders.cache import lock_elsewhere, locked, write_atomically
 from ..splits.canonical import identity_of
-from ..splits.errors import FarshiftError, Unavailable
+from ..splits.errors import FarshiftError
 from ..splits.plugins import read_toml
+from .copies import BoardCopy
+from .durable import ADVICE
+from .entries import Entered, Left, Scored, entries, submission_path
+from .kept_files import INCOMING, publish, recover, stage
 from .ledger import Ledger, Record
-from .validate import Entry, check
+from .ledger.book import Event
+from .ledger.keys import SigningKey, create_key
+from .ledger.migrate import migrate, require_current
+from .ledger.store import Store
+from .private import read_private, write_private
+from .rescoring import Rescoring, rescore
+from .submitting import submit
+from .verify import Verification, verify
 
-FORMAT = 1
-_ADVICE = "put the board on another disk"
+FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One entry as it stands on the board: who, when, and its score record."""
+    """One entry as it stands on the board: who, when, and its newest score record. run: its number in the
+    submission."""
 
     entry: str
     submission: str
+    run: int
     team: str
     note: str
     time: str
@@ -43,232 +61,197 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Verification:
-    """What a recomputation found: entries, every difference, and what could not be recomputed here, with why."""
+class Apart:
+    """One entry that is in no table, why, and the newest score that it had."""
 
-    entries: int
-    differences: list[str]
-    not_recomputed: list[str]
+    standing: Standing
+    left: Left
 
 
 class Board:
-    """A board's folder. Every change holds its lock and ends with an append to the ledger."""
+    """A board's folder. Every change ends with an append to the ledger; files come first, in `incoming/`."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self.ledger = Ledger(self.path / "ledger.jsonl")
-        if not (self.path / "board.toml").is_file():
-            raise FarshiftError(f"{self.path} is no board: make one with farshift board init {self.path}")
-        self.card = read_toml(self.path / "board.toml")
-        if self.card.get("format") != FORMAT:
-            raise FarshiftError(f"{self.path / 'board.toml'}: format {self.card.get('format')!r} is not {FORMAT}")
+        self.card = _read_card(self.path)
+        self.ledger = Ledger(self._store(), SigningKey(key_file(self.path)), str(self.card["key"]))
+        self._mutex, self._held = RLock(), 0
 
     @classmethod
-    def init(cls, path: Path | str, name: str) -> Board:
-        """Make a new, empty board; refuses a folder that holds something else."""
+    def init(cls, path: Path | str, name: str, store: str | None = None) -> Board:
+        """Make a new, empty board; refuses a folder that holds something else. A killed `init` can be repeated.
+
+        store: the URL of a PostgreSQL database of its own for the ledger (`postgresql+psycopg://USER@HOST/DATABASE`);
+        SQLite in the folder by default.
+        """
         path = Path(path)
         with locked(lock_elsewhere(path), str(path)):
-            begun = {"ledger.jsonl"}  # what a killed `init` may have left: the ledger is written first
+            begun = {"private", "ledger.sqlite", "ledger.sqlite-journal"}
             if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - begun):
                 raise FarshiftError(f"{path} exists and is not empty: choose another folder")
-            (path / "ledger.jsonl").unlink(missing_ok=True)
-            write_atomically(path / "ledger.jsonl", b"", _ADVICE)
-            Ledger(path / "ledger.jsonl").append([("opened", {"name": name})])
-            card = {"format": FORMAT, "name": name, "opened": now()}
-            write_atomically(path / "board.toml", tomli_w.dumps(card).encode(), _ADVICE)
+            where = Store(store) if store is not None else Store.in_file(path / "ledger.sqlite")
+            signing = create_key(key_file(path))
+            if store is not None:
+                write_private(path / "private" / "store.url", store.encode())
+            path.mkdir(parents=True, exist_ok=True)
+            for left in ("ledger.sqlite", "ledger.sqlite-journal"):
+                (path / left).unlink(missing_ok=True)
+            migrate(where)
+            _open(Ledger(where, signing, signing.public), name)
+            card = {"format": FORMAT, "name": name, "opened": now(), "key": signing.public, "store": where.dialect}
+            write_atomically(path / "board.toml", tomli_w.dumps(card).encode(), ADVICE)
         return cls(path)
+
+    def _store(self) -> Store:
+        store = store_of(self.path, self.card)
+        require_current(store, self.path)
+        return store
 
     @property
     def name(self) -> str:
         return str(self.card["name"])
 
+    @property
+    def private(self) -> Path:
+        """A folder for what nobody else may see (`private.py` writes and reads files there)."""
+        return self.path / "private"
+
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the board; first finish or clear away what a killed submit left in `incoming/`."""
-        with locked(lock_elsewhere(self.path), str(self.path)):
-            incoming = self.path / "incoming"
-            if incoming.is_dir():
-                known = {record.body.get("submission") for record in self.ledger.read()[0]}
-                for staged in sorted(incoming.iterdir()):
-                    if staged.name in known:
-                        self._publish(staged)
-                    else:
-                        shutil.rmtree(staged)
-            yield
+    def locked(self) -> Iterator[None]:
+        """Hold the board among threads and processes; may be nested. What killed ones left is first finished or
+        cleared away."""
+        with self._mutex:
+            if self._held:
+                yield
+                return
+            with locked(self.path / "board", str(self.path)):
+                if (self.path / INCOMING).is_dir():
+                    recover(self.path, self.ledger.records())
+                self._held += 1
+                try:
+                    yield
+                finally:
+                    self._held -= 1
+
+    def enter(self, events: Sequence[Event], files: Mapping[str, bytes]) -> list[Record]:
+        """Append events together with the files that they name in `files` of their bodies (`kept_files.digests`): all
+        of it or nothing, also for a process that is killed."""
+        named: dict[str, str] = {}
+        for _, body in events:
+            named |= body.get("files", {})
+        wrong = sorted(path for path, content in files.items() if named.get(path) != sha256(content).hexdigest())
+        if wrong or set(named) != set(files):
+            raise ValueError(f"files and records differ: {wrong or sorted(set(named) ^ set(files))}")
+        with self.locked():
+            staged = stage(self.path, identity_of(named), files) if files else None
+            added = self.ledger.append(events)
+            if staged is not None:
+                publish(self.path, staged, named)
+        return added
 
     def submit(self, file: Path | str) -> tuple[list[str], bool]:
         """Validate, score and enter a submission. Returns its entries, and whether it is new: handing in the same
         file again changes nothing. Nothing is entered unless every run of it was scored."""
-        submission = check(file)
-        with self._locked():
-            taken: dict[str, str] = {}
-            for record in self.ledger.records():
-                if record.kind != "submitted":
-                    continue
-                if record.body["submission"] == submission.digest:
-                    return [item["entry"] for item in record.body["entries"]], False
-                taken |= {item["run_digest"]: item["entry"] for item in record.body["entries"]}
-            for entry in submission.entries:
-                if entry.digest in taken:
-                    raise FarshiftError(
-                        f"{file}: {entry.model} on {entry.benchmark.name} is the run behind entry "
-                        f"{taken[entry.digest]} on this board already: pack the others without it"
-                    )
-            staged = self.path / "incoming" / submission.digest
-            entries: list[dict[str, Any]] = []
-            for number, entry in enumerate(submission.entries):
-                content = _scored(entry)
-                entries.append(_listed(submission.digest, number, entry, content))
-                write_atomically(staged / f"{entries[-1]['entry']}.json", content, _ADVICE)
-            write_atomically(staged / "submission.zip", Path(file).read_bytes(), _ADVICE)
-            body = {
-                "submission": submission.digest,
-                "team": submission.team,
-                "note": submission.note,
-                "entries": entries,
-            }
-            self.ledger.append([("submitted", body)])
-            self._publish(staged)
-        return [item["entry"] for item in entries], True
+        return submit(self, Path(file))
 
-    def _publish(self, staged: Path) -> None:
-        """Move a submission that the ledger has into its place."""
-        for path in sorted(staged.glob("*.json")):
-            self._score(path.stem).parent.mkdir(exist_ok=True)
-            path.replace(self._score(path.stem))
-        if (staged / "submission.zip").exists():
-            self._zip(staged.name).parent.mkdir(exist_ok=True)
-            (staged / "submission.zip").replace(self._zip(staged.name))
-        shutil.rmtree(staged)
+    def rescore(self) -> Rescoring:
+        """Score every entry of an older scorer anew, from its stored predictions; the older scores are kept."""
+        return rescore(self)
+
+    def verify(self, head: str | None = None, key: str | None = None) -> Verification:
+        """Recompute everything: the chain, each signature, each file's digest, each score from its predictions."""
+        return verify(BoardCopy(self), head, key)
+
+    def settled(self) -> list[Record]:
+        """The records, when every file that they name has come to its place."""
+        records = self.ledger.records()
+        folder = self.path / INCOMING
+        if folder.is_dir() and any(folder.iterdir()):
+            with self.locked():
+                pass
+        return records
 
     def standings(self) -> list[Standing]:
-        """Every entry, in the ledger's order; its score held to the digest in the ledger."""
-        found = []
-        with self._locked():
-            for record in self.ledger.records():
-                if record.kind == "submitted":
-                    for item in record.body["entries"]:
-                        score = json.loads(self._stored(item))
-                        found.append(
-                            Standing(
-                                item["entry"],
-                                record.body["submission"],
-                                record.body["team"],
-                                record.body["note"],
-                                record.time,
-                                score,
-                            )
-                        )
-        return found
+        """Every entry that stands, in the ledger's order; its newest score held to the digest in the ledger."""
+        return [self._standing(entered) for entered in self._entered() if entered.left is None]
 
-    def _stored(self, item: dict[str, Any]) -> bytes:
-        path = self._score(item["entry"])
+    def apart(self) -> list[Apart]:
+        """Every entry that was withdrawn or removed, in the ledger's order, with the reason."""
+        return [Apart(self._standing(entered), entered.left) for entered in self._entered() if entered.left is not None]
+
+    def attempts(self) -> dict[tuple[str, str], int]:
+        """How many entries each team had scored in each table: (team, entry identity) to a count. Entries that were
+        withdrawn or removed count: their scores were seen."""
+        seen = {(one.team, score.entry_identity, one.entry) for one in self._entered() for score in one.scores}
+        return dict(sorted(Counter((team, identity) for team, identity, _ in seen).items()))
+
+    def _entered(self) -> list[Entered]:
+        return list(entries(self.settled()).values())
+
+    def _standing(self, entered: Entered) -> Standing:
+        if not entered.scores:
+            raise FarshiftError(f"{entered.item} was never scored: farshift board verify {self.path}")
+        score = json.loads(self.stored(entered.scores[-1]))
+        return Standing(
+            entered.entry, entered.submission, entered.item.run, entered.team, entered.note, entered.time, score
+        )
+
+    def stored(self, score: Scored) -> bytes:
+        """The file of a score, held to its digest in the ledger."""
+        path = self.path / score.path
         content = path.read_bytes() if path.is_file() else b""
-        if sha256(content).hexdigest() != item["score"]:
+        if sha256(content).hexdigest() != score.digest:
             raise FarshiftError(
                 f"{path} is missing or was changed: farshift board verify {self.path} lists what differs"
             )
         return content
 
-    def verify(self) -> Verification:
-        """Recompute everything: the chain, each submission's digest, each score from its predictions, byte for byte."""
-        with self._locked():
-            records, problems = self.ledger.read()
-            result = Verification(0, problems, [])
-            scores, zips = set(), set()
-            for record in records:
-                if record.kind == "submitted":
-                    try:
-                        scores |= {item["entry"] for item in record.body["entries"]}
-                        zips.add(record.body["submission"])
-                        self._verify_submission(record, result)
-                    except (KeyError, TypeError, AttributeError):
-                        result.differences.append(f"ledger line {record.seq + 1} lacks what a submission's record has")
-            for folder, known in (("scores", scores), ("submissions", zips)):
-                for path in sorted((self.path / folder).glob("*.*")):
-                    if path.stem not in known:
-                        result.differences.append(f"{folder}/{path.name} belongs to no record of the ledger")
-            return Verification(len(scores), result.differences, result.not_recomputed)
-
-    def _verify_submission(self, record: Record, result: Verification) -> None:
-        digest, items = record.body["submission"], record.body["entries"]
-        path = self._zip(digest)
-        if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:
-            result.differences.append(f"submissions/{path.name} is missing or was changed")
-            return
-        old = {item["run"] for item in items if not _is_current(item)}
-        for item in items:
-            stored = self._score(item["entry"])
-            if not stored.is_file() or sha256(stored.read_bytes()).hexdigest() != item["score"]:
-                result.differences.append(f"{_named(item)}: scores/{stored.name} is missing or is not the ledger's")
-            if item["run"] in old:
-                result.not_recomputed.append(f"{_named(item)}: {_why_not(item)}")
-        try:
-            submission = check(path, {item["run"] for item in items} - old)
-        except Unavailable as error:
-            result.not_recomputed.append(f"submissions/{path.name}: {error}")
-            return
-        except FarshiftError as error:
-            result.differences.append(f"submissions/{path.name} no longer validates: {error}")
-            return
-        for item, entry in zip((item for item in items if item["run"] not in old), submission.entries, strict=False):
-            again = _listed(digest, item["run"], entry, _scored(entry))
-            if again != item:
-                wrong = sorted(key for key in {*again, *item} if again.get(key) != item.get(key))
-                result.differences.append(f"{_named(item)}: computed again, {', '.join(wrong)} differs from the ledger")
-
-    def _zip(self, digest: str) -> Path:
-        return self.path / "submissions" / f"{digest}.zip"
-
-    def _score(self, entry: str) -> Path:
-        return self.path / "scores" / f"{entry}.json"
+    def submission_file(self, digest: str) -> Path:
+        """Where a submission lies."""
+        return self.path / submission_path(digest)
 
 
-def _named(item: dict[str, Any]) -> str:
-    return f"entry {item['entry']} ({item['model']} on {item['benchmark']})"
+def key_file(path: Path) -> Path:
+    """Where a board's private key lies: in the file that `FARSHIFT_BOARD_KEY` names, else in its folder."""
+    named = os.environ.get("FARSHIFT_BOARD_KEY", "")
+    return Path(named).expanduser() if named else path / "private" / "key.pem"
 
 
-def _why_not(item: dict[str, Any]) -> str:
-    try:
-        find_benchmark(item["benchmark"])
-    except FarshiftError as error:
-        return f"{error} (if it is your own, set FARSHIFT_PATH to the folder that defines it)"
-    return "of an older identity, which this version does not score"
+def store_of(path: Path, card: Mapping[str, Any]) -> Store:
+    """Where the ledger of a board lies. `FARSHIFT_BOARD_STORE` replaces the URL of one in a database server."""
+    if card.get("store") == "sqlite":
+        return Store.in_file(path / "ledger.sqlite")
+    named = os.environ.get("FARSHIFT_BOARD_STORE", "")
+    what = "the address of the database that holds its ledger (or set FARSHIFT_BOARD_STORE)"
+    return Store(named or read_private(path / "private" / "store.url", what).decode().strip())
 
 
-def _is_current(item: dict[str, Any]) -> bool:
-    """Whether this version of Farshift scores the identity that an entry of the ledger has."""
-    try:
-        benchmark = find_benchmark(item["benchmark"])
-        return bool(benchmark.identity(item["budget"], item["steps"], item["selection"]) == item["entry_identity"])
-    except (FarshiftError, KeyError):  # an entry of an older version lacks what identities are made of today
-        return False
+def migrate_board(path: Path | str) -> tuple[str | None, str | None]:
+    """Bring a board's ledger to this version's schema. Returns the schema before and after it."""
+    path = Path(path)
+    return migrate(store_of(path, _read_card(path)))
 
 
-def at(place: str) -> Board:
-    """The board at a place: a folder."""
-    if "://" in place:
-        raise FarshiftError(f"{place}: boards behind a URL are not known to this version: name a board's folder")
-    return Board(place)
+def _read_card(path: Path) -> dict[str, Any]:
+    if not (path / "board.toml").is_file():
+        raise FarshiftError(f"{path} is no board: make one with farshift board init {path}")
+    card = read_toml(path / "board.toml")
+    if card.get("format") == 1:
+        raise FarshiftError(
+            f"{path} is a board of format 1, whose ledger nobody signed: make a new one with farshift board init, and "
+            "pack and submit its runs again"
+        )
+    if card.get("format") != FORMAT or not isinstance(card.get("key"), str) or "name" not in card:
+        raise FarshiftError(f"{path / 'board.toml'}: format {card.get('format')!r} is not {FORMAT}, or it lacks a key")
+    if "store" not in card:
+        raise FarshiftError(f"{path} is an export of a board: read it, verify it, but change the board itself")
+    return card
 
 
-def _listed(submission: str, number: int, entry: Entry, score: bytes) -> dict[str, Any]:
-    """What the ledger says of one run of a submission. An entry's name is 16 hexadecimal digits over the submission,
-    the run in it and the entry identity."""
-    name = identity_of({"submission": submission, "run": number, "identity": entry.entry_identity})[:16]
-    return {
-        "entry": name,
-        "run": number,
-        "benchmark": entry.benchmark.name,
-        "model": entry.model,
-        "budget": entry.budget,
-        "steps": entry.steps,
-        "selection": entry.selection,
-        "entry_identity": entry.entry_identity,
-        "run_digest": entry.digest,
-        "score": sha256(score).hexdigest(),
-    }
-
-
-def _scored(entry: Entry) -> bytes:
-    return score_predictions(entry.benchmark, entry.predictions, entry).json()
+def _open(ledger: Ledger, name: str) -> None:
+    """Append the opening, unless an `init` that was killed had come so far."""
+    found = ledger.store.records()
+    if not found:
+        ledger.append([("opened", {"name": name, "key": ledger.key})])
+    elif len(found) > 1 or found[0].body != {"name": name, "key": ledger.key}:
+        raise FarshiftError(f"{ledger.store.name} holds another board's ledger: give this board a database of its own")

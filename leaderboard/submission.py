@@ -1,56 +1,107 @@
-"""Submissions: runs packed for a board. Prediction files and a card; no code, no pickles.
+"""Submissions: runs packed for a board. Prediction files and cards; no code, no pickles.
 
-A submission is a zip: `submission.toml`, and for each run `runs/<n>/run.toml` and `runs/<n>/predictions.parquet`.
-The same runs always pack to the same bytes.
+A submission is a zip: `submission.toml`, and for each run `runs/<n>.toml` and `predictions/<n>.parquet`. The same runs
+and card always pack to the same bytes.
 """
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from ..benchmarks.benchmark import Benchmark
 from ..benchmarks.run import Run, read_run
 from ..loaders.cache import write_atomically
 from ..splits.errors import FarshiftError
+from ..splits.plugins import read_toml
+from .validate import checked, run_files
+from .validation.archive import CARD
+from .validation.card import FORMAT, SubmissionCard, who_and_model
+from .validation.problem import Problems
+from .validation.process import Reader
 
-FORMAT = 1
-CARD = "submission.toml"
+Card = Mapping[str, Any] | Path | str
+"""A card for `pack`: its tables, or the TOML file that holds them (farshift pack --template prints one)."""
 
 
-def pack(runs: Sequence[Run | Path | str], out: Path | str, team: str = "", note: str = "") -> Path:
-    """Pack finished runs into a submission file. Refuses two runs of one model on one benchmark, budget and rule."""
+def pack(
+    runs: Sequence[Run | Path | str],
+    out: Path | str,
+    team: str = "",
+    note: str = "",
+    card: Card | None = None,
+    name: str = "",
+    known: Mapping[str, Benchmark] | None = None,
+) -> Path:
+    """Pack finished runs into a submission file, and hold it to all that a board will hold it to before it is written.
+
+    `card` has `name`, `team`, `note` and the table `model`; the arguments go before what stands there. Refuses two runs
+    of one model on one benchmark, budget and rule, and raises `BadSubmission` with every problem of the runs. `known`
+    are the benchmarks that there are, where these are others than the catalogue's (a sealed window has its own).
+    """
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     if not read:
         raise FarshiftError("pack: name at least one run folder")
     read.sort(key=lambda run: (run.benchmark, run.model, run.budget, run.digest))
-    seen: dict[tuple[str, ...], Run] = {}
-    for run in read:
-        twin = seen.setdefault((run.benchmark, run.model, run.budget, run.selection), run)
+    _hold_apart(read)
+    content = _packed(read, _who(card, {"name": name, "team": team, "note": note}))
+    out = Path(out)
+    with Reader() as reader:
+        checked(io.BytesIO(content), out.name, reader, known=known)
+    write_atomically(out, content)
+    return out
+
+
+def _who(card: Card | None, given: dict[str, str]) -> SubmissionCard:
+    """Name, team, note and model card, by the card and the arguments that are given."""
+    file = str(card) if isinstance(card, str | Path) else "card"
+    said = read_toml(Path(card)) if isinstance(card, str | Path) else dict(card or {})
+    problems = Problems()
+    found = who_and_model(said | {key: value for key, value in given.items() if value}, file, problems)
+    problems.refuse_if_any("pack")
+    return found
+
+
+def _hold_apart(runs: Sequence[Run]) -> None:
+    seen: dict[tuple[Any, ...], Run] = {}
+    for run in runs:
+        twin = seen.setdefault((run.benchmark, run.model, run.budget, run.steps, run.selection), run)
         if twin is not run:
             raise FarshiftError(
                 f"{twin.path} and {run.path} are both {run.model} on {run.benchmark} (budget {run.budget}): "
                 "pack one of them, or evaluate one again with another --name"
             )
+
+
+def _packed(runs: Sequence[Run], who: SubmissionCard) -> bytes:
     card: dict[str, Any] = {
         "format": FORMAT,
-        "team": team,
-        "note": note,
-        "runs": [{"benchmark": run.benchmark, "model": run.model, "digest": run.digest} for run in read],
+        "name": who.name,
+        "team": who.team,
+        "note": who.note,
+        "model": who.model.record(),
+        "runs": [
+            {
+                "benchmark": run.benchmark,
+                "model": run.model,
+                "run": run.digest,
+                "predictions": run.card["digests"]["predictions"],
+            }
+            for run in runs
+        ],
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as bundle:
         _add(bundle, CARD, tomli_w.dumps(card).encode())
-        for number, run in enumerate(read):
-            for name in ("run.toml", "predictions.parquet"):
-                _add(bundle, f"runs/{number}/{name}", (run.path / name).read_bytes())
-    out = Path(out)
-    write_atomically(out, buffer.getbuffer())
-    return out
+        for number, run in enumerate(runs):
+            for name, source in zip(run_files(number), ("run.toml", "predictions.parquet"), strict=True):
+                _add(bundle, name, (run.path / source).read_bytes())
+    return buffer.getvalue()
 
 
 def _add(bundle: zipfile.ZipFile, name: str, content: bytes) -> None:

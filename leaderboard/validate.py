@@ -1,33 +1,32 @@
 """Validation: may this file be scored? Every problem at once, each with where it is. Nothing in it is ever run.
 
-`farshift submit` and the board use this one function.
+`farshift pack`, `farshift submit` and the board use this one function.
 """
 
 from __future__ import annotations
 
-import io
-import lzma
-import re
-import tomllib
-import zipfile
-import zlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..benchmarks.benchmark import MAX_CANDIDATES, MAX_SEEDS, Benchmark, find_benchmark, name_problem
+from ..benchmarks import benchmark as definitions
+from ..benchmarks.benchmark import Benchmark
 from ..benchmarks.run import Carded, card_problem
-from ..splits.errors import BadSubmission, FarshiftError, Unavailable
-from .submission import CARD, FORMAT
-from .validate_predictions import checked_predictions
+from ..splits.errors import FarshiftError, UnknownName
+from .validation.archive import CARD, Archive
+from .validation.card import ModelCard, SubmissionCard, submission_card
+from .validation.limits import RUNS, SUBMISSION_BYTES
+from .validation.predictions import Rows, table_problems, wanted_rows, wanted_table
+from .validation.problem import Problems, shown
+from .validation.process import Reader
+from .validation.run_card import value_problems
+from .validation.wanted import Refused
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MAX_BYTES = 1 << 30
-MAX_RUNS = 500
-_NAMES = re.compile(r"^(submission\.toml|runs/\d{1,3}/(run\.toml|predictions\.parquet))$")
 
 
 @dataclass(frozen=True)
@@ -37,150 +36,220 @@ class Entry(Carded):
     benchmark: Benchmark
     predictions: pa.Table
 
+    @property
+    def entry_identity(self) -> str:
+        """The identity that the present scorer gives the entry, also where the run was made under an earlier one."""
+        return self.benchmark.identity(self.budget, self.steps, self.selection)
+
 
 @dataclass(frozen=True)
 class Submission:
-    """A valid submission."""
+    """A valid submission: sha256 of its file, its card, and its runs."""
 
     digest: str
-    team: str
-    note: str
+    card: SubmissionCard
     entries: list[Entry]
+
+    @property
+    def name(self) -> str:
+        return self.card.name
+
+    @property
+    def team(self) -> str:
+        return self.card.team
+
+    @property
+    def note(self) -> str:
+        return self.card.note
+
+    @property
+    def model(self) -> ModelCard:
+        """What the team declares of its model."""
+        return self.card.model
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A run whose predictions were decoded, and are still to be checked."""
+
+    card: dict[str, Any]
+    benchmark: Benchmark
+    table: pa.Table
+    rows: list[Rows]
+    file: str
 
 
 def check(path: Path | str, only: set[int] | None = None) -> Submission:
-    """A submission file, read and validated. `BadSubmission` lists every problem found. `only` names the runs to look
-    at (a board that recomputes leaves out those of an older identity)."""
+    """A submission file, read and validated. `BadSubmission` lists every problem found (`problems`, one by one).
+    `only` names the runs to look at (a board that recomputes leaves out those of an older identity)."""
     path = Path(path)
+    problems = Problems()
     if not path.is_file():
-        raise BadSubmission(f"{path} does not exist or is not a file")
-    if path.stat().st_size > MAX_BYTES:
-        raise BadSubmission(f"{path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are taken")
-    content = path.read_bytes()
-    problems: list[str] = []
-    files = _unzip(content, problems)
-    card = _toml(files, CARD, problems)
-    listed = card.get("runs") if isinstance(card.get("runs"), list) else []
-    if card and (card.get("format") != FORMAT or not listed):
-        problems.append(f"{CARD}: format must be {FORMAT}, and runs must be listed")
-    chosen = [(number, item) for number, item in enumerate(listed or []) if only is None or number in only]
-    entries = [_entry(number, item, files, problems) for number, item in chosen]
-    for name in sorted(set(files) - {CARD} - {f"runs/{n}/{f}" for n in range(len(listed or [])) for f in _FILES}):
-        problems.append(f"{name}: not listed in {CARD}")
-    if problems:
-        count = f"{len(problems)} problems: " if len(problems) > 1 else ""
-        raise BadSubmission(f"{path.name}: {count}{'; '.join(problems)}")
-    good = [entry for entry in entries if entry is not None]
-    return Submission(sha256(content).hexdigest(), str(card.get("team", "")), str(card.get("note", "")), good)
+        problems.add("file-missing", str(path), "does not exist or is not a file")
+    elif path.stat().st_size > SUBMISSION_BYTES:
+        size = path.stat().st_size
+        problems.add("file-too-large", str(path), f"has {size} bytes; at most {SUBMISSION_BYTES} are taken")
+    problems.refuse_if_any(path.name)
+    with path.open("rb") as file, Reader() as reader:
+        before = os.fstat(file.fileno())
+        found = checked(file, path.name, reader, only)
+        after = os.fstat(file.fileno())
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        problems.add("file-changed", path.name, "was changed while it was read")
+        problems.refuse_if_any(path.name)
+    return found
 
 
-_FILES = ("run.toml", "predictions.parquet")
+def checked(
+    file: BinaryIO,
+    name: str,
+    reader: Reader,
+    only: set[int] | None = None,
+    known: Mapping[str, Benchmark] | None = None,
+) -> Submission:
+    """The submission in an open file, which messages call `name`, decoded by `reader`, which is ended before anything
+    that it gave is looked at. `known` are the benchmarks that there are, read here if they are not given."""
+    problems = Problems()
+    archive = Archive(file, name, problems)
+    problems.refuse_if_any(name)
+    reader.begin()
+    raw = _card(archive, CARD, reader, problems)
+    card = SubmissionCard("", "", "", ModelCard(), ()) if raw is None else submission_card(raw, CARD, problems)
+    if not card.runs:
+        problems.refuse_if_any(name)
+    if len(card.runs) > RUNS:
+        problems.add("zip-too-many", CARD, f"lists {len(card.runs)} runs; at most {RUNS} are taken")
+        problems.refuse_if_any(name)
+    chosen = [number for number in range(len(card.runs)) if only is None or number in only]
+    known = definitions.benchmarks() if known is None else known
+    read = [_run(number, card.runs[number], archive, reader, known, problems) for number in chosen]
+    reader.finish()
+    listed = {CARD} | {file for number in range(len(card.runs)) for file in run_files(number)}
+    for extra in sorted(set(archive.members) - listed):
+        problems.add("run-not-listed", extra, f"not listed in {CARD}")
+    entries = [entry for one in read if one is not None for entry in _entry(one, problems)]
+    _hold_apart(entries, problems)
+    problems.refuse_if_any(name)
+    return Submission(archive.digest(), card, entries)
 
 
-def _unzip(content: bytes, problems: list[str]) -> dict[str, bytes]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as bundle:
-            entries = bundle.infolist()
-            if len(entries) > 2 * MAX_RUNS + 1 or sum(entry.file_size for entry in entries) > MAX_BYTES:
-                problems.append(f"unpacks to over {MAX_BYTES} bytes or {MAX_RUNS} runs")
-                return {}
-            files: dict[str, bytes] = {}
-            for entry in entries:
-                if not _NAMES.match(entry.filename) or entry.filename in files:
-                    problems.append(f"unexpected entry {entry.filename[:80]!r}")
-                else:
-                    files[entry.filename] = bundle.read(entry)
-            return files
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, RuntimeError, ValueError, EOFError) as error:
-        problems.append(f"not a readable zip: {error}")
-        return {}
+def run_files(number: int) -> tuple[str, str]:
+    """Where a submission's run card and predictions lie in its zip."""
+    return f"runs/{number}.toml", f"predictions/{number}.parquet"
 
 
-def _toml(files: dict[str, bytes], name: str, problems: list[str]) -> dict[str, Any]:
-    try:
-        return tomllib.loads(files[name].decode("utf-8"))
-    except KeyError:
-        problems.append(f"{name} is missing")
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a plain ValueError
-        problems.append(f"{name}: not valid TOML: {error}")
-    return {}
-
-
-def _entry(number: int, listed: Any, files: dict[str, bytes], problems: list[str]) -> Entry | None:
-    where = f"runs/{number}"
-    before = len(problems)
-    card = _toml(files, f"{where}/run.toml", problems)
-    if len(problems) > before:
+def _card(archive: Archive, name: str, reader: Reader, problems: Problems) -> dict[str, Any] | None:
+    if name not in archive.members:
+        problems.add("entry-missing", name, f"{name} is missing")
         return None
-    problem = card_problem(card) or _card_values(card)
-    if not problem and (not isinstance(listed, dict) or listed.get("digest") != card["digests"]["run"]):
-        problem = f"is not the run that {CARD} lists"
-    if problem:
-        problems.append(f"{where}/run.toml: {problem}")
-        return None
-    content = files.get(f"{where}/predictions.parquet", b"")
-    if sha256(content).hexdigest() != card["digests"]["predictions"]:
-        problems.append(f"{where}/predictions.parquet: missing, or its digest is not the one in run.toml")
-        return None
-    try:
-        benchmark = find_benchmark(card["benchmark"]["name"])
-        if card["benchmark"]["entry_identity"] != benchmark.identity(
-            card["budget"]["name"], card["budget"].get("steps"), card["benchmark"]["selection"]
-        ):
-            problems.append(f"{where}: made for another version of {benchmark.name}; run it again")
+    with tempfile.TemporaryFile() as file:
+        if not archive.unpack(name, file, problems):
             return None
-        carded = Carded(card)
-        predictions = checked_predictions(content, benchmark, carded, f"{where}/predictions.parquet", problems)
-    except Unavailable:
-        raise  # not the submission's fault
-    except FarshiftError as error:
-        problems.append(f"{where}: {error}")
+        try:
+            return reader.card(file)
+        except Refused as refused:
+            _add(refused, name, problems)
+            return None
+
+
+def _run(
+    number: int,
+    listed: dict[str, str],
+    archive: Archive,
+    reader: Reader,
+    known: Mapping[str, Benchmark],
+    problems: Problems,
+) -> _Read | None:
+    """One run's card and predictions, decoded."""
+    file, predictions = run_files(number)
+    card = _card(archive, file, reader, problems)
+    if card is None or not _holds(card, listed, file, problems):
         return None
-    return None if predictions is None else Entry(card, benchmark, predictions)
+    if predictions not in archive.members:
+        problems.add("entry-missing", predictions, f"{predictions} is missing")
+        return None
+    with tempfile.TemporaryFile() as content:
+        digest = archive.unpack(predictions, content, problems)
+        if not digest:
+            return None
+        if digest != card["digests"]["predictions"] or digest != listed["predictions"]:
+            problems.add("digest-differs", predictions, f"its digest is not the one in {file} and in {CARD}")
+            return None
+        try:
+            carded = Carded(card)
+            benchmark = _benchmark(carded, known, file, problems)
+            if benchmark is None:
+                return None
+            rows = wanted_rows(benchmark, carded)
+            table = reader.predictions(content, wanted_table(benchmark, carded, rows))
+        except Refused as refused:
+            _add(refused, predictions, problems)
+            return None
+    return _Read(card, benchmark, table, rows, predictions)
 
 
-def _card_values(card: dict[str, Any]) -> str:
-    budget, model, benchmark = card["budget"], card["model"], card["benchmark"]
-    seeds = budget.get("seeds")
-    if budget.get("name") not in ("full", "quick"):
-        return f"budget {budget.get('name')!r} is neither full nor quick"
-    whole = isinstance(seeds, list) and all(type(seed) is int and 0 <= seed < 2**31 for seed in seeds)
-    if not whole or not 0 < len(seeds) <= MAX_SEEDS:
-        return f"seeds must be 1 to {MAX_SEEDS} whole numbers, each from 0 to 2147483647"
-    steps = budget.get("steps")
-    if steps is not None and (type(steps) is not int or not 0 < steps < 2**31):
-        return "steps must be a whole number above 0"
-    if not isinstance(budget.get("device"), str):
-        return "device must be a text"
-    if len(set(seeds)) != len(seeds):
-        return "a seed is listed twice"
-    if problem := name_problem(model.get("name")):
-        return problem
-    if not all(isinstance(benchmark.get(name), str) for name in ("name", "entry_identity", "selection")):
-        return "lacks the benchmark's name, entry identity or selection rule"
-    return _spent_problem(card["spent"]) or _candidate_problem(model.get("candidates"), model.get("finals"))
+def _holds(card: dict[str, Any], listed: dict[str, str], file: str, problems: Problems) -> bool:
+    """Whether a run's card is whole, of values that a run writes, and the one that is listed."""
+    if problem := card_problem(card):
+        problems.add("run-edited", file, problem)
+        return False
+    wrong = list(value_problems(card))
+    for key, what in wrong:
+        problems.add("run-value", file, what, key)
+    stated = {
+        "benchmark": card["benchmark"].get("name"),
+        "model": card["model"].get("name"),
+        "run": card["digests"]["run"],
+    }
+    different = [key for key, value in stated.items() if listed[key] != value]
+    if different:
+        problems.add("run-not-listed", file, f"is not the run that {CARD} lists: another {', '.join(different)}")
+    return not wrong and not different
 
 
-def _spent_problem(spent: dict[str, Any]) -> str:
-    touched, by_seed = spent.get("touched"), spent.get("by_seed")
-    if not isinstance(touched, list) or not set(map(str, touched)) <= _TOUCHABLE:
-        return f"touched must list none, one or more of {', '.join(sorted(_TOUCHABLE))}"
-    if not isinstance(by_seed, dict) or not all(isinstance(seed, dict) for seed in by_seed.values()):
-        return "spent must have a table for each seed"
-    return ""
+def _benchmark(card: Carded, known: Mapping[str, Benchmark], file: str, problems: Problems) -> Benchmark | None:
+    """The benchmark of a run that this version scores."""
+    name, stated = card.card["benchmark"]["name"], card.card["benchmark"]["entry_identity"]
+    if name not in known:
+        problems.add("benchmark-unknown", file, str(UnknownName("benchmark", name, known)), "benchmark.name")
+        return None
+    benchmark = known[name]
+    try:
+        benchmark.rule(card.selection)
+    except FarshiftError as error:
+        problems.add("selection-unknown", file, str(error), "benchmark.selection")
+        return None
+    if benchmark.made_under(stated, card.budget, card.steps, card.selection) is None:
+        problems.add(
+            "identity-other", file, f"made for another version of {benchmark.name}", "benchmark.entry_identity"
+        )
+        return None
+    return benchmark
 
 
-_TOUCHABLE = {"ood_val", "unlabelled"}
-"""What `fit` may ask for beyond training and validation rows."""
+def _entry(run: _Read, problems: Problems) -> Iterator[Entry]:
+    """The run as an entry, if its rows and values are as they must be."""
+    before = len(problems)
+    try:
+        run.table.validate(full=True)
+    except ValueError as error:  # the reader hands on nothing of the kind unless it was taken over
+        problems.add("parquet-unreadable", run.file, f"decoded to no table: {error}")
+        return
+    table_problems(run.table, run.benchmark, Carded(run.card), run.rows, run.file, problems)
+    if len(problems) == before:
+        yield Entry(run.card, run.benchmark, run.table)
 
 
-def _candidate_problem(candidates: Any, finals: Any) -> str:
-    if not isinstance(candidates, list) or not 0 < len(candidates) <= MAX_CANDIDATES:
-        return f"candidates must list 1 to {MAX_CANDIDATES} names"
-    if any(not isinstance(name, str) or not 0 < len(name) <= 201 or not name.isprintable() for name in candidates):
-        return "a candidate's name must be 1 to 201 printable characters"
-    if len(set(candidates)) < len(candidates):
-        return "a candidate is listed twice"
-    if not isinstance(finals, list) or not finals or any(name not in candidates for name in finals):
-        return "finals must list the last checkpoint of each setting, each one of the candidates"
-    return ""
+def _hold_apart(entries: list[Entry], problems: Problems) -> None:
+    """Two entries of one model on one benchmark, budget and rule could not be told apart."""
+    seen: dict[tuple[Any, ...], int] = {}
+    for number, entry in enumerate(entries):
+        key = (entry.benchmark.name, entry.model, entry.budget, entry.steps, entry.selection)
+        if seen.setdefault(key, number) != number:
+            what = f"two runs are both {entry.model} on {entry.benchmark.name} (budget {entry.budget})"
+            problems.add("run-repeated", CARD, what, "runs")
+
+
+def _add(refused: Refused, file: str, problems: Problems) -> None:
+    for name, what, column in refused.findings:
+        problems.add(name, file, what, shown(column))

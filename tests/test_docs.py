@@ -27,6 +27,8 @@ PAGES = (
     "protocol.md",
     "loading.md",
     "baselines.md",
+    "board.md",
+    "statistics.md",
 )
 BY_PAGE = {page: sections(ROOT / "docs" / page) for page in PAGES}
 SECTIONS = {f"{page}: {title}": found for page in PAGES for title, found in BY_PAGE[page].items()}

@@ -113,6 +113,25 @@ def test_the_leaderboard_never_imports_torch():
         "board init",
         "board site",
         "board verify",
+        "board export",
+        "board rescore",
+        "board withdraw",
+        "board remove",
+        "board migrate",
+        "board build",
+        "board standings",
+        "board publish",
+        "board challenge",
+        "board reply",
+        "board seal",
+        "board draw",
+        "board answer",
+        "board hand-in",
+        "board close",
+        "board windows",
+        "board probe",
+        "variation",
+        "detectable",
         "doctor",
     ],
 )
@@ -165,7 +184,7 @@ def test_the_four_jobs(farshift, farshift_json, model, tmp_path):
     assert farshift_json("board", "verify", tmp_path / "board")["verified"]
     page = farshift_json("board", "site", tmp_path / "board")["page"]
     assert "Adder" in Path(page).read_text()
-    score = next((tmp_path / "board" / "scores").iterdir())
+    score = next((tmp_path / "board" / "scores").rglob("*.json"))
     score.write_bytes(score.read_bytes().replace(b"0.", b"1.", 1))
     done = farshift("board", "verify", tmp_path / "board", "--json")
     assert done.returncode == 1
@@ -225,7 +244,7 @@ def test_a_split_built_from_a_file_and_compared_with_another(farshift, farshift_
         (["compare", "{tmp}/a", "{tmp}/b"], "is not a run"),
         (["pack", "{tmp}/absent", "--out", "{tmp}/s.zip"], "is not a run"),
         (["submit", "{tmp}/absent.zip", "--to", "{tmp}/board"], "is no board"),
-        (["submit", "{tmp}/absent.zip", "--to", "https://example.org/board"], "behind a URL"),
+        (["submit", "{tmp}/absent.zip", "--to", "ftp://example.org/board"], "a board is a folder"),
         (["board", "verify", "{tmp}"], "is no board"),
         (["board", "init", "{model}"], "is not empty"),
         (["scoer"], "Did you mean 'score'?"),
@@ -277,14 +296,17 @@ def test_no_arguments_show_the_help_and_no_empty_error(farshift):
     assert "error:" not in done.stderr
 
 
-def test_a_bad_submission_is_one_line_that_names_its_problems(farshift, tmp_path):
+def test_a_bad_submission_has_a_line_for_each_problem_and_one_that_counts_them(farshift, tmp_path):
     import zipfile
 
     assert farshift("board", "init", tmp_path / "board").returncode == 0
     with zipfile.ZipFile(tmp_path / "s.zip", "w") as bundle:
-        bundle.writestr("submission.toml", "format = 1\n[[runs]]\ndigest = 'x'\n[[runs]]\ndigest = 'y'\n")
+        bundle.writestr("submission.toml", "format = 2\n[[runs]]\ndigest = 'x'\n[[runs]]\ndigest = 'y'\n")
     done = farshift("submit", tmp_path / "s.zip", "--to", tmp_path / "board")
-    assert "2 problems: runs/0/run.toml is missing; runs/1/run.toml is missing" in one_line_error(done)
+    assert "refused: 4 problems are listed above" in one_line_error(done)
+    for number in (0, 1):
+        assert f"submission.toml, column runs[{number}]: must have benchmark, model, run, predictions" in done.stderr
+        assert f"runs/{number}.toml is missing" in done.stderr
 
 
 def test_without_torch_a_baseline_is_refused_in_one_line(farshift, tmp_path):

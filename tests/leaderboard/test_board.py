@@ -1,4 +1,4 @@
-"""A board: what goes in is validated, what is in can be recomputed, what was changed is found."""
+"""A board: what goes in is validated and scored, stays there, and is taken out of the tables only with a reason."""
 
 from __future__ import annotations
 
@@ -7,281 +7,317 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.benchmark import find_benchmark
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.ledger import Ledger
-from farshift.leaderboard.site import build
+from farshift.leaderboard.kept_files import digests, held_back, named_files, place_problem
+from farshift.leaderboard.leaving import remove, withdraw
+from farshift.leaderboard.ledger.store import Store
+from farshift.leaderboard.private import write_private
 from farshift.leaderboard.submission import pack
 from farshift.splits.errors import FarshiftError
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import models
+sys.path.insert(0, str(Path(__file__).parent))
+import postgres
+from ledgers import ledger_in
 from recomputed import verified
-
-ON = "modadd97/xi35"
-
-
-def test_the_same_runs_pack_to_the_same_bytes(runs, tmp_path):
-    one = pack(runs, tmp_path / "one.zip", team="t").read_bytes()
-    assert pack(list(reversed(runs)), tmp_path / "other.zip", team="t").read_bytes() == one
-    with pytest.raises(FarshiftError, match="are both good on modadd97/xi35"):
-        shutil.copytree(runs[0], tmp_path / "twin")
-        pack([runs[0], tmp_path / "twin"], tmp_path / "x.zip")
+from remembering import remembering
 
 
-def test_a_submission_is_scored_from_its_predictions(runs, board, tmp_path):
-    entries, new = board.submit(pack(runs, tmp_path / "s.zip", team="us"))
+@pytest.fixture(autouse=True)
+def _remembering():
+    with remembering():
+        yield
+
+
+@pytest.fixture(scope="module")
+def packed(runs, tmp_path_factory):
+    """The submission of some of the three runs, packed once."""
+    folder = tmp_path_factory.mktemp("packed")
+
+    def one(*numbers: int, **said: str) -> Path:
+        path = folder / f"{numbers}{said}.zip"
+        return path if path.exists() else pack([runs[number] for number in numbers], path, **said)
+
+    return one
+
+
+def kinds(board: Board) -> list[str]:
+    return [record.kind for record in board.ledger.records()]
+
+
+def test_a_submission_is_scored_from_its_predictions(runs, packed, board):
+    entries, new = board.submit(packed(0, 1, 2, team="us", name="ours"))
     assert new
-    assert len(entries) == 3
-    stored = {row.score["model"]: row for row in board.standings()}
-    for path in runs:
-        run = fs.read_run(path)
-        file = board.path / "scores" / f"{stored[run.model].entry}.json"
-        assert file.read_bytes() == fs.score(run).json(), "the same bytes offline and on the board"
+    assert [row.entry for row in board.standings()] == entries
+    for row in board.standings():
+        (path,) = (path for path in runs if fs.read_run(path).model == row.score["model"])
+        (file,) = (board.path / "scores" / row.entry).iterdir()
+        assert file.name == f"{row.score['scorer']}.json"
+        assert file.read_bytes() == fs.score(path).json(), "the same bytes offline and on the board"
+    assert kinds(board) == ["opened", "submitted", "scored", "scored", "scored"]
+    assert board.ledger.records()[1].body["name"] == "ours"
     assert verified(board) == (3, [])
 
 
-def test_handing_in_the_same_file_again_changes_nothing(runs, board, tmp_path):
-    file = pack(runs, tmp_path / "s.zip")
+def test_handing_in_the_same_file_again_changes_nothing(packed, board):
+    file = packed(0, 1, 2, team="us", name="ours")
     first, _ = board.submit(file)
-    before = (board.path / "ledger.jsonl").read_bytes()
+    before = board.ledger.records()
     assert board.submit(file) == (first, False)
-    assert (board.path / "ledger.jsonl").read_bytes() == before
+    assert board.ledger.records() == before
 
 
-def tampered(board: Board, what: str) -> None:
-    ledger, scores = board.path / "ledger.jsonl", sorted((board.path / "scores").glob("*.json"))
-    lines = ledger.read_text().splitlines(keepends=True)
-    if what == "score":
-        record = json.loads(scores[0].read_text())
-        record["ood"]["value"] = 0.999
-        scores[0].write_text(json.dumps(record))
-    elif what == "score gone":
-        scores[0].unlink()
-    elif what == "score added":
-        shutil.copy(scores[0], scores[0].with_name("0123456789abcdef.json"))
-    elif what == "submission":
-        file = next((board.path / "submissions").iterdir())
-        content = bytearray(file.read_bytes())
-        content[len(content) // 2] ^= 1
-        file.write_bytes(content)
-    elif what == "record changed":
-        ledger.write_text("".join([lines[0], lines[1].replace('"team":"us"', '"team":"me"')]))
-    elif what == "record removed":
-        ledger.write_text("".join(lines[1:]))
-    elif what == "last record removed":
-        ledger.write_text(lines[0])
-    elif what == "emptied":
-        ledger.write_text("")
-        shutil.rmtree(board.path / "scores")
-        shutil.rmtree(board.path / "submissions")
-    elif what == "record rewritten":
-        ledger.write_text(lines[0])
-        body = json.loads(lines[1])["body"]
-        body["entries"][0]["score"] = "0" * 64
-        Ledger(ledger).append([("submitted", body)])
-    elif what == "record malformed":
-        Ledger(ledger).append([("submitted", {"submission": "x"})])
+def test_a_run_enters_a_board_once(packed, board):
+    board.submit(packed(0, 1, 2, team="us", name="ours"))
+    with pytest.raises(FarshiftError, match="on this board already: pack the others without it"):
+        board.submit(packed(0, note="another card"))
 
 
-@pytest.mark.parametrize(
-    ("what", "complaint"),
-    [
-        ("score", "is missing or is not the ledger's"),
-        ("score gone", "is missing or is not the ledger's"),
-        ("score added", "belongs to no record"),
-        ("submission", "is missing or was changed"),
-        ("record changed", "line 2 was changed"),
-        ("record removed", "line 1 has number 1"),
-        ("last record removed", "belongs to no record"),
-        ("emptied", "does not begin with the board's opening"),
-        ("record rewritten", "computed again, score differs from the ledger"),
-        ("record malformed", "lacks what a submission's record has"),
-    ],
-)
-def test_verify_finds_every_change(runs, board, tmp_path, what, complaint):
-    board.submit(pack(runs, tmp_path / "s.zip", team="us"))
-    tampered(board, what)
-    _, differences = verified(board)
-    assert any(complaint in difference for difference in differences), differences
-
-
-def test_a_line_that_a_crash_cut_off_is_dropped_by_the_next_append(runs, board, tmp_path):
-    board.submit(pack(runs[:1], tmp_path / "a.zip"))
-    ledger = board.path / "ledger.jsonl"
-    with ledger.open("ab") as file:
-        file.write(b'{"seq":2,"time":"2026')
+def test_the_same_file_handed_in_by_many_at_once_enters_once(packed, board):
+    file = packed(0, team="us")
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(lambda _: Board(board.path).submit(file), range(3)))
+    assert [new for _, new in found].count(True) == 1
+    assert len({tuple(entries) for entries, _ in found}) == 1
     assert verified(board) == (1, [])
-    board.submit(pack(runs[1:], tmp_path / "b.zip"))
-    assert verified(board) == (3, [])
-    assert len(ledger.read_text().splitlines()) == 3
 
 
-def test_a_record_that_lost_only_its_newline_is_kept(runs, board, tmp_path):
-    board.submit(pack(runs[:1], tmp_path / "a.zip"))
-    ledger = board.path / "ledger.jsonl"
-    ledger.write_bytes(ledger.read_bytes().rstrip(b"\n"))
-    assert verified(board) == (1, [])
-    board.submit(pack(runs[1:], tmp_path / "b.zip"))
-    assert verified(board) == (3, [])
+def test_a_file_that_changes_while_it_is_scored_is_refused(packed, board, tmp_path, monkeypatch):
+    file = Path(shutil.copy(packed(0, team="us"), tmp_path / "s.zip"))
+    from farshift.leaderboard import submitting
+
+    scored = submitting.scored
+
+    def swapped(entry):
+        file.write_bytes(b"something else")
+        return scored(entry)
+
+    monkeypatch.setattr(submitting, "scored", swapped)
+    with pytest.raises(FarshiftError, match="changed while it was being checked"):
+        board.submit(file)
+    assert kinds(board) == ["opened"]
 
 
 KILLED = """
 import os, signal, sys
 import farshift.leaderboard.board as board
+import farshift.leaderboard.submitting as submitting
 from farshift.leaderboard.ledger import Ledger
-place, target = sys.argv[3], getattr(board, sys.argv[3], None)
 def killed(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
-if place == "ledger": Ledger.append = killed
-elif place == "publish": board.Board._publish = killed
-elif place == "staging": board._listed = killed
+place = sys.argv[3]
+if place == "scoring": submitting.scored = killed
+elif place == "ledger": Ledger.append = killed
+elif place == "publish": board.publish = killed
 board.Board(sys.argv[1]).submit(sys.argv[2])
 """
 
 
-@pytest.mark.parametrize("place", ["staging", "ledger", "publish"])
-def test_a_submit_that_is_killed_leaves_all_or_nothing(runs, board, tmp_path, place):
-    file = pack(runs, tmp_path / "s.zip")
+@pytest.mark.parametrize("place", ["scoring", "ledger", "publish"])
+def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place):
+    file = packed(0, 1)
     done = subprocess.run([sys.executable, "-c", KILLED, board.path, file, place], check=False, capture_output=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    assert verified(board) == ((3, []) if place == "publish" else (0, []))
-    assert board.submit(file)[1] is (place != "publish")
-    assert verified(board) == (3, [])
+    entered = place == "publish"
+    assert len(board.standings()) == (2 if entered else 0)
+    assert verified(board) == ((2, []) if entered else (0, []))
+    assert board.submit(file)[1] is not entered
+    assert verified(board) == (2, [])
     assert not list((board.path / "incoming").iterdir())
 
 
+def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(packed, board):
+    entries, _ = board.submit(packed(0, 1, 2, team="us", name="ours"))
+    withdraw(board, entries[0], "trained on\n the test rows ")
+    remove(board, entries[1], "not the model it names")
+    remove(board, entries[0], "and so said the board")
+    assert [row.entry for row in board.standings()] == [entries[2]]
+    apart = {one.standing.entry: (one.left.kind, one.left.reason) for one in board.apart()}
+    assert apart == {
+        entries[0]: ("removed", "and so said the board"),
+        entries[1]: ("removed", "not the model it names"),
+    }
+    assert kinds(board)[-3:] == ["withdrawn", "removed", "removed"]
+    assert board.ledger.records()[-3].body["reason"] == "trained on the test rows"
+    assert verified(board) == (3, [])
+
+
+def test_an_entry_goes_once_and_only_with_a_reason(packed, board):
+    (entry,), _ = board.submit(packed(0, team="us"))
+    for reason in ("", "  ", "x" * 1001, "a \x07 bell"):
+        with pytest.raises(FarshiftError, match="a reason must have 1 to 1000 printable characters"):
+            withdraw(board, entry, reason)
+    with pytest.raises(FarshiftError, match="no entry named '0123456789abcdef'"):
+        remove(board, "0123456789abcdef", "why not")
+    withdraw(board, entry, "a bug")
+    with pytest.raises(FarshiftError, match=r"was withdrawn already \(a bug\)"):
+        withdraw(board, entry, "again")
+    remove(board, entry, "for good")
+    for leave in (withdraw, remove):
+        with pytest.raises(FarshiftError, match=r"was removed already \(for good\)"):
+            leave(board, entry, "again")
+
+
+def test_attempts_are_counted_by_team_and_table_also_those_that_went(packed, board):
+    first, _ = board.submit(packed(0, team="us"))
+    board.submit(packed(1, team="us"))
+    board.submit(packed(2, team="them"))
+    rows = {row.team: row.score["entry_identity"] for row in board.standings()}
+    withdraw(board, first[0], "a worse one")
+    assert board.attempts() == {("us", rows["us"]): 2, ("them", rows["them"]): 1}
+
+
 def test_an_init_that_was_killed_can_be_repeated(tmp_path):
-    (tmp_path / "board").mkdir()
-    (tmp_path / "board" / "ledger.jsonl").write_text("")
-    assert Board.init(tmp_path / "board", "again").name == "again"
+    folder = tmp_path / "board"
+    first = ledger_in(folder)
+    first.store.close()
+    (folder / "private").mkdir()
+    (folder / "key.pem").rename(folder / "private" / "key.pem")
+    board = Board.init(folder, "again")
+    assert [record.body for record in board.ledger.records()] == [{"name": "again", "key": board.ledger.key}]
 
 
-def test_a_board_with_a_changed_score_shows_no_page(runs, board, tmp_path):
-    board.submit(pack(runs, tmp_path / "s.zip"))
-    tampered(board, "score")
-    with pytest.raises(FarshiftError, match="farshift board verify"):
-        build(board)
-
-
-def test_a_run_enters_a_board_once(runs, board, tmp_path):
-    board.submit(pack(runs, tmp_path / "a.zip"))
-    with pytest.raises(FarshiftError, match="on this board already: pack the others without it"):
-        board.submit(pack(runs[:1], tmp_path / "b.zip", note="another card"))
-
-
-def test_entries_of_an_older_scorer_are_kept_and_said_to_be_old(runs, board, tmp_path, monkeypatch):
-    board.submit(pack(runs, tmp_path / "s.zip"))
-    monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 99)
-    found = board.verify()
-    assert (found.entries, found.differences) == (3, [])
-    assert len(found.not_recomputed) == 3
-    assert "older identity" in build(board).read_text()
-
-
-def test_an_entry_of_an_unknown_benchmark_is_said_to_be_one(runs, board, tmp_path, monkeypatch):
-    board.submit(pack(runs, tmp_path / "s.zip", note="a first <try>"))
-    assert any("a first &lt;try&gt;" in page.read_text() for page in (build(board).parent / "entries").iterdir())
-    known = {"scan/length": find_benchmark("scan/length")}
-    monkeypatch.setattr("farshift.benchmarks.benchmark.benchmarks", lambda: known)
-    found = board.verify()
-    assert found.differences == []
-    assert len(found.not_recomputed) == 2
-    assert all("no benchmark named 'modadd97/xi35'" in why and "FARSHIFT_PATH" in why for why in found.not_recomputed)
-
-
-def test_data_that_cannot_be_had_is_no_difference(runs, board, tmp_path, monkeypatch):
-    from farshift.splits.errors import Unavailable
-
-    board.submit(pack(runs, tmp_path / "s.zip"))
-
-    def unavailable(*_: object) -> None:
-        raise Unavailable("no network")
-
-    monkeypatch.setattr("farshift.leaderboard.board.check", unavailable)
-    found = board.verify()
-    assert found.differences == []
-    assert "no network" in found.not_recomputed[0]
-
-
-def test_pages_show_every_entry_escape_names_and_are_the_same_bytes_each_time(runs, board, tmp_path):
-    board.submit(pack(runs, tmp_path / "s.zip", team="<script>alert(1)</script>"))
-    index = build(board)
-    text = index.read_text()
-    assert "worse &lt;b&gt;" in text
-    assert "<script>" not in text
-    assert text.index("good") < text.index("worse"), "ordered by OOD score"
-    assert '1 <span class="ci">of 5' in text, "fewer seeds than the protocol asks for are shown"
-    pages = {path.name: path.read_bytes() for path in (board.path / "site" / "entries").iterdir()}
-    assert len(pages) == 3
-    assert any(b"Score by severity" in page for page in pages.values())
-    again = build(board, tmp_path / "again")
-    assert again.read_bytes() == index.read_bytes()
-    assert {path.name: path.read_bytes() for path in (tmp_path / "again" / "entries").iterdir()} == pages
-
-
-def test_an_empty_board_has_a_page_and_a_folder_in_use_is_not_taken(board, tmp_path):
-    assert "No entries yet" in build(board).read_text()
+def test_a_folder_in_use_is_not_taken_and_one_without_a_board_is_none(board, tmp_path):
     with pytest.raises(FarshiftError, match="exists and is not empty"):
         Board.init(board.path, "again")
     with pytest.raises(FarshiftError, match="is no board: make one with farshift board init"):
         Board(tmp_path / "absent")
 
 
-def test_entries_of_other_identities_never_share_a_table(runs, board, tmp_path):
-    from farshift.leaderboard.standings import tables
-
-    quick = tmp_path / "quick"
-    fs.evaluate(models.Adder(), on=ON, seeds=1, out=quick, name="quick one", budget="quick")
-    short = tmp_path / "short"
-    fs.evaluate(models.Adder(), on=ON, seeds=1, out=short, name="short one", steps=7)
-    board.submit(pack([*runs, quick, short], tmp_path / "s.zip"))
-    found = {
-        (table.benchmark, table.budget, table.steps): [row.score["model"] for row in table.rows]
-        for table in tables(board.standings())
-    }
-    assert found == {
-        ("scan/length", "full", None): ["echo"],
-        (ON, "full", None): ["good", "worse <b>"],
-        (ON, "full", 7): ["short one"],
-        (ON, "quick", None): ["quick one"],
-    }
+def test_a_board_of_the_first_format_is_told_what_to_do(tmp_path):
+    (tmp_path / "board.toml").write_text('format = 1\nname = "old"\n')
+    with pytest.raises(FarshiftError, match="format 1, whose ledger nobody signed: make a new one with farshift board"):
+        Board(tmp_path)
 
 
-def test_steps_set_by_hand_are_shown(board, tmp_path):
-    fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "short", steps=7)
-    board.submit(pack([tmp_path / "short"], tmp_path / "s.zip"))
-    assert "7 steps, set by hand" in build(board).read_text()
+def test_a_board_without_its_ledger_is_told_in_a_line(board):
+    (board.path / "ledger.sqlite").unlink()
+    with pytest.raises(FarshiftError, match=r"its ledger, .*ledger\.sqlite, is missing: put it back"):
+        Board(board.path)
 
 
-class Stages(models.Adder):
-    """Two checkpoints, the second one worse; leaves some rows open."""
-
-    def fit(self, train, val, budget):
-        return {"steps": 2}
-
-    def checkpoints(self):
-        yield "early", models.Adder(self.seed, 0.1)
-        yield "late", models.Bad(lambda batch: [None if a < 10 else 0 for a in batch["a"]])
+def test_what_others_see_of_a_board_holds_no_secret(board):
+    card = tomllib.loads((board.path / "board.toml").read_text())
+    assert card["key"] == board.ledger.key == board.ledger.records()[0].body["key"]
+    private = (board.path / "private" / "key.pem").read_text().splitlines()[1]
+    assert private not in (board.path / "board.toml").read_text()
+    assert (board.path / "private").stat().st_mode & 0o777 == 0o700
 
 
-def test_pages_show_how_candidates_were_chosen_other_metrics_and_lost_answers(board, tmp_path):
-    for rule in ("last", "id_val"):
-        fs.evaluate(Stages, on=ON, seeds=2, out=tmp_path / rule, selection=rule, name=rule)
-        board.submit(pack([tmp_path / rule], tmp_path / f"{rule}.zip"))
-    page = build(board)
-    index = page.read_text()
-    assert index.count("<h2>modadd97/xi35") == 2, "one table for each rule"
-    assert "candidates chosen by id_val" in index
-    entries = {path: path.read_text() for path in (page.parent / "entries").iterdir()}
-    (last,) = (text for text in entries.values() if "2 candidates, chosen by last" in text)
-    assert "answers" in last
-    assert "abstained and 0 failed; each counts as wrong" in last
-    assert "<td>oracle</td>" in last
-    assert "nll@1" in last
-    assert "n/a (the model gave no class probabilities)" in last
-    assert board.verify().differences == []
+def test_the_private_key_may_lie_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_BOARD_KEY", str(tmp_path / "safe" / "key.pem"))
+    board = Board.init(tmp_path / "board", "kept apart")
+    assert (tmp_path / "safe" / "key.pem").is_file()
+    assert not (board.path / "private").exists()
+    assert board.ledger.records()[0].kind == "opened"
+    monkeypatch.delenv("FARSHIFT_BOARD_KEY")
+    moved = Board(board.path)
+    assert len(moved.ledger.records()) == 1, "reading needs no key"
+    with pytest.raises(FarshiftError, match="the board's private key, is missing"):
+        moved.ledger.append([("withdrawn", {})])
+
+
+def test_files_enter_with_the_records_that_name_them_or_not_at_all(board):
+    files = {"challenges/one.zip": b"a challenge"}
+    body = {"entry": "0" * 16, "files": digests(files)}
+    with pytest.raises(ValueError, match="files and records differ"):
+        board.enter([("challenged", body)], {})
+    with pytest.raises(ValueError, match="files and records differ"):
+        board.enter([("challenged", body)], {"challenges/one.zip": b"another"})
+    with board.locked(), board.locked():
+        board.enter([("challenged", body)], files)
+    assert (board.path / "challenges" / "one.zip").read_bytes() == b"a challenge"
+    assert named_files(board.ledger.records()) == digests(files)
+    assert verified(board) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../x", "scores/../x", "/etc/x", "private/key.pem", "incoming/x", "site/x", "scores/.x", "x", "scores//x", "", 3,
+     "scores/x\n", "Scores/x", "scores\\x/y", "scores/" + "x" * 200],
+)  # fmt: skip
+def test_a_record_names_no_file_outside_the_board_s_own_places(path, board):
+    assert place_problem(path)
+    with pytest.raises((ValueError, TypeError)):
+        board.enter([("challenged", {"files": {path: "0" * 64}})], {path: b""})
+
+
+def test_answers_to_a_sealed_window_are_no_entries_and_are_held_back_until_it_closes(board):
+    files = {"sealed/one/answers.zip": b"answers"}
+    board.enter([("submitted", {"window": "one", "team": "us", "files": digests(files)})], files)
+    board.ledger.append([("scored", {"window": "one", "team": "us"})])
+    assert board.standings() == []
+    assert held_back(board.ledger.records()) == set(files)
+    board.ledger.append([("window_closed", {"window": "other"})])
+    assert held_back(board.ledger.records()) == set(files)
+    board.ledger.append([("window_closed", {"window": "one"})])
+    assert held_back(board.ledger.records()) == set()
+
+
+@pytest.fixture(scope="module")
+def server():
+    if reason := postgres.why_not():
+        pytest.skip(reason)
+    with postgres.serving() as running:
+        yield running
+
+
+def test_a_board_may_keep_its_ledger_in_postgresql(packed, tmp_path, server):
+    board = Board.init(tmp_path / "board", "on a server", server.database())
+    entries, _ = board.submit(packed(0, 1, 2, team="us", name="ours"))
+    again = Board(board.path)
+    assert [row.entry for row in again.standings()] == entries
+    assert verified(again) == (3, [])
+    assert not (board.path / "ledger.sqlite").exists()
+
+
+def test_a_database_s_password_is_kept_private(tmp_path, server, monkeypatch):
+    url = server.database()
+    board = Board.init(tmp_path / "board", "on a server", url)
+    told = [path for path in board.path.rglob("*") if path.is_file() and postgres.PASSWORD in path.read_text()]
+    assert told == [board.path / "private" / "store.url"]
+    assert told[0].stat().st_mode & 0o777 == 0o600
+    assert postgres.PASSWORD not in json.dumps([record.body for record in board.ledger.records()])
+    told[0].unlink()
+    with pytest.raises(FarshiftError, match=r"store\.url, the address of the database .* FARSHIFT_BOARD_STORE"):
+        Board(board.path)
+    monkeypatch.setenv("FARSHIFT_BOARD_STORE", url)
+    assert len(Board(board.path).ledger.records()) == 1
+
+
+def test_a_database_holds_one_board(tmp_path, server):
+    url = server.database()
+    board = Board.init(tmp_path / "board", "ours", url)
+    with pytest.raises(FarshiftError, match="holds another board's ledger: give this board a database of its own"):
+        Board.init(tmp_path / "other", "theirs", url)
+    shutil.copytree(board.path, tmp_path / "killed")
+    (tmp_path / "killed" / "board.toml").unlink()
+    assert Board.init(tmp_path / "killed", "ours", url).ledger.key == board.ledger.key, "a killed init is repeated"
+
+
+def test_another_sort_of_store_is_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(FarshiftError, match="a ledger cannot lie in mysql"):
+        Board.init(tmp_path / "board", "x", "mysql://u:secret@h/d")
+    assert not (tmp_path / "board").exists()
+
+
+def test_a_ledger_that_was_migrated_meanwhile_is_refused(board):
+    store = Store.in_file(board.path / "ledger.sqlite")
+    with store.writing() as open_:
+        open_.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(FarshiftError, match="of a newer Farshift"):
+        Board(board.path)
+
+
+def test_a_key_that_others_may_read_signs_nothing(board, tmp_path):
+    (board.path / "private" / "key.pem").chmod(0o644)
+    with pytest.raises(FarshiftError, match="may be read by others"):
+        Board(board.path).ledger.append([("withdrawn", {})])
+    write_private(board.path / "private" / "key.pem", b"no key")
+    with pytest.raises(FarshiftError, match="holds no private key in PEM"):
+        Board(board.path).ledger.append([("withdrawn", {})])

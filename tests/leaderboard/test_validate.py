@@ -1,51 +1,68 @@
-"""Validation: what may be scored, and every problem of what may not, by name."""
+"""Validation: what may be scored, and every problem of the runs of what may not, by name."""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import io
-import re
 import shutil
-import zipfile
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import farshift as fs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import tomli_w
-from farshift.benchmarks.run import card_digest
+from farshift.benchmarks.benchmark import Benchmark, benchmarks
+from farshift.benchmarks.score import score_predictions
 from farshift.leaderboard.submission import pack
 from farshift.leaderboard.validate import check
+from farshift.leaderboard.validation.problem import REMEDIES, Problem, problems_of
 from farshift.splits.errors import BadSubmission
-from farshift.splits.plugins import read_toml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from recomputed import verified
+from fuzz.kept import Validator
+from fuzz.packing import Parts, parts
 
 ON = "modadd97/xi35"
+Change = Callable[[dict[str, Any], pa.Table], tuple[dict[str, Any], pa.Table]]
 
 
-def repacked(runs: list[Path], tmp_path: Path, change) -> Path:
-    """A submission of one run whose files `change(card, table) -> (card, table)` made other; digests made to fit."""
-    card, table = read_toml(runs[0] / "run.toml"), pq.read_table(runs[0] / "predictions.parquet")
-    card, table = change(card, table)
-    folder = tmp_path / "changed"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    pq.write_table(table, folder / "predictions.parquet")
-    from farshift.loaders.cache import file_sha256
+@pytest.fixture(scope="module")
+def good(runs) -> Parts:
+    return parts(fs.read_run(runs[0]))
 
-    card["digests"]["predictions"] = file_sha256(folder / "predictions.parquet")
-    card["digests"]["run"] = card_digest(card)
-    (folder / "run.toml").write_text(tomli_w.dumps(card))
-    out = tmp_path / "changed.zip"
-    with zipfile.ZipFile(out, "w") as bundle:
-        listed = {"format": 1, "team": "", "note": "", "runs": [{"digest": card["digests"]["run"]}]}
-        bundle.writestr("submission.toml", tomli_w.dumps(listed))
-        for name in ("run.toml", "predictions.parquet"):
-            bundle.write(folder / name, f"runs/0/{name}")
-    return out
+
+def bytes_of(table: pa.Table, **options: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+def changed(good: Parts, change: Change) -> Parts:
+    """The parts of one run whose card and table `change` made other, with digests that fit."""
+    card, table = change(copy.deepcopy(good.run), pq.read_table(io.BytesIO(good.predictions)))
+    return dataclasses.replace(good, run=card, predictions=bytes_of(table)).signed()
+
+
+@pytest.fixture(scope="module")
+def look() -> Iterator[Validator]:
+    """`check`, for bytes."""
+    validator = Validator(benchmarks())
+    yield validator
+    validator.end()
+
+
+def refused(look: Validator, content: bytes) -> list[Problem]:
+    """The problems for which these bytes are refused, each of which has a name, a place and a remedy."""
+    with pytest.raises(BadSubmission) as refusal:
+        look(content)
+    assert str(refusal.value).startswith("s.zip: ")
+    assert "\n" not in str(refusal.value)
+    for problem in refusal.value.problems:
+        assert problem.remedy == REMEDIES[problem.name]
+        assert problem.file
+    assert str(refusal.value.problems[0]) in str(refusal.value)
+    return list(refusal.value.problems)
 
 
 def column(table: pa.Table, name: str, values) -> pa.Table:
@@ -64,167 +81,273 @@ def scored_with(table: pa.Table, share: float, classes: int = 97) -> pa.Table:
     return table.append_column("scores", pa.FixedSizeListArray.from_arrays(flat, classes))
 
 
-def with_model(card: dict, **values) -> dict:
-    return card | {"model": card["model"] | values}
+def within(card: dict, part: str, **values) -> dict:
+    return card | {part: card[part] | values}
 
 
-def test_probabilities_travel_with_a_submission(runs, tmp_path):
-    file = repacked(runs, tmp_path, lambda card, table: (card, scored_with(table, 1 / 97)))
-    assert check(file).entries[0].predictions["scores"].type.list_size == 97
+def as_list(table: pa.Table) -> pa.Table:
+    scores = table["scores"].cast(pa.list_(pa.float32()))
+    return table.set_column(table.column_names.index("scores"), "scores", scores)
+
+
+def test_a_good_submission_passes_with_its_digest_card_and_entries(good, tmp_path):
+    (tmp_path / "s.zip").write_bytes(good.packed())
+    found = check(tmp_path / "s.zip")
+    from farshift.loaders.cache import file_sha256
+
+    assert found.digest == file_sha256(tmp_path / "s.zip")
+    assert [entry.model for entry in found.entries] == ["good"]
+    assert found.entries[0].predictions.equals(pq.read_table(io.BytesIO(good.predictions)).select(
+        ["part", "row_id", "seed", "candidate", "status", "prediction"]
+    ))  # fmt: skip
+    assert found.entries[0].predictions.schema.metadata is None
+
+
+def test_probabilities_travel_with_a_submission(look, good):
+    content = changed(good, lambda card, table: (card, scored_with(table, 1 / 97))).packed()
+    assert look(content).entries[0].predictions["scores"].type.list_size == 97
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "name", "complaint"),
     [
-        (lambda card, table: (card, table.slice(1)), "part id_test, seed 0: 1 missing row ids (first "),
-        (lambda card, table: (card, pa.concat_tables([table, table.slice(0, 2)])), "2 repeated row ids (first "),
-        (lambda card, table: (card, first(table, "row_id", 7)), "1 missing row ids"),
-        (lambda card, table: (card, first(table, "row_id", 7)), "1 unknown row ids (first 0000000000000007)"),
-        (lambda card, table: (card, first(table, "prediction", 97)), "class 97 is not one of 0..96"),
+        (lambda card, table: (card, table.slice(1)), "rows-missing", "part id_test, seed 0: 1 missing row ids (first "),
+        (
+            lambda card, table: (card, pa.concat_tables([table, table.slice(0, 2)])),
+            "rows-repeated",
+            "2 repeated row ids (first ",
+        ),
+        (lambda card, table: (card, first(table, "row_id", 7)), "rows-missing", "1 missing row ids"),
+        (
+            lambda card, table: (card, first(table, "row_id", 7)),
+            "rows-unknown",
+            "1 unknown row ids (first 0000000000000007)",
+        ),
         (
             lambda card, table: (card, first(table, "part", "test")),
+            "rows-of-nothing",
             "part 'test', seed 0, candidate 'last': nothing of this run",
         ),
-        (lambda card, table: (card, first(table, "seed", 5)), "seed 5, candidate 'last': nothing of this run"),
-        (lambda card, table: (card, first(table, "prediction", None)), "status 0 and no prediction"),
-        (lambda card, table: (card, table.drop(["seed"])), "columns {"),
-        (lambda card, table: (card, column(table, "prediction", table["prediction"].cast("double"))), "'double'"),
-        (lambda card, table: (card | {"budget": card["budget"] | {"seeds": [0, 0]}}, table), "listed twice"),
-        (lambda card, table: (card | {"budget": card["budget"] | {"name": "quick"}}, table), "another version"),
-        (lambda card, table: (card | {"model": {"name": "x" * 101}}, table), "the model's name"),
         (
-            lambda card, table: (card | {"benchmark": card["benchmark"] | {"name": "scan/lenght"}}, table),
-            "did you mean",
+            lambda card, table: (card, first(table, "seed", 5)),
+            "rows-of-nothing",
+            "seed 5, candidate 'last': nothing of this run",
         ),
-        (lambda card, table: (card | {"format": 9}, table), "format 9 is not 2"),
-        (lambda card, table: (card | {"budget": card["budget"] | {"seeds": [2**70]}}, table), "each from 0 to"),
-        (lambda card, table: (card | {"budget": card["budget"] | {"steps": "many"}}, table), "steps must be"),
-        (lambda card, table: (card, table.append_column("seed", table["seed"])), "(each once)"),
-        (lambda card, table: (card, first(table, "candidate", None)), "has missing values"),
-        (lambda card, table: (card, first(table, "candidate", "best")), "candidate 'best': nothing of this run"),
-        (lambda card, table: (card, first(table, "status", 3)), "a status is none of 0, 1, 2"),
-        (lambda card, table: (card, first(table, "status", 1)), "a prediction and another status"),
-        (lambda card, table: (card, scored_with(table, 0.5)), "rows are no probabilities"),
-        (lambda card, table: (card, scored_with(table, float("nan"))), "rows are no probabilities"),
-        (lambda card, table: (card, scored_with(table, 0.5, classes=2)), "expected a fixed-size list of 97 floats"),
-        (lambda card, table: (with_model(card, candidates=[]), table), "candidates must list 1 to 1000 names"),
-        (lambda card, table: (with_model(card, candidates=["last", "last"]), table), "a candidate is listed twice"),
-        (lambda card, table: (with_model(card, finals=["best"]), table), "finals must list the last checkpoint"),
         (
-            lambda card, table: (card | {"benchmark": card["benchmark"] | {"selection": "oracle"}}, table),
-            "allows last or",
+            lambda card, table: (card, first(table, "candidate", "best")),
+            "rows-of-nothing",
+            "candidate 'best': nothing of this run",
         ),
+        (lambda card, table: (card, first(table, "prediction", 97)), "value-class", "class 97 is not one of 0..96"),
+        (lambda card, table: (card, first(table, "prediction", -1)), "value-class", "class -1 is not one of 0..96"),
+        (lambda card, table: (card, first(table, "prediction", None)), "value-status", "status 0 and no prediction"),
+        (lambda card, table: (card, first(table, "status", 3)), "value-status", "a status is none of 0, 1, 2"),
+        (lambda card, table: (card, first(table, "status", 1)), "value-status", "a prediction and another status"),
+        (lambda card, table: (card, first(table, "candidate", None)), "value-missing", "has missing values (1)"),
+        (lambda card, table: (card, first(table, "row_id", None)), "value-missing", "has missing values (1)"),
+        (lambda card, table: (card, scored_with(table, 0.5)), "value-scores", "rows are no probabilities"),
+        (lambda card, table: (card, scored_with(table, float("nan"))), "value-scores", "rows are no probabilities"),
+        (lambda card, table: (card, scored_with(table, -1 / 97)), "value-scores", "rows are no probabilities"),
+        (
+            lambda card, table: (card, scored_with(table, 0.5, classes=2)),
+            "parquet-type",
+            "expected a fixed-size list of 97 floats",
+        ),
+        (lambda card, table: (card, as_list(scored_with(table, 1 / 97))), "parquet-type", "is list<"),
+        (lambda card, table: (card, table.drop(["seed"])), "parquet-column", "column seed: is missing"),
+        (lambda card, table: (card, table.append_column("seed", table["seed"])), "parquet-column", "(each once)"),
+        (
+            lambda card, table: (card, table.append_column("label", table["seed"])),
+            "parquet-column",
+            "column label: is none of a predictions file's",
+        ),
+        (
+            lambda card, table: (card, column(table, "prediction", table["prediction"].cast("double"))),
+            "parquet-type",
+            "is 'double', expected 'int64'",
+        ),
+        (
+            lambda card, table: (card, column(table, "part", table["part"].combine_chunks().dictionary_encode())),
+            "parquet-type",
+            "column part: is 'dictionary<",
+        ),
+        (
+            lambda card, table: (card, pa.concat_tables([table] * 40)),
+            "parquet-rows",
+            "rows, far more than the",
+        ),
+        (lambda card, table: (within(card, "budget", seeds=[0, 0]), table), "run-value", "listed twice"),
+        (lambda card, table: (within(card, "budget", seeds=[2**70]), table), "run-value", "each from 0 to"),
+        (lambda card, table: (within(card, "budget", steps="many"), table), "run-value", "steps must be"),
+        (lambda card, table: (within(card, "budget", name="huge"), table), "run-value", "neither full nor quick"),
+        (lambda card, table: (within(card, "budget", name="quick"), table), "identity-other", "another version"),
+        (lambda card, table: (within(card, "model", name="x" * 101), table), "run-value", "the model's name"),
+        (lambda card, table: (within(card, "model", candidates=[]), table), "run-value", "candidates must list 1 to"),
+        (
+            lambda card, table: (within(card, "model", candidates=["last", "last"]), table),
+            "run-value",
+            "a candidate is listed twice",
+        ),
+        (
+            lambda card, table: (within(card, "model", candidates=["a\x00b"], finals=["a\x00b"]), table),
+            "run-value",
+            "201 printable characters",
+        ),
+        (lambda card, table: (within(card, "model", finals=["best"]), table), "run-value", "finals must list"),
+        (lambda card, table: (within(card, "model", finals=["last"] * 2), table), "run-value", "is listed twice"),
+        (lambda card, table: (within(card, "benchmark", name="scan/lenght"), table), "benchmark-unknown", "did you mean"),
+        (lambda card, table: (within(card, "benchmark", selection="oracle"), table), "selection-unknown", "allows last or"),
+        (lambda card, table: (within(card, "benchmark", selection=3), table), "run-value", "selection must be a text"),
+        (lambda card, table: (card | {"format": 9}, table), "run-edited", "format 9 is not 2"),
+        (lambda card, table: ({k: v for k, v in card.items() if k != "spent"}, table), "run-edited", "lacks [spent]"),
     ],
-)
-def test_a_bad_submission_is_refused_with_what_and_where(runs, board, tmp_path, change, complaint):
-    file = repacked(runs, tmp_path, change)
-    with pytest.raises(BadSubmission) as refusal:
-        board.submit(file)
-    assert complaint in str(refusal.value)
-    assert "\n" not in str(refusal.value)
-    assert verified(board) == (0, [])
-    assert not (board.path / "submissions").exists()
+)  # fmt: skip
+def test_a_bad_run_is_refused_with_what_and_where(look, good, change, name, complaint):
+    problems = refused(look, _relisted(changed(good, change)).packed())
+    assert name in {problem.name for problem in problems}
+    assert any(complaint in str(problem) for problem in problems), problems
 
 
-def test_a_card_with_values_that_no_run_writes_is_refused(runs, tmp_path):
-    good = pack(runs[:1], tmp_path / "good.zip")
-    with zipfile.ZipFile(good) as bundle:
-        files = {name: bundle.read(name) for name in bundle.namelist()}
-    for value in (b"nan", b"1979-05-27"):
-        files["runs/0/run.toml"] = re.sub(
-            rb"seconds = [0-9.]+", b"seconds = " + value, files["runs/0/run.toml"], count=1
+def _relisted(submission: Parts) -> Parts:
+    """The listing made to name what the run's card says of benchmark and model."""
+    assert isinstance(submission.card, dict)
+    assert isinstance(submission.run, dict)
+    stated = {"benchmark": submission.run["benchmark"]["name"], "model": submission.run["model"]["name"]}
+    submission.card = submission.card | {"runs": [submission.card["runs"][0] | stated]}
+    return submission
+
+
+def test_a_refused_submission_leaves_no_trace_on_a_board(good, board, tmp_path):
+    (tmp_path / "s.zip").write_bytes(changed(good, lambda card, table: (card, table.slice(1))).packed())
+    with pytest.raises(BadSubmission):
+        board.submit(tmp_path / "s.zip")
+    assert board.standings() == []
+
+
+def test_regressions_and_texts_are_held_to_their_kind(look, tmp_path):
+    """NaN, infinity and texts without an end are refused; the column names the first row concerned."""
+    for on, bad, name in (
+        ("linear_unit_test_1/shuffled", float("nan"), "value-number"),
+        ("linear_unit_test_1/shuffled", float("-inf"), "value-number"),
+        ("arc_grids/triples", "x" * 100_001, "value-text"),
+        ("arc_grids/triples", "x" * 400_001, "value-text"),
+    ):
+        folder = tmp_path / on
+        if not folder.exists():
+            constant = 0.5 if "linear" in on else "a"
+            fs.evaluate(lambda batch, c=constant: [c] * len(next(iter(batch.values()))), on=on, seeds=1, out=folder)
+        submission = changed(
+            parts(fs.read_run(folder)), lambda card, table, b=bad: (card, first(table, "prediction", b))
         )
-        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as bundle:
-            for name, content in files.items():
-                bundle.writestr(name, content)
-        with pytest.raises(BadSubmission, match="was edited"):
-            check(tmp_path / "bad.zip")
+        (problem,) = refused(look, submission.packed())
+        assert problem.name == name
+        assert problem.column == "prediction"
 
 
-def test_text_that_is_no_utf8_is_refused(runs, tmp_path):
+def test_every_problem_is_told_at_once_with_file_column_and_row(look, good):
+    def change(card, table):
+        return card, first(first(table, "prediction", -1), "row_id", 7)
+
+    content = changed(good, change).packed()
+    problems = refused(look, content)
+    assert [(one.name, one.column, one.row) for one in problems] == [
+        ("rows-missing", "row_id", problems[0].row),
+        ("rows-unknown", "row_id", "0000000000000007"),
+        ("value-class", "prediction", "0000000000000007"),
+    ]
+    assert {one.file for one in problems} == {"predictions/0.parquet"}
+    with pytest.raises(BadSubmission, match="^s.zip: 3 problems: ") as refusal:
+        look(content)
+    assert problems_of(refusal.value)[1] == {
+        "name": "rows-unknown",
+        "file": "predictions/0.parquet",
+        "column": "row_id",
+        "row": "0000000000000007",
+        "what": "part id_test, seed 0: 1 unknown row ids (first 0000000000000007)",
+        "remedy": "predict every row once, for every seed and candidate",
+    }
+
+
+def test_many_problems_are_counted_and_some_of_each_file_told(look, good):
+    def change(card, table):
+        seeds = list(range(100))
+        return within(card, "budget", seeds=seeds), table
+
+    with pytest.raises(BadSubmission, match="294 problems: .*; and 282 more$") as refusal:
+        look(changed(good, change).packed())
+    assert len(refusal.value.problems) == 50
+
+
+def test_text_that_is_no_utf8_is_refused(look, runs):
     def change(card, table):
         raw = pa.array([b"\xff"] * table.num_rows, pa.binary())
         return card, table.set_column(table.column_names.index("prediction"), "prediction", raw.view(pa.string()))
 
-    with pytest.raises(BadSubmission, match="not readable Parquet"):
-        check(repacked(runs[2:], tmp_path, change))
+    (problem,) = refused(look, changed(parts(fs.read_run(runs[2])), change).packed())
+    assert problem.name == "parquet-unreadable"
+    assert "not readable Parquet" in problem.what
 
 
-def test_a_damaged_compressed_entry_is_refused(runs, tmp_path):
-    good = pack(runs[:1], tmp_path / "good.zip")
-    with zipfile.ZipFile(good) as bundle, zipfile.ZipFile(tmp_path / "d.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-        for name in bundle.namelist():
-            packed.writestr(name, bundle.read(name))
-    content = bytearray((tmp_path / "d.zip").read_bytes())
-    content[60:90] = bytes(30)
-    (tmp_path / "d.zip").write_bytes(content)
-    with pytest.raises(BadSubmission, match="not a readable zip"):
-        check(tmp_path / "d.zip")
+def test_what_is_not_as_listed_is_refused(look, good):
+    listed = good.card["runs"][0]
+    edited = dataclasses.replace(good, run=good.run | {"environment": {}})
+    other = dataclasses.replace(good, card=good.card | {"runs": [listed | {"model": "better"}]})
+    swapped = dataclasses.replace(good, predictions=good.predictions + b" ")
+    absent = dataclasses.replace(good, card=good.card | {"runs": [listed, listed]})
+    for submission, name, complaint in (
+        (edited, "run-edited", "its digest does not fit what it says"),
+        (other, "run-not-listed", "another model"),
+        (swapped, "digest-differs", "its digest is not the one in runs/0.toml"),
+        (absent, "entry-missing", "runs/1.toml is missing"),
+    ):
+        problems = refused(look, submission.packed())
+        assert name in {problem.name for problem in problems}
+        assert any(complaint in problem.what for problem in problems)
 
 
-def test_all_problems_are_told_at_once(runs, tmp_path):
-    def change(card, table):
-        return card, first(first(table, "prediction", -1), "row_id", 7)
+def test_two_runs_that_could_not_be_told_apart_are_refused(look, runs, good):
+    from fuzz.raw_zip import Entry, written
 
-    with pytest.raises(BadSubmission, match=r"2 problems: .*missing row ids.*class -1"):
-        check(repacked(runs, tmp_path, change))
-
-
-def test_files_that_are_no_submission_are_refused(runs, tmp_path):
-    for content, complaint in ((b"", "not a readable zip"), (b"PK\x05\x06" + bytes(18), "submission.toml is missing")):
-        (tmp_path / "f.zip").write_bytes(content)
-        with pytest.raises(BadSubmission, match=complaint):
-            check(tmp_path / "f.zip")
-    with pytest.raises(BadSubmission, match="does not exist"):
-        check(tmp_path / "absent.zip")
-    good = pack(runs, tmp_path / "good.zip")
-    with zipfile.ZipFile(good, "a") as bundle:
-        bundle.writestr("../../etc/passwd", "x")
-        bundle.writestr("model.pkl", b"\x80\x04.")
-    with pytest.raises(BadSubmission, match=r"2 problems: unexpected entry '\.\./\.\./etc/passwd'; .*model\.pkl"):
-        check(good)
+    again = changed(good, lambda card, table: (within(card, "budget", device="cuda"), table))
+    both = dataclasses.replace(good, card=good.card | {"runs": [good.card["runs"][0], again.card["runs"][0]]})
+    entries = [entry for entry in again.listed() if entry.name != "submission.toml"]
+    renamed = [Entry(entry.name.replace("0", "1"), entry.content) for entry in entries]
+    (problem,) = refused(look, written([*both.listed(), *renamed]))
+    assert problem.name == "run-repeated"
+    assert "two runs are both good on modadd97/xi35" in problem.what
 
 
-def test_a_changed_prediction_file_is_refused_by_its_digest(runs, tmp_path):
-    good = pack(runs[:1], tmp_path / "good.zip")
-    with zipfile.ZipFile(good) as bundle:
-        files = {name: bundle.read(name) for name in bundle.namelist()}
-    table = pq.read_table(io.BytesIO(files["runs/0/predictions.parquet"]))
-    sink = io.BytesIO()
-    pq.write_table(first(table, "prediction", 3), sink)
-    files["runs/0/predictions.parquet"] = sink.getvalue()
-    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as bundle:
-        for name, content in files.items():
-            bundle.writestr(name, content)
-    with pytest.raises(BadSubmission, match="its digest is not the one in"):
-        check(tmp_path / "bad.zip")
+def test_only_the_runs_that_are_asked_for_are_looked_at(runs, tmp_path):
+    shutil.copy(pack(runs, tmp_path / "s.zip"), tmp_path / "again.zip")
+    assert [entry.model for entry in check(tmp_path / "again.zip", only={1}).entries] == ["worse <b>"]
 
 
-@given(st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_mutated_submissions_are_refused_by_name_or_still_whole(runs, tmp_path, data):
-    content = bytearray(pack(runs[:1], tmp_path / "good.zip").read_bytes())
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(content) - 1))
-        content[place] = data.draw(st.integers(0, 255))
-    if data.draw(st.booleans()):
-        content = content[: data.draw(st.integers(0, len(content)))]
-    (tmp_path / "m.zip").write_bytes(content)
-    try:
-        check(tmp_path / "m.zip")
-    except BadSubmission as refusal:
-        assert str(refusal).startswith("m.zip: ")
+def test_a_run_of_an_earlier_scorer_is_scored_by_this_one(look, good, monkeypatch):
+    monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 3)
+    monkeypatch.setattr("farshift.benchmarks.benchmark.KNOWN", (2, 3))
+    made: Benchmark = fs.benchmark(ON)
+    old, new = made.identity("full", None, "last", 2), made.identity("full", None, "last", 3)
+    for stated, fits in ((old, True), (new, True), ("0" * 64, False)):
+        submission = changed(good, lambda card, table, s=stated: (within(card, "benchmark", entry_identity=s), table))
+        if fits:
+            assert look(submission.packed()).entries[0].entry_identity == new
+        else:
+            assert [one.name for one in refused(look, submission.packed())] == ["identity-other"]
 
 
-def test_scoring_needs_no_order_of_rows(runs, tmp_path):
+def test_the_same_bytes_are_scored_the_same_whatever_the_order_of_rows(look, runs, good):
     order = np.random.default_rng(0)
+    submission = changed(good, lambda card, table: (card, table.take(order.permutation(table.num_rows))))
+    entry = look(submission.packed()).entries[0]
+    assert score_predictions(entry.benchmark, entry.predictions, entry).json() == fs.score(runs[0]).json()
 
-    def shuffled(card, table):
-        return card, table.take(order.permutation(table.num_rows))
 
-    submission = check(repacked(runs, tmp_path, shuffled))
-    from farshift.benchmarks.score import score_predictions
+def test_data_that_cannot_be_had_are_not_the_submissions_fault(look, good, monkeypatch):
+    from farshift.splits.errors import Unavailable
 
-    entry = submission.entries[0]
-    again = score_predictions(entry.benchmark, entry.predictions, entry)
-    assert again.json() == fs.score(runs[0]).json()
+    def unavailable(self, name):
+        raise Unavailable("no network")
+
+    monkeypatch.setattr(Benchmark, "part", unavailable)
+    with pytest.raises(Unavailable, match="no network"):
+        look(good.packed())

@@ -1,0 +1,124 @@
+"""One's own training texts, read where they lie: a Parquet file, a text file (a text a line), JSON lines, or a folder
+of these. Nothing of them leaves the machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...splits.errors import BadData, FarshiftError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LINES = (".txt", ".md", ".csv", ".tsv", ".text")
+_JSON = (".jsonl", ".ndjson")
+_PARQUET = (".parquet",)
+PIECE = 100_000
+"""Texts that are held in memory at once."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files of training texts, sorted."""
+
+    files: tuple[Path, ...]
+
+    @classmethod
+    def at(cls, place: Path | str) -> Corpus:
+        """The texts at a path; `FarshiftError` where there are none that can be read."""
+        place = Path(place)
+        known = (*_LINES, *_JSON, *_PARQUET)
+        if place.is_dir():
+            found = sorted(path for path in place.rglob("*") if path.is_file() and path.suffix.lower() in known)
+        else:
+            found = [place] if place.is_file() and place.suffix.lower() in known else []
+        if not found:
+            raise FarshiftError(f"{place}: no texts there; give a folder or a file that ends with {', '.join(known)}")
+        return cls(tuple(found))
+
+    def pieces(self) -> Iterator[list[str]]:
+        """The texts, in pieces of at most 100,000: every line, every text in a JSON line, every text column's value."""
+        piece: list[str] = []
+        for path in self.files:
+            for text in _texts(path):
+                piece.append(text)
+                if len(piece) == PIECE:
+                    yield piece
+                    piece = []
+        if piece:
+            yield piece
+
+    def tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
+        """The given columns of every Parquet file that has them all, in pieces."""
+        import pyarrow as pa
+
+        for path in self.files:
+            if path.suffix.lower() not in _PARQUET:
+                continue
+            file = _opened(path)
+            if set(columns) <= set(file.schema_arrow.names):
+                try:
+                    for batch in file.iter_batches(PIECE, columns=list(columns)):
+                        yield pa.Table.from_batches([batch])
+                except (pa.ArrowException, OSError) as error:
+                    raise _unreadable(path, error) from error
+
+
+def _opened(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> BadData:
+    return BadData(f"{path}: cannot be read: {str(error).splitlines()[0][:200]}")
+
+
+def _texts(path: Path) -> Iterator[str]:
+    import pyarrow as pa
+
+    suffix = path.suffix.lower()
+    if suffix in _PARQUET:
+        file = _opened(path)
+        names = [field.name for field in file.schema_arrow if str(field.type) in ("string", "large_string")]
+        if not names:
+            return
+        try:
+            for batch in file.iter_batches(PIECE, columns=names):
+                for column in batch.columns:
+                    yield from (text for text in column.to_pylist() if text)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+        return
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            if suffix in _JSON:
+                yield from _in_json(line, f"{path}, line {number}")
+            elif text := line.strip():
+                yield text
+
+
+def _in_json(line: str, where: str) -> Iterator[str]:
+    """Every text in a line of JSON."""
+    if not line.strip():
+        return
+    try:
+        waiting = [json.loads(line)]
+    except (ValueError, RecursionError) as error:
+        raise BadData(f"{where}: not JSON") from error
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str) and value.strip():
+            yield value.strip()
+        elif isinstance(value, dict):
+            waiting += list(value.values())
+        elif isinstance(value, list):
+            waiting += value

@@ -1,0 +1,77 @@
+"""All probes that one command runs, and their records in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...benchmarks.making import factory
+from ...splits.errors import FarshiftError
+from ...splits.plugins import read_toml
+from ..validation.card import who_and_model
+from ..validation.problem import Problems
+from .canaries import continued, in_texts
+from .corpus import Corpus
+from .declared import declared
+from .fingerprints import fingerprints
+
+Record = dict[str, Any]
+
+
+def probe(on: str, data: Path | str | None = None, card: Path | str | None = None, model: Any = None) -> list[Record]:
+    """The records of every probe that what is given allows: texts (`data`), a model card (a TOML file), a model or a
+    factory of one. `FarshiftError` where nothing is given or can be read."""
+    if data is None and card is None and model is None:
+        raise FarshiftError("probe: give training texts (--data), a model card (--card), or a model (--model)")
+    benchmark = find_benchmark(on)
+    found: list[Record] = []
+    if card is not None:
+        found += _of_card(Path(card), benchmark)
+    if data is not None:
+        corpus = Corpus.at(data)
+        found.append(in_texts(benchmark, (text for piece in corpus.pieces() for text in piece)))
+        found.append(fingerprints(corpus, benchmark))
+    if model is not None:
+        schema = benchmark.split.source.schema
+        found.append(continued(benchmark, schema, factory(model, benchmark.task)(0, {})))
+    return found
+
+
+def _of_card(card: Path, benchmark: Benchmark) -> list[Record]:
+    problems = Problems()
+    said = who_and_model(read_toml(card), str(card), problems)
+    problems.refuse_if_any("probe")
+    return declared(said.model, benchmark)
+
+
+def found_some(records: list[Record]) -> bool:
+    """Whether a probe found what should not be there."""
+    return any(_found(record) for record in records)
+
+
+def _found(record: Record) -> bool:
+    if record["probe"] == "declared training data":
+        return record["overlap"] in ("test", "source", "related")
+    if record["probe"] == "duplicates":
+        return any(view["exact"] or view["near"] > view["near_own_training"] for view in record["views"].values())
+    return bool(record.get("found") or record.get("continued"))
+
+
+def in_words(record: Record) -> str:
+    """A record in a line."""
+    mark = "FOUND" if _found(record) else "ok"
+    if record["probe"] == "declared training data":
+        said = record["why"]
+    elif record["probe"] == "duplicates":
+        views = (
+            f"{name}: {view['exact']} exact and {view['near']} near of {view['rows']} rows "
+            f"({view['near_own_training']} resemble the benchmark's own training)"
+            for name, view in record["views"].items()
+        )
+        said = f"{record['texts']:,} texts and {record['rows']:,} rows of columns; {'; '.join(views)}"
+    elif record["probe"] == "canary in texts":
+        said = f"the canary stands in {record['found']} of {record['texts']:,} texts"
+    else:
+        said = "the model continues the canary" if record["continued"] else "the model does not continue the canary"
+    return f"{mark:>5}  {record['probe']} on {record['benchmark']}: {said}"

@@ -1,0 +1,54 @@
+"""Exports: a board's tables in the formats of others. One file a format, found by its name.
+
+A format's module has `files(board, options) -> dict[str, bytes]`: relative path by path, what to write. It gets a
+`Gathered` (gathered.py); the same board gives the same bytes. `OPTIONS` names the options that it takes, each with what
+it is for; those in `NEEDED` must be given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...loaders.cache import write_atomically
+from ...splits.errors import FarshiftError
+from ...splits.plugins import module, named
+from ..gathered import Gathered
+
+PLACE = "leaderboard/exports"
+
+
+def formats() -> list[str]:
+    """The names of the formats there are, sorted."""
+    return sorted(named(PLACE, ".py"))
+
+
+def exported(board: Gathered, format: str, options: Mapping[str, str] | None = None) -> dict[str, bytes]:
+    """The files of an export by their relative paths. `UnknownName` for another format, `FarshiftError` for an option
+    that it does not take, or lacks."""
+    writer = module(PLACE, format, "export format")
+    known: dict[str, str] = getattr(writer, "OPTIONS", {})
+    given = {name: value for name, value in (options or {}).items() if value}
+    for name in given:
+        if name not in known:
+            raise FarshiftError(f"the format {format} takes no --{name}: leave it out")
+    for name in getattr(writer, "NEEDED", ()):
+        if name not in given:
+            raise FarshiftError(f"the format {format} needs --{name}: {known[name]}")
+    made: dict[str, bytes] = writer.files(board, given)
+    return made
+
+
+def publish(board: Gathered, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[Path]:
+    """Write an export: a single file to `out` where `out` has the file's suffix, else all files into the folder `out`.
+    Returns what was written, sorted."""
+    out = Path(out)
+    made = exported(board, format, options)
+    only = next(iter(made)) if len(made) == 1 else ""
+    if only and out.suffix == Path(only).suffix and not out.is_dir():
+        targets = {out: made[only]}
+    else:
+        targets = {out / name: content for name, content in made.items()}
+    for path, content in targets.items():
+        write_atomically(path, content, "write it to another place")
+    return sorted(targets)

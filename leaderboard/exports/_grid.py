@@ -1,0 +1,86 @@
+"""The words of a table for people: its columns, a row of cells per entry, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import hypot
+from typing import Any
+
+from ...benchmarks.plot._panels import in_percent, in_words, measured, one_line
+from ..sheets import Row, Sheet
+
+NUMBERS = ("OOD", "ID", "gap", "behind the first", "worst group")
+"""Columns that hold a number and its interval."""
+
+
+def columns(sheet: Sheet) -> list[str]:
+    """The columns of a sheet: those that hold something for at least one of its entries."""
+    ranked = ["rank", "ties"] if sheet.ranked else []
+    behind = ["behind the first", "best"] if sheet.ranked > 1 else []
+    against = [f"beats {one_line(sheet.baseline)}"] if sheet.baseline else []
+    worst = ["worst group"] if any(row.worst for row in sheet.rows) else []
+    team = ["team"] if len({row.standing.team for row in sheet.rows}) > 1 else []
+    challenges = ["challenges"] if any(row.challenges for row in sheet.rows) else []
+    # Names first: a terminal never breaks the first two columns, so that they can be copied.
+    named = ["model", *ranked, *team]
+    return [*named, "OOD", "ID", "gap", *behind, *against, *worst, "seeds", "attempts", *challenges]
+
+
+def cells(sheet: Sheet, row: Row) -> dict[str, str]:
+    """A row's cells by column, plain text."""
+    score = row.standing.score
+    percent = in_percent(score)
+    seeds, asked = len(score["seeds"]), score["protocol_seeds"]
+    return {
+        "rank": rank_set(row),
+        "ties": row.ties,
+        "model": one_line(score["model"]),
+        "team": one_line(row.standing.team),
+        **{name.upper() if name != "gap" else name: in_words(score[name], percent) for name in ("id", "ood", "gap")},
+        "behind the first": words(row.behind, percent),
+        "best": "" if row.best is None else f"{row.best:.2f}",
+        f"beats {one_line(sheet.baseline)}": _beats(row),
+        "worst group": f"{words(row.worst, percent)} {row.worst['group']}" if measured(row.worst) else "",
+        "seeds": f"{seeds} of {asked}" if seeds < asked else str(seeds),
+        "attempts": _attempts(row, percent),
+        "challenges": str(len(row.challenges) or ""),
+    }
+
+
+def rank_set(row: Row) -> str:
+    """A rank set, such as `1-4`, or `3` where it holds one rank."""
+    if row.rank is None:
+        return "n/a"
+    low, high = row.rank
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def words(found: Mapping[str, Any] | None, percent: bool) -> str:
+    """A number and its interval; empty where there is none."""
+    return in_words(found, percent) if measured(found) else ""
+
+
+def standard_error(found: Mapping[str, Any]) -> float:
+    """The standard error of an estimate over rows and, where it has several, seeds."""
+    return hypot(found["row_se"], found["seed_se"] or 0.0)
+
+
+def _beats(row: Row) -> str:
+    if row.against is None:
+        return ""
+    words = {"better": "yes", "worse": "worse", "none": "no"}[row.against["verdict"]]
+    return f"{words} (p {row.against['p_holm']:.3g})"
+
+
+def _attempts(row: Row, percent: bool) -> str:
+    if row.attempts is None:
+        return ""
+    if row.optimism is None:
+        return str(row.attempts)
+    scale, digits = (100, 1) if percent else (1, 3)
+    return f"{row.attempts} (up to +{scale * row.optimism:.{digits}f})"
+
+
+def caption(sheet: Sheet) -> str:
+    """What the columns mean, in sentences."""
+    return " ".join(sheet.notes)

@@ -1,0 +1,26 @@
+"""Names that are safe as a part of a path, and differ where what they name does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+
+
+def slug(text: str) -> str:
+    """Lower-case letters, digits, dots, dashes and underscores; `unnamed` where nothing is left."""
+    plain = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
+    return plain[:80].rstrip("-._") or "unnamed"
+
+
+def slugs(texts: Iterable[str]) -> dict[str, str]:
+    """A slug for each text; where two would share one, all but a text that is its own slug get a digest's head."""
+    unique = sorted(set(texts))
+    taken: dict[str, list[str]] = {}
+    for text in unique:
+        taken.setdefault(slug(text), []).append(text)
+    return {
+        text: name if len(sharing) == 1 or text == name else f"{name}-{sha256(text.encode()).hexdigest()[:8]}"
+        for name, sharing in taken.items()
+        for text in sharing
+    }

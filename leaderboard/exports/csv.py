@@ -1,0 +1,70 @@
+"""Comma-separated values (RFC 4180): every entry of every table a line, every number as recorded."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from io import StringIO
+from typing import Any
+
+from ...benchmarks.plot._panels import measured
+from ...benchmarks.tables.csv import FORMULA
+from ..gathered import Gathered
+from ..sheets import Row, Sheet
+
+
+def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+    """One file: a header and one line per entry, each ending in CRLF. What there is not is an empty cell.
+
+    A text that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV Injection)."""
+    text = StringIO()
+    lines = [_line(sheet, row) for sheet in board.sheets for row in sheet.rows]
+    if lines:
+        writer = csv.DictWriter(text, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    return {"standings.csv": text.getvalue().encode()}
+
+
+def _line(sheet: Sheet, row: Row) -> dict[str, Any]:
+    standing, score = row.standing, row.standing.score
+    low, high = row.rank or (None, None)
+    cells = {
+        **{name: score[name] for name in ("benchmark", "kind", "metric", "better", "budget", "steps", "selection")},
+        "entry": standing.entry,
+        "model": score["model"],
+        "team": standing.team,
+        "rank_low": low,
+        "rank_high": high,
+        "ranked": sheet.ranked or None,
+        "ties": row.ties,
+        "probability_best": row.best,
+        **_numbers("id", score["id"]),
+        **_numbers("ood", score["ood"]),
+        **_numbers("gap", score["gap"]),
+        **_numbers("behind_first", row.behind),
+        "baseline": sheet.baseline,
+        **_numbers("against_baseline", row.against),
+        "against_baseline_p_holm": row.against["p_holm"] if row.against else None,
+        "worst_group": row.worst["group"] if measured(row.worst) else None,
+        **_numbers("worst_group_score", row.worst),
+        "worst_group_bias": row.worst["bias"] if row.worst else None,
+        "seeds": len(score["seeds"]),
+        "protocol_seeds": score["protocol_seeds"],
+        "attempts": row.attempts,
+        "optimism": row.optimism,
+        "challenges": len(row.challenges),
+        **{name: score[name] for name in ("interval", "scorer", "entry_identity")},
+        "submitted": standing.time,
+    }
+    return {name: _defused(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+
+
+def _numbers(name: str, found: Mapping[str, Any] | None) -> dict[str, float | None]:
+    known = found if measured(found) else {}
+    ends = (("", "value"), ("_low", "low"), ("_high", "high"), ("_row_se", "row_se"), ("_seed_se", "seed_se"))
+    return {f"{name}{end}": known.get(key) for end, key in ends}
+
+
+def _defused(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,0 +1,146 @@
+"""EveryEvalEver: one JSON file per model and table, `data/<collection>/<developer>/<model>/<uuid>.json`, after its
+schema 0.3.0 (eval.schema.json of evaleval/every_eval_ever), with the standard error and the interval of every score.
+
+The names of files are uuids drawn from the entry's own name: the same board gives the same files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from ...benchmarks.run import version
+from ..gathered import Gathered
+from ..sheets import Row, Sheet
+from ._grid import rank_set, standard_error
+from ._names import slug, slugs
+
+SCHEMA = "0.3.0"
+COLLECTION = "farshift"
+OPTIONS = {"source": "the address at which the board can be read"}
+VIEWS = {
+    "id": "on rows like training that training never saw",
+    "ood": "on shifted rows",
+    "gap": "ID minus OOD",
+}
+METHOD = "analytic: cluster-robust over test rows, and over training seeds (t interval)"
+
+
+def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+    """A file per entry, sorted by path."""
+    teams = slugs(_team(row) for sheet in board.sheets for row in sheet.rows)
+    models = slugs(str(row.standing.score["model"]) for sheet in board.sheets for row in sheet.rows)
+    found = {}
+    for sheet in board.sheets:
+        for row in sheet.rows:
+            developer, model = teams[_team(row)], models[str(row.standing.score["model"])]
+            place = f"data/{COLLECTION}/{developer}/{model}/{_uuid(row)}.json"
+            content = _log(board, sheet, row, f"{developer}/{model}", options.get("source", ""))
+            found[place] = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+    return dict(sorted(found.items()))
+
+
+def _team(row: Row) -> str:
+    return row.standing.team or "unknown"
+
+
+def _uuid(row: Row) -> UUID:
+    return UUID(bytes=sha256(f"farshift/eee/{row.standing.entry}".encode()).digest()[:16], version=4)
+
+
+def _seconds(time: str) -> str:
+    return str(int(datetime.fromisoformat(time).timestamp()))
+
+
+def _log(board: Gathered, sheet: Sheet, row: Row, model: str, source: str) -> dict[str, Any]:
+    standing, score = row.standing, row.standing.score
+    where = {
+        "source_name": board.name,
+        "source_type": "evaluation_run",
+        "source_organization_name": _team(row),
+        # Teams hand in predictions of their own runs; a board cannot know whether the model is theirs.
+        "evaluator_relationship": "other",
+        "additional_details": {"entry": standing.entry, "submission_sha256": standing.submission},
+    }
+    return {
+        "schema_version": SCHEMA,
+        "evaluation_id": f"{slug(sheet.table.benchmark)}/{model}/{_seconds(standing.time)}",
+        "evaluation_timestamp": standing.time,
+        "retrieved_timestamp": _seconds(standing.time),
+        "source_metadata": where | ({"source_organization_url": source} if source else {}),
+        "model_info": {
+            "name": score["model"],
+            "id": model,
+            "developer": _team(row),
+            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
+        },
+        "eval_library": {
+            "name": "farshift",
+            "version": version(),
+            "additional_details": {"scorer": str(score["scorer"]), "entry_identity": score["entry_identity"]},
+        },
+        "evaluation_results": [_result(sheet, row, view) for view in VIEWS],
+    }
+
+
+def _result(sheet: Sheet, row: Row, view: str) -> dict[str, Any]:
+    score = row.standing.score
+    details = {"per_seed": json.dumps(score[view]["per_seed"]), "selection": score["selection"]}
+    if view == "ood" and row.rank:
+        details |= {"rank_set": rank_set(row), "ranked_entries": str(sheet.ranked), "tie_groups": row.ties}
+    return {
+        "evaluation_result_id": f"{row.standing.entry}/{view}",
+        "evaluation_name": f"{score['benchmark']} {view}",
+        "source_data": {
+            "dataset_name": score["benchmark"],
+            "source_type": "other",
+            "additional_details": {"kind_of_shift": score["kind"], "entry_identity": score["entry_identity"]},
+        },
+        "metric_config": _metric(sheet, row, view),
+        "score_details": {
+            "score": score[view]["value"],
+            "details": details,
+            "uncertainty": {
+                "standard_error": {"value": round(standard_error(score[view]), 6), "method": METHOD},
+                "confidence_interval": {
+                    "lower": score[view]["low"],
+                    "upper": score[view]["high"],
+                    "confidence_level": 0.95,
+                    "method": METHOD,
+                },
+                "num_samples": score[view]["rows"],
+            },
+        },
+    }
+
+
+def _metric(sheet: Sheet, row: Row, view: str) -> dict[str, Any]:
+    score = row.standing.score
+    name, _, number = score["metric"].partition("@")
+    low, high = _ends(score["bounds"], view)
+    lower = score["better"] == "lower"
+    return {
+        "evaluation_description": f"{sheet.table.title}: {name} {VIEWS[view]}",
+        "metric_id": f"farshift.gap.{name}" if view == "gap" else name,
+        "metric_name": f"{name} ({view})",
+        "metric_kind": name,
+        "metric_unit": "proportion" if score["bounds"] == [0.0, 1.0] else "points",
+        "metric_parameters": {"version": int(number)},
+        # Of a score that should be high the gap should be small, and the other way round.
+        "lower_is_better": lower is (view != "gap"),
+        "score_type": "continuous",
+        "min_score": low,
+        "max_score": high,
+    }
+
+
+def _ends(bounds: list[float] | None, view: str) -> tuple[float | None, float | None]:
+    """The least and the greatest value of a view; None where the metric has no two ends."""
+    if bounds is None:
+        return None, None
+    low, high = bounds
+    return (low - high, high - low) if view == "gap" else (low, high)

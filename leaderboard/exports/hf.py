@@ -1,0 +1,90 @@
+"""Hugging Face Community Evals: `eval.yaml` for the data set that hosts the benchmark, and for every model what goes
+into the `.eval_results/` folder of its repository (Hub documentation, Evaluation Results).
+
+    eval.yaml
+    models/<model>/.eval_results/<benchmark>.yaml
+
+A task is a view of a table: `<benchmark>-ood` and `<benchmark>-id`, of the quick budget `<benchmark>-quick-ood`. The
+Hub shows one value a result, so the interval stands in the notes. Only tables of the protocol as published are written:
+the format has no place for another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...benchmarks.plot._panels import in_percent, in_words
+from ...splits.errors import FarshiftError
+from ..gathered import Gathered
+from ..sheets import Row, Sheet
+from ..suite_table import as_published, who
+from ._grid import rank_set
+from ._names import slug, slugs
+from ._yaml import dumped
+
+OPTIONS = {
+    "dataset": "the Hub data set that hosts the benchmark, OWNER/NAME",
+    "source": "the address at which the board can be read",
+}
+NEEDED = ("dataset",)
+FRAMEWORK = "farshift"
+VIEWS = {"ood": "on shifted data", "id": "on data like training"}
+
+
+def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+    """The data set's file, and one file per model and table."""
+    if options["dataset"].count("/") != 1:
+        raise FarshiftError(f"--dataset {options['dataset']!r}: name the data set as OWNER/NAME")
+    sheets = [sheet for sheet in board.sheets if as_published(sheet.table)]
+    found = {"eval.yaml": dumped(_benchmark(board, sheets))}
+    models = slugs(who(row.standing) for sheet in sheets for row in sheet.rows)
+    for sheet in sheets:
+        # The latest of a model's entries: a repository has one value a task.
+        for row in sorted(sheet.rows, key=lambda row: (row.standing.time, row.standing.entry)):
+            place = f"models/{models[who(row.standing)]}/.eval_results/{_place(sheet)}.yaml"
+            found[place] = dumped([_result(sheet, row, view, options) for view in VIEWS])
+    return dict(sorted(found.items()))
+
+
+def _benchmark(board: Gathered, sheets: list[Sheet]) -> dict[str, Any]:
+    return {
+        "name": board.name,
+        "description": "How far a model's skill carries when the data shifts: scores on data like training (id) and on "
+        "shifted data (ood), recomputed from stored predictions.",
+        "evaluation_framework": FRAMEWORK,
+        "tasks": [
+            {"id": _task(sheet, view), "config": slug(sheet.table.benchmark), "split": "test"}
+            for sheet in sheets
+            for view in VIEWS
+        ],
+    }
+
+
+def _task(sheet: Sheet, view: str) -> str:
+    return f"{_place(sheet)}-{view}"
+
+
+def _place(sheet: Sheet) -> str:
+    """A name for a table: quick results have one of their own."""
+    return slug(sheet.table.benchmark) + ("" if sheet.table.budget == "full" else f"-{sheet.table.budget}")
+
+
+def _result(sheet: Sheet, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
+    standing, score = row.standing, row.standing.score
+    percent = in_percent(score)
+    rank = f"; rank set {rank_set(row)} of {sheet.ranked}" if view == "ood" and row.rank else ""
+    result: dict[str, Any] = {
+        "dataset": {"id": options["dataset"], "task_id": _task(sheet, view)},
+        "value": round((100 if percent else 1) * score[view]["value"], 4),
+        "date": standing.time,
+    }
+    if options.get("source"):
+        result["source"] = {"url": options["source"], "name": "Board with stored predictions"}
+    result["evaluation_framework"] = FRAMEWORK
+    result["notes"] = (
+        f"{score['metric']}{' in percent' if percent else ''} {VIEWS[view]}, {in_words(score[view], percent)}: 95 % t "
+        f"interval over test rows and {len(score['seeds'])} training seeds{rank}; entry {standing.entry}, "
+        f"identity {score['entry_identity'][:16]}"
+    )
+    return result

@@ -1,0 +1,63 @@
+"""LaTeX tables with booktabs rules, one a table of the board: needs `\\usepackage{booktabs}`, and UTF-8 input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...benchmarks.plot._panels import in_percent, measured
+from ...benchmarks.tables.latex import escaped
+from ..gathered import Gathered
+from ..sheets import Row, Sheet
+from ._grid import caption, rank_set, standard_error, words
+
+PLUS_MINUS = "The number after $\\pm$ is the standard error, over test rows and training seeds."
+
+
+def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+    """One file with a `table` environment for each table."""
+    return {"standings.tex": "\n".join(_table(sheet) for sheet in board.sheets).encode()}
+
+
+def _table(sheet: Sheet) -> str:
+    worst = any(measured(row.worst) for row in sheet.rows)
+    head = ["rank", "ties", "model", "ID", "OOD", "gap", *(["worst group"] if worst else []), "best"]
+    shape = "lllrrr" + "r" * worst + "r"
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        r"\small",
+        rf"\caption{{{escaped(sheet.table.heading)}. {_escaped(caption(sheet))} {PLUS_MINUS}}}",
+        rf"\begin{{tabular}}{{{shape}}}",
+        r"\toprule",
+        rf"{' & '.join(head)} \\",
+        r"\midrule",
+        *(rf"{' & '.join(_cells(row, worst))} \\" for row in sheet.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return escaped(text).replace("±", r"$\pm$")
+
+
+def _cells(row: Row, worst: bool) -> list[str]:
+    score = row.standing.score
+    percent = in_percent(score)
+    return [
+        rank_set(row).replace("-", "--"),
+        escaped(row.ties),
+        escaped(score["model"]),
+        *(_number(score[view], percent) for view in ("id", "ood", "gap")),
+        *([words(row.worst, percent).replace("-", "$-$")] if worst else []),
+        "" if row.best is None else f"{row.best:.2f}",
+    ]
+
+
+def _number(found: Mapping[str, Any], percent: bool) -> str:
+    scale, digits = (100, 1) if percent else (1, 3)
+    value, error = (f"{scale * number:z.{digits}f}" for number in (found["value"], standard_error(found)))
+    return rf"${value} \pm {error}$"

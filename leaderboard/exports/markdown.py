@@ -1,0 +1,35 @@
+"""Markdown tables (GitHub Flavored Markdown), one a table of the board, with what they mean beneath."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...benchmarks.plot._panels import one_line
+from ...benchmarks.tables.markdown import escaped
+from ..board import Apart
+from ..gathered import Gathered
+from ..sheets import Sheet
+from ._grid import NUMBERS, caption, cells, columns
+
+
+def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+    """One file: every table, and what is listed apart."""
+    parts = [f"# {escaped(board.name)}\n", *(_table(sheet) for sheet in board.sheets)]
+    if board.apart:
+        lines = [f"- {escaped(_apart(one))}" for one in board.apart]
+        parts.append("\n".join(["## Listed apart\n", *lines]) + "\n")
+    return {"standings.md": "\n".join(parts).encode()}
+
+
+def _apart(one: Apart) -> str:
+    score = one.standing.score
+    return f"{one_line(score['model'])} on {score['benchmark']}: {one.left.kind}, {one.left.reason}"
+
+
+def _table(sheet: Sheet) -> str:
+    names = columns(sheet)
+    rule = ["---:" if name in NUMBERS else "---" for name in names]
+    rows = [[escaped(cells(sheet, row)[name]) for name in names] for row in sheet.rows]
+    grid = [names, rule, *rows]
+    lines = [f"| {' | '.join(row)} |" for row in grid]
+    return "\n".join([f"## {escaped(sheet.table.heading)}\n", *lines]) + f"\n\n{escaped(caption(sheet))}\n"

@@ -1,0 +1,65 @@
+"""The ledger of a board: records go in signed and in one chain, and come out checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...benchmarks.run import now
+from ...splits.errors import FarshiftError
+from .chain import chain_problems, link_problems
+from .keys import SigningKey, signed_by
+from .record import GENESIS, KINDS, Record, hash_of
+from .store import Store
+
+Event = tuple[str, dict[str, Any]]
+"""A record's kind and body."""
+
+
+class Ledger:
+    """The ledger in a store. Any number of processes may append: the database puts them in order.
+
+    store: where the records lie. signing: the board's private key, needed to append. key: its public key, hexadecimal.
+    """
+
+    def __init__(self, store: Store, signing: SigningKey, key: str) -> None:
+        self.store, self.signing, self.key = store, signing, key
+
+    def append(self, events: Sequence[Event]) -> list[Record]:
+        """Append events, all or none. Once this returns they are on the disk, whatever happens to the process."""
+        for kind, _ in events:
+            if kind not in KINDS:
+                raise ValueError(f"a ledger has no records of the kind {kind!r}")
+        if self.signing.public != self.key:
+            raise FarshiftError(f"{self.signing.path} is not this board's key, whose public half is {self.key}")
+        return self.store.append(lambda head: self._continued(head, events))
+
+    def _continued(self, head: Record | None, events: Sequence[Event]) -> list[Record]:
+        if head is not None and not (head.fits() and signed_by(self.key, head.hash, head.signature)):
+            raise FarshiftError(
+                f"the last record of the ledger in {self.store.name} was changed: nothing is appended to it "
+                "(farshift board verify lists what differs)"
+            )
+        seq, previous, time = (head.seq + 1, head.hash, now()) if head else (0, GENESIS, now())
+        added = []
+        for number, (kind, body) in enumerate(events, seq):
+            hash = hash_of(number, time, kind, body, previous)
+            added.append(Record(number, time, kind, body, previous, hash, self.signing.sign(hash)))
+            previous = hash
+        return added
+
+    def records(self) -> list[Record]:
+        """All records, held to their chain and to the signature of the last one, which stands for all before it;
+        `FarshiftError` names the first thing that is wrong."""
+        found = self.store.records()
+        problems = link_problems(found)
+        if not problems and not signed_by(self.key, found[-1].hash, found[-1].signature):
+            problems = [f"record {found[-1].seq} is not signed by the board's key"]
+        if problems:
+            raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
+        return found
+
+    def read(self, head: str | None = None) -> tuple[list[Record], list[str]]:
+        """All records as they are, and everything that is wrong with them, every signature checked."""
+        found = self.store.records()
+        return found, chain_problems(found, self.key, head)

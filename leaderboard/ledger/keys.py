@@ -1,0 +1,83 @@
+"""A board's ed25519 key (RFC 8032): a PEM file (PKCS 8, not encrypted) that only its owner may read."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...splits.errors import FarshiftError, MissingExtra
+from ..private import read_private, write_private
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+
+class SigningKey:
+    """The private key in a file. It is read when something is first signed: reading a board needs none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def _private(self) -> Ed25519PrivateKey:
+        _require()
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        content = read_private(self.path, "the board's private key")
+        try:
+            key = load_pem_private_key(content, None)
+        except (ValueError, TypeError) as error:
+            raise FarshiftError(f"{self.path} holds no private key in PEM: put the board's own back") from error
+        if not isinstance(key, Ed25519PrivateKey):
+            raise FarshiftError(f"{self.path} holds a key of another sort than ed25519: put the board's own back")
+        return key
+
+    @cached_property
+    def public(self) -> str:
+        """The public key: its 32 bytes, hexadecimal."""
+        return self._private.public_key().public_bytes_raw().hex()
+
+    def sign(self, hash: str) -> str:
+        """The signature over a record's hash, hexadecimal."""
+        return self._private.sign(bytes.fromhex(hash)).hex()
+
+
+def create_key(path: Path) -> SigningKey:
+    """The key in `path`; a new one where there is no file yet."""
+    _require()
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    if not path.exists():
+        new = Ed25519PrivateKey.generate()
+        write_private(path, new.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return SigningKey(path)
+
+
+def signed_by(public: str, hash: str, signature: str) -> bool:
+    """Whether `signature` over `hash` was made with the private half of `public`; False for whatever is no hexadecimal
+    of the right length."""
+    _require()
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        _public_key(public).verify(bytes.fromhex(signature), bytes.fromhex(hash))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+@lru_cache(maxsize=16)
+def _public_key(public: str) -> Ed25519PublicKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
+
+
+def _require() -> None:
+    try:
+        import cryptography  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("a board's signatures", "board") from error

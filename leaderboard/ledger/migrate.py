@@ -1,0 +1,48 @@
+"""Bringing a ledger's database to the schema of this version, by the migrations in `migrations/versions/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...splits.errors import FarshiftError, MissingExtra
+from .store import SCHEMA, Store
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def migrate(store: Store, to: str = "head") -> tuple[str | None, str | None]:
+    """Apply the migrations that are missing, in one transaction. Returns the schema before and after it."""
+    try:
+        from alembic import command
+        from alembic.config import Config
+    except ImportError as error:
+        raise MissingExtra("a board's ledger", "board") from error
+    before = store.schema()
+    if before is not None:
+        refuse_newer(store, before)
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    with store.writing() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, to)
+    return before, store.schema()
+
+
+def refuse_newer(store: Store, found: str) -> None:
+    """`FarshiftError` where a schema is one that this version does not know."""
+    if found > SCHEMA:
+        raise FarshiftError(
+            f"the ledger in {store.name} has schema {found}, of a newer Farshift (this one knows {SCHEMA}): upgrade it"
+        )
+
+
+def require_current(store: Store, where: Path) -> None:
+    """`FarshiftError` unless the database holds a ledger of exactly this version's schema."""
+    found = store.schema()
+    if found is None:
+        raise FarshiftError(f"{where}: its ledger, {store.name}, is missing: put it back")
+    refuse_newer(store, found)
+    if found < SCHEMA:
+        raise FarshiftError(
+            f"{where}: its ledger has schema {found}, this version needs {SCHEMA}: farshift board migrate {where}"
+        )

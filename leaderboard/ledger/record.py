@@ -1,0 +1,77 @@
+"""One record of a ledger: what happened, what came before it, and the board's signature.
+
+A record's `hash` is sha256 of the canonical JSON of `seq`, `time`, `kind`, `body` and `previous`; `previous` is the
+hash of the record before it, so a change anywhere changes every later hash. `signature` is ed25519 (RFC 8032) by the
+board's key over the 32 bytes of the hash.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ...splits.canonical import canonical_json, identity_of
+
+GENESIS = "0" * 64
+"""What the first record has as `previous`."""
+
+KINDS = (
+    "opened",
+    "submitted",
+    "scored",
+    "rescored",
+    "withdrawn",
+    "removed",
+    "window_opened",
+    "window_closed",
+    "seed_committed",
+    "seed_revealed",
+    "challenged",
+)
+
+_HEX = {"previous": 64, "hash": 64, "signature": 128}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record. seq: its place, from 0; time: UTC, ISO 8601; hash, previous and signature: lower-case hexadecimal."""
+
+    seq: int
+    time: str
+    kind: str
+    body: dict[str, Any]
+    previous: str
+    hash: str
+    signature: str
+
+    def line(self) -> bytes:
+        """Its canonical JSON: a line of an export, without the newline."""
+        return canonical_json(self.__dict__)
+
+    def fits(self) -> bool:
+        """Whether the hash is that of the rest."""
+        return self.hash == hash_of(self.seq, self.time, self.kind, self.body, self.previous)
+
+
+def hash_of(seq: int, time: str, kind: str, body: dict[str, Any], previous: str) -> str:
+    """The hash of a record. `ValueError` for a body that JSON cannot hold (NaN)."""
+    return identity_of({"seq": seq, "time": time, "kind": kind, "body": body, "previous": previous})
+
+
+def read_line(line: bytes) -> Record:
+    """The record of an export's line. `ValueError` for anything but a record exactly as `Record.line` writes it."""
+    try:
+        read = json.loads(line)
+        record = Record(**read)
+        canonical = record.line()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError("is no record") from error
+    if canonical != line or type(record.seq) is not int or not isinstance(record.body, dict):
+        raise ValueError("is not written as a record is")
+    for name in ("time", "kind", *_HEX):
+        value = getattr(record, name)
+        if not isinstance(value, str) or (name in _HEX and not re.fullmatch(f"[0-9a-f]{{{_HEX[name]}}}", value)):
+            raise ValueError(f"has no {name} as a record has it")
+    return record

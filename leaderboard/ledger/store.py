@@ -1,0 +1,190 @@
+"""The table of records, in SQLite or PostgreSQL, through SQLAlchemy.
+
+Appends are serialised by the database (SQLite: `BEGIN IMMEDIATE`; PostgreSQL: a lock on the table), acknowledged when
+they are on the disk, and held by triggers: a row must follow the last one, and none is ever updated or deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...loaders.remote.received import first_line
+from ...splits.canonical import canonical_json
+from ...splits.errors import FarshiftError, MissingExtra
+from .record import Record
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, Row, Table
+    from sqlalchemy.engine import URL
+
+SCHEMA = "0002"
+"""The newest migration: the schema that this version reads and writes."""
+
+WAIT = 60
+"""Seconds that an append waits for another process's."""
+
+_COLUMNS = ("seq", "time", "kind", "body", "previous", "hash", "signature")
+
+
+class Store:
+    """A database that holds one ledger. url: `sqlite:///FILE` or `postgresql+psycopg://USER@HOST/DATABASE`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = _parsed(url)
+
+    @classmethod
+    def in_file(cls, path: Path) -> Store:
+        """The SQLite database in a file."""
+        return cls(f"sqlite:///{path}")
+
+    @property
+    def dialect(self) -> str:
+        return self.url.get_backend_name()
+
+    @property
+    def name(self) -> str:
+        """Where it is, for messages: never with a password."""
+        if self.dialect == "sqlite":
+            return str(self.url.database)
+        port = f":{self.url.port}" if self.url.port else ""
+        return f"{self.dialect}://{self.url.host or ''}{port}/{self.url.database or ''}"
+
+    @cached_property
+    def _engine(self) -> Engine:
+        from sqlalchemy import create_engine
+
+        with self._plainly():
+            if self.dialect == "sqlite":
+                return _in_sqlite(create_engine(self.url, connect_args={"timeout": WAIT}))
+            arguments = {"connect_timeout": 10, "application_name": "farshift"}
+            return create_engine(self.url, pool_pre_ping=True, connect_args=arguments)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection, within a transaction that sees one state."""
+        with self._plainly(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection, within a transaction that no other writer can enter (PostgreSQL: see `append`)."""
+        with self._plainly(), self._engine.execution_options(writes=True).begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        """Turn a database's errors into one line without what was asked, and without a password."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            raise MissingExtra(f"a ledger in {self.dialect}", "board") from error
+        except SQLAlchemyError as error:
+            said = first_line(getattr(error, "orig", None) or error)
+            raise FarshiftError(f"the ledger in {self.name}: {said}") from error
+
+    def schema(self) -> str | None:
+        """The migration that the database is at; None where it holds no ledger."""
+        from sqlalchemy import inspect
+
+        if self.dialect == "sqlite" and not Path(str(self.url.database)).is_file():
+            return None
+        with self.reading() as connection:
+            if not inspect(connection).has_table("alembic_version"):
+                return None
+            found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+        return None if found is None else str(found)
+
+    def append(self, continued: Callable[[Record | None], list[Record]]) -> list[Record]:
+        """Insert what `continued` makes of the last record there is, in one transaction; returns it once it is on the
+        disk."""
+        from sqlalchemy import insert
+
+        with self.writing() as connection:
+            if self.dialect == "postgresql":
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT}s'")
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")  # whatever the server's default is
+                connection.exec_driver_sql("LOCK TABLE records IN EXCLUSIVE MODE")
+            added = continued(self._head(connection))
+            if added:
+                rows = [record.__dict__ | {"body": canonical_json(record.body).decode()} for record in added]
+                connection.execute(insert(_records()), rows)
+        return added
+
+    def _head(self, connection: Connection) -> Record | None:
+        from sqlalchemy import select
+
+        records = _records()
+        row = connection.execute(select(records).order_by(records.c.seq.desc()).limit(1)).first()
+        return None if row is None else self._record(row)
+
+    def records(self) -> list[Record]:
+        """All records, by `seq`, as they are: see `chain.py` for what may be wrong with them."""
+        from sqlalchemy import select
+
+        records = _records()
+        with self.reading() as connection:
+            rows: Sequence[Row[Any]] = connection.execute(select(records).order_by(records.c.seq)).all()
+        return [self._record(row) for row in rows]
+
+    def _record(self, row: Row[Any]) -> Record:
+        found = dict(zip(_COLUMNS, row, strict=True))
+        try:
+            body = json.loads(found["body"])
+        except (TypeError, ValueError, RecursionError) as error:
+            raise FarshiftError(f"the ledger in {self.name}: the body of record {found['seq']} is no JSON") from error
+        return Record(**found | {"body": body})
+
+    def close(self) -> None:
+        """Give up all connections."""
+        self._engine.dispose()
+
+
+def _records() -> Table:
+    from sqlalchemy import Column, Integer, MetaData, Table, Text
+
+    kinds = {"seq": Integer}
+    return Table("records", MetaData(), *(Column(name, kinds.get(name, Text)) for name in _COLUMNS))
+
+
+def _parsed(url: str) -> URL:
+    try:
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError
+    except ImportError as error:
+        raise MissingExtra("a board's ledger", "board") from error
+    try:
+        found = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise FarshiftError("the store is no database URL: try postgresql+psycopg://USER@HOST/DATABASE") from error
+    if found.drivername == "postgresql":
+        found = found.set(drivername="postgresql+psycopg")
+    if found.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise FarshiftError(f"a ledger cannot lie in {found.drivername}: use postgresql+psycopg://USER@HOST/DATABASE")
+    return found
+
+
+def _in_sqlite(engine: Engine) -> Engine:
+    """Make transactions begin where they are said to begin, and commits durable."""
+    from sqlalchemy import event
+
+    def connected(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # else Python's driver begins transactions when it likes
+        # A rollback journal, flushed together with its folder: one file holds the whole ledger, also on a disk that
+        # may only be read, and what was committed outlives a power cut.
+        for pragma in ("synchronous = EXTRA", "trusted_schema = OFF", "recursive_triggers = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    def begun(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
+    return engine

@@ -1,0 +1,43 @@
+"""The file of answers: a submission of one run, whose benchmark is the window's. It is packed and checked by what packs
+and checks every submission; the rows it is held to are those that were handed out, so nothing that is said of it can
+depend on a label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...benchmarks.run import Run
+from ...splits.errors import BadSubmission, FarshiftError
+from ..submission import Card, pack
+from ..validate import Entry, Submission, checked
+from ..validation.process import Reader
+from .asked import SealedBenchmark, sealed_benchmark
+from .handing_out import Draw, benchmark_of, read_draw
+
+
+def pack_answers(run: Run, out: Path | str, draw: Draw | Path | str, team: str, card: Card | None = None) -> Path:
+    """Pack the run that `predict_draw` wrote. `card`: the model card, as for any submission. Raises `BadSubmission`
+    with every problem, the same that the board would find."""
+    _hold_team(team)
+    given = draw if isinstance(draw, Draw) else read_draw(draw)
+    sealed = sealed_benchmark(benchmark_of(given.terms), given)
+    return pack([run], out, team=team, card=card, known={sealed.name: sealed})
+
+
+def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission, Entry]:
+    """A file of answers to a window, read and validated, and its one run."""
+    path = Path(file)
+    if not path.is_file():
+        raise BadSubmission(f"{path} does not exist or is not a file")
+    with path.open("rb") as content, Reader() as reader:
+        submission = checked(content, path.name, reader, known={sealed.name: sealed})
+    if len(submission.entries) != 1:
+        raise BadSubmission(f"{path} has {len(submission.entries)} runs: answers to a window are one run")
+    _hold_team(submission.team)
+    return submission, submission.entries[0]
+
+
+def _hold_team(team: str) -> None:
+    """Refuse answers of nobody."""
+    if not team.strip():
+        raise FarshiftError("answers to a window need a team: one submission is taken of each (--team)")

@@ -1,0 +1,86 @@
+"""A benchmark whose test is a sealed draw. Everything else is the public benchmark's: training and validation rows,
+task, metrics, protocol. The harness, the validator and the scorer take it for any other.
+
+Its views `id` and `ood` are of the draw's rows; `public_id` and `public_ood` of the published test rows, which the same
+models answer in the same run: the difference between them needs nobody's word for what the models are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.definition import View
+from ...loaders.part import Part
+from ...splits.canonical import identity_of
+from ...splits.errors import FarshiftError
+from .drawing import SEALED, VIEWS, Drawn
+from .handing_out import Draw
+
+
+@dataclass(frozen=True)
+class SealedBenchmark(Benchmark):
+    """The benchmark of a window. `drawn` is None while nobody knows the labels: then it can be answered and answers can
+    be held to its rows, and nothing can be scored."""
+
+    given: Draw
+    asked: Part
+    drawn: Drawn | None = None
+
+    def identity(self, *args: Any, **options: Any) -> str:
+        """The public benchmark's, and the window and draw."""
+        inner = super().identity(*args, **options)
+        draw = {"commitment": self.given.commitment, "inputs": self.given.digest}
+        return identity_of({"entry": inner, "window": self.given.terms.record(), "draw": draw})
+
+    def has_part(self, name: str) -> bool:
+        return name == SEALED or super().has_part(name)
+
+    def part(self, name: str) -> Part:
+        if name != SEALED:
+            return super().part(name)
+        return self.asked if self.drawn is None else self.drawn.rows
+
+    def view(self, view: View | str) -> tuple[Part, NDArray[Any]]:
+        name = view if isinstance(view, str) else ""
+        if (view.part if isinstance(view, View) else self.definition.views[view].part) == SEALED:
+            if self.drawn is None:
+                raise FarshiftError(f"window {self.given.terms.window}: its labels are sealed")
+            rows = self.drawn.rows
+            chosen = rows.select(self.drawn.sides[name]) if name else rows
+            return chosen, chosen.truth()
+        part, truth = super().view(view)
+        if self.drawn is None or not name:
+            return part, truth
+        kept = np.isin(part.row_ids, self.drawn.counterpart[name.removeprefix("public_")])
+        return part.select(kept), truth[kept]
+
+
+def public_view(name: str) -> str:
+    """The name of the view of published rows beside a view of sealed ones."""
+    return f"public_{name}"
+
+
+def sealed_benchmark(benchmark: Benchmark, given: Draw, drawn: Drawn | None = None) -> SealedBenchmark:
+    """The benchmark of a window, from what was handed out; with the draw itself it can be scored."""
+    definition = benchmark.definition
+    views: Mapping[str, View] = {name: View(part=SEALED) for name in VIEWS} | {
+        public_view(name): definition.views[name] for name in VIEWS
+    }
+    mine = definition.model_copy(update={"views": dict(views), "composed": None})
+    asked = Part(
+        split=benchmark.manifest.full_name,
+        identity=given.digest,
+        name=SEALED,
+        schema=benchmark.split.source.schema,
+        label=benchmark.task.label,
+        source=given.inputs,
+        places=np.arange(given.inputs.num_rows),
+        carried={},
+    )
+    return SealedBenchmark(mine, benchmark.path, given, asked, drawn)

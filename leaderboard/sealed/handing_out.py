@@ -1,0 +1,137 @@
+"""What participants are given of a draw: a folder with `draw.toml` and `inputs.parquet`, row ids and inputs alone.
+
+Every byte of it is a function of the announced terms, the commitment and the inputs: labels, parts, groups and
+severities are not even arguments of what writes it. Row ids are hashes of the inputs, rows lie in their order, ID and
+OOD together; the file has no statistics and no metadata but its types.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tomli_w
+
+from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...loaders.part import Part
+from ...splits.errors import BadData, FarshiftError
+from ...splits.plugins import read_toml
+from ...splits.rows import row_digests, set_digest
+from ...splits.schema import Schema
+from ..contamination.canaries import canary
+from .window import Terms
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+CARD, INPUTS = "draw.toml", "inputs.parquet"
+MAX_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What was handed out. `inputs`: row_id and the task's input fields, ascending row id; `digest`: theirs."""
+
+    terms: Terms
+    commitment: str
+    digest: str
+    inputs: pa.Table
+
+
+def inputs_of(rows: Part, benchmark: Benchmark) -> pa.Table:
+    """Row ids and inputs of a part, ascending row id."""
+    import pyarrow as pa
+
+    table = rows.arrow(["row_id", *benchmark.task.inputs])
+    types = {name: benchmark.split.source.schema[name].arrow() for name in benchmark.task.inputs}
+    schema = pa.schema([("row_id", pa.uint64()), *types.items()])
+    return table.cast(schema).sort_by("row_id").combine_chunks()
+
+
+def inputs_digest(inputs: pa.Table, benchmark: Benchmark) -> str:
+    """sha256 over the row ids (8 bytes each, little-endian) and the digest of the set of rows of inputs."""
+    schema = benchmark.split.source.schema
+    fields = tuple(schema[name] for name in benchmark.task.inputs)
+    rows = set_digest(row_digests(inputs, Schema(fields)))
+    ids = np.ascontiguousarray(inputs["row_id"].to_numpy().astype("<u8"))
+    return sha256(ids.tobytes() + bytes.fromhex(rows)).hexdigest()
+
+
+def inputs_file(inputs: pa.Table) -> bytes:
+    """The bytes of `inputs.parquet`: one row group, no statistics, no metadata but the columns' types."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(
+        inputs.replace_schema_metadata(None),
+        buffer,
+        compression="zstd",
+        write_statistics=False,
+        row_group_size=max(1, inputs.num_rows),
+    )
+    return buffer.getvalue()
+
+
+def draw_files(terms: Terms, commitment: str, inputs: pa.Table, benchmark: Benchmark) -> dict[str, bytes]:
+    """What participants are given: the content of `draw.toml` and `inputs.parquet`, by their names."""
+    content = inputs_file(inputs)
+    card = {
+        "format": FORMAT,
+        "window": terms.record() | {"commitment": commitment},
+        "draw": {
+            "rows": inputs.num_rows,
+            "inputs": inputs_digest(inputs, benchmark),
+            "file": sha256(content).hexdigest(),
+        },
+        "canary": canary(benchmark),
+    }
+    return {CARD: tomli_w.dumps(card).encode(), INPUTS: content}
+
+
+def read_draw(folder: Path | str) -> Draw:
+    """What was handed out, held to its digests. `BadData` says what does not fit, `FarshiftError` where the benchmark
+    here is another version than the window's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = Path(folder)
+    if not (folder / CARD).is_file():
+        raise FarshiftError(f"{folder} is no draw: it has no {CARD} (farshift board draw writes one)")
+    card = read_toml(folder / CARD)
+    path = folder / INPUTS
+    try:
+        terms, commitment = Terms.of(card["window"]), str(card["window"]["commitment"])
+        digest, file = str(card["draw"]["inputs"]), str(card["draw"]["file"])
+    except (KeyError, TypeError) as error:
+        raise BadData(f"{folder / CARD} lacks what a draw's card has: take the draw from the board again") from error
+    if card.get("format") != FORMAT:
+        raise BadData(f"{folder / CARD}: format {card.get('format')!r} is not {FORMAT}")
+    content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else b""
+    if sha256(content).hexdigest() != file:
+        raise BadData(f"{path} is missing or was changed: take the draw from the board again")
+    benchmark = benchmark_of(terms)
+    wanted = ["row_id", *benchmark.task.inputs]
+    try:
+        inputs = pq.read_table(io.BytesIO(content))
+        inputs.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise BadData(f"{path}: cannot be read: {str(error).splitlines()[0][:200]}") from error
+    if inputs.column_names != wanted or inputs_digest(inputs, benchmark) != digest:
+        raise BadData(f"{path} does not hold the inputs that {CARD} names: take the draw from the board again")
+    return Draw(terms, commitment, digest, inputs.combine_chunks())
+
+
+def benchmark_of(terms: Terms) -> Benchmark:
+    """The benchmark of a window; `FarshiftError` where it is another version here."""
+    benchmark = find_benchmark(terms.benchmark)
+    if benchmark.manifest.identity != terms.manifest:
+        raise FarshiftError(
+            f"window {terms.window} is of {terms.split} with the identity {terms.manifest[:12]}.., and here it is "
+            f"{benchmark.manifest.full_name}, {benchmark.manifest.identity[:12]}..: use the version of that window"
+        )
+    return benchmark

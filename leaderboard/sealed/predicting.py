@@ -1,0 +1,87 @@
+"""Answering a draw: train on the public training rows, then be asked for the draw's inputs and the public test rows, by
+the harness's own path. The labels of either are not in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...benchmarks.answering import named_errors
+from ...benchmarks.asking import Asking
+from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.device import check_device
+from ...benchmarks.fingerprint import fingerprint
+from ...benchmarks.handout import Handout, Inputs, hand_out
+from ...benchmarks.harness import begin, seed_numbers
+from ...benchmarks.making import factory, model_name
+from ...benchmarks.model import Budget
+from ...benchmarks.one_seed import BATCH, TIME_LIMIT, run_seed
+from ...benchmarks.run import Run
+from ...benchmarks.settings import Settings, checked, stated
+from ...benchmarks.time_limit import TimeLimit
+from ...splits.errors import FarshiftError
+from .asked import sealed_benchmark
+from .drawing import SEALED
+from .handing_out import Draw, benchmark_of, read_draw
+
+
+@dataclass(frozen=True)
+class _WithDraw(Handout):
+    """A public handout, and the draw's inputs."""
+
+    drawn: Inputs
+
+    def part(self, name: str) -> Inputs:
+        return self.drawn if name == SEALED else super().part(name)
+
+
+def predict_draw(
+    model: Any,
+    draw: Draw | Path | str,
+    benchmark: Benchmark | None = None,
+    seeds: int | Sequence[int] | None = None,
+    budget: str = "full",
+    *,
+    out: Path | str | None = None,
+    steps: int | None = None,
+    device: str = "cpu",
+    name: str | None = None,
+    batch_size: int = BATCH,
+    selection: str | None = None,
+    settings: Settings | None = None,
+    time_limit: float = TIME_LIMIT,
+    code: str | None = None,
+    on_hang: Callable[[], None] | None = None,
+) -> Run:
+    """Train a model on the public training rows of a window's benchmark and have it answer the draw; writes a run
+    folder, which `answers.pack_answers` packs. The arguments are those of `farshift.evaluate`; `draw` is what
+    `farshift board draw` wrote."""
+    given = draw if isinstance(draw, Draw) else read_draw(draw)
+    public = benchmark or benchmark_of(given.terms)
+    if budget not in ("full", "quick"):
+        raise FarshiftError(f"budget {budget!r}: use full or quick")
+    check_device(device)
+    sealed = sealed_benchmark(public, given)
+    chosen = seed_numbers(seeds, sealed, budget)
+    named = checked(settings)
+    seen = hand_out(public)
+    drawn = Inputs(SEALED, sealed.asked.row_ids, sealed.asked.numpy(public.task.inputs))
+    handout = _WithDraw(seen.folder, seen.task, seen.card, drawn)
+    with named_errors(f"reading the model, a {type(model).__name__},"):
+        make = factory(model, public.task, device, handout.prompt)
+        card: dict[str, Any] = {
+            "name": name or model_name(model),
+            "kind": "own",
+            "code": code or fingerprint(model),
+            "batch_size": batch_size,
+        }
+    if settings:
+        card["settings"] = {key: stated(values) for key, values in named.items()}
+    spend = Budget(budget, steps, device)
+    with begin(sealed, out, card, spend, chosen, selection) as folder:
+        teller = Asking(public.task, batch_size, TimeLimit(time_limit, on_hang))
+        for seed in folder.missing():
+            run_seed(folder, sealed, make, seed, spend, teller, handout, named)
+        return folder.finish()

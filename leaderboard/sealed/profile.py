@@ -1,0 +1,92 @@
+"""The difficulty profile of rows: how many lie in each cell of severity x group x class; and how far two samples of
+some measure differ (the two-sample statistic of Kolmogorov and Smirnov)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import exp, fsum, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...benchmarks.model import Task
+from ...loaders.part import Part
+
+MOST_VALUES = 200
+BUCKETS = 10
+"""A severity of more than 200 values in the public test is cut into its ten tenths; of fewer, each is its own."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the cells of a view are: taken of its public rows, applied to any rows."""
+
+    task: Task
+    edges: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, public: Part, task: Task) -> Profile:
+        severity = public.carried.get("severity")
+        if severity is None or len(np.unique(severity)) <= MOST_VALUES:
+            return cls(task, None)
+        return cls(task, np.unique(np.quantile(severity, np.arange(1, BUCKETS) / BUCKETS)))
+
+    def cells(self, rows: Part) -> list[str]:
+        """The cell of each row, by name, such as "severity 12, group 11-20, class 3"."""
+        columns: list[list[str]] = []
+        severity = rows.carried.get("severity")
+        if severity is not None and self.edges is None:
+            columns.append([f"severity {value}" for value in severity.tolist()])
+        elif severity is not None:
+            assert self.edges is not None
+            tenth = np.searchsorted(self.edges, severity, side="right")
+            columns.append([f"severity in tenth {value + 1}" for value in tenth.tolist()])
+        if "group" in rows.carried:
+            columns.append([f"group {value}" for value in rows.carried["group"].tolist()])
+        if self.task.type == "classification":
+            columns.append([f"class {value}" for value in rows.truth().tolist()])
+        return [", ".join(values) for values in zip(*columns, strict=True)] if columns else ["all"] * len(rows)
+
+    def counts(self, rows: Part) -> dict[str, int]:
+        """How many rows each cell has, by its name, sorted."""
+        return dict(sorted(Counter(self.cells(rows)).items()))
+
+
+def two_sample(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float]:
+    """The largest distance between the distribution functions of two samples, and its asymptotic p-value by the series
+    of Kolmogorov (1933); conservative where values repeat."""
+    left, right = np.sort(left), np.sort(right)
+    every = np.concatenate([left, right])
+    steps = [np.searchsorted(one, every, side="right") / len(one) for one in (left, right)]
+    distance = float(np.abs(steps[0] - steps[1]).max())
+    scaled = sqrt(len(left) * len(right) / (len(left) + len(right))) * distance
+    return {"distance": round(distance, 6), "p": round(_kolmogorov(scaled), 6)}
+
+
+def _kolmogorov(x: float) -> float:
+    """P(K > x) for Kolmogorov's distribution."""
+    if x < 0.2:  # the series converges slowly there, and is 1 to twelve digits
+        return 1.0
+    return min(1.0, max(0.0, 2 * fsum((-1.0) ** (k - 1) * exp(-2 * (k * x) ** 2) for k in range(1, 101))))
+
+
+def measured(rows: Part, fields: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """One number for each row and field, by what it measures: the length of a text, the mean of a tensor's elements,
+    the value of a number. A function of these fields alone."""
+    found: dict[str, NDArray[Any]] = {}
+    for name, values in rows.numpy(fields).items():
+        if values.dtype == object:
+            found[f"length of {name}"] = np.array([len(value) for value in values.tolist()])
+        elif values.ndim > 1:
+            found[f"mean of {name}"] = values.reshape(len(values), -1).mean(axis=1, dtype=np.float64)
+        else:
+            found[name] = values
+    return found
+
+
+def compared(public: Part, sealed: Part, fields: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """The two-sample comparison of every measure of these fields."""
+    ours, theirs = measured(public, fields), measured(sealed, fields)
+    return {name: two_sample(ours[name], theirs[name]) for name in sorted(ours)}

@@ -1,0 +1,99 @@
+"""The close of a window: every answer scored, the seed revealed.
+
+Scores and seed go into the ledger together, so a process that is killed leaves a window that is closed and not yet
+revealed, which `close` carries on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...loaders.progress import advance
+from ...splits.canonical import canonical_json
+from ...splits.errors import FarshiftError
+from ..kept_files import digests
+from .answers import check_answers
+from .asked import sealed_benchmark
+from .contrast import flagged
+from .drawing import draw
+from .handing_out import benchmark_of, read_draw
+from .scoring import result
+from .sealing import profile_of, secret_seed
+from .window import Clock, Places, Window, find_window, stamp, utc_now, windows
+
+if TYPE_CHECKING:
+    from ..board import Board
+
+
+def close(board: Board, window: str, clock: Clock = utc_now) -> Window:
+    """Close a window whose time is over: take no more answers, score those there are, reveal the seed. Closing it again
+    changes nothing. `FarshiftError` where its time is not over."""
+    with board.locked():
+        found = find_window(board.ledger.records(), window)
+        state = found.state(clock())
+        if state == "revealed":
+            return found
+        if state != "due":
+            raise FarshiftError(f"window {found.name} closes at {found.terms.closes}: it is {state} now")
+        if found.closed is None:
+            board.ledger.append([("window_closed", {"window": found.name, "time": stamp(clock())})])
+        _reveal(board, found)
+        return windows(board.ledger.records())[found.name]
+
+
+def _reveal(board: Board, window: Window) -> None:
+    seed = secret_seed(board, window.name)
+    if window.terms.commitment(seed) != window.commitment:
+        raise FarshiftError(f"the seed of window {window.name} is not the one that the board committed to: put it back")
+    public = benchmark_of(window.terms)
+    places = Places(window.name)
+    given = read_draw((board.path / places.card).parent)
+    sealed = sealed_benchmark(public, given, draw(public, seed))
+    events: list[tuple[str, dict[str, Any]]] = []
+    files: dict[str, bytes] = {}
+    for number, (digest, body) in enumerate(window.answers.items()):
+        _, entry = check_answers(board.path / places.answers(digest), sealed)
+        mine = {places.score(digest): canonical_json(result(sealed, entry))}
+        said = {name: body[name] for name in ("window", "submission", "team", "model")}
+        events.append(("scored", said | {"files": digests(mine)}))
+        files |= mine
+        advance("scoring", number + 1, len(window.answers))
+    board.enter([*events, ("seed_revealed", {"window": window.name, "seed": seed.hex()})], files)
+
+
+def results(board: Board, window: str) -> dict[str, Any]:
+    """What a window has come to, as plain JSON: its terms and state, how its draw compares with the public test, and,
+    once it is revealed, every team's score and contrast, with Holm's correction over them."""
+    found = find_window(board.ledger.records(), window)
+    told: dict[str, Any] = {
+        "terms": found.terms.record(),
+        "commitment": found.commitment,
+        "state": found.state(utc_now()),
+        "answers": len(found.answers),
+        "seed": None if found.seed is None else found.seed.hex(),
+        "profile": None if found.opened is None else profile_of(board, found.name),
+    }
+    scores = {digest: _score(board, found, digest) for digest in found.scores}
+    contrasts = flagged([score.get("contrast", {}) for score in scores.values()])
+    told["entries"] = [
+        {"team": found.answers[digest]["team"], "model": found.answers[digest]["model"], "submission": digest}
+        | {"score": score.get("score"), "contrast": one, "n/a": score.get("n/a")}
+        for (digest, score), one in zip(scores.items(), contrasts, strict=True)
+    ]
+    return told
+
+
+def all_results(board: Board) -> list[dict[str, Any]]:
+    """What every window of a board has come to, in the ledger's order."""
+    return [results(board, name) for name in windows(board.ledger.records())]
+
+
+def _score(board: Board, window: Window, digest: str) -> Mapping[str, Any]:
+    path = board.path / Places(window.name).score(digest)
+    content = path.read_bytes() if path.is_file() else b""
+    if digests({Places(window.name).score(digest): content}) != window.scores[digest]["files"]:
+        raise FarshiftError(f"{path} is missing or was changed: farshift board verify {board.path} lists what differs")
+    found: dict[str, Any] = json.loads(content)
+    return found

@@ -1,0 +1,21 @@
+"""What answers are worth once the labels are known: a pure function of draw and answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...benchmarks.score import score_predictions
+from ...splits.errors import FarshiftError
+from ..validate import Entry
+from .asked import SealedBenchmark
+from .contrast import contrast
+
+
+def result(sealed: SealedBenchmark, entry: Entry) -> dict[str, Any]:
+    """The score of a team's answers by the scorer of every entry, and the contrast of public and sealed rows; n/a with
+    the reason where they cannot be scored."""
+    try:
+        score = score_predictions(sealed, entry.predictions, entry)
+        return {"score": score.record, "contrast": contrast(sealed, entry.predictions, entry)}
+    except FarshiftError as error:
+        return {"n/a": str(error)}

@@ -1,0 +1,142 @@
+"""A board opens a window: secret seed, commitment, draw, and then the window, in this order.
+
+Each step is on the disk before the next, and each can be repeated: a process that is killed between any two leaves a
+window that `seal` of the same benchmark carries on, with the seed and the terms that it began with. Until the reveal
+the seed is in one file only, in the board's private folder, with mode 600.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...splits.canonical import canonical_json
+from ...splits.errors import FarshiftError
+from ..contamination.canaries import canary
+from ..kept_files import digests
+from ..private import read_private, write_private
+from .drawing import Drawn, check_sealable, draw
+from .handing_out import draw_files, inputs_digest, inputs_of
+from .window import SEED_BYTES, Clock, Places, Terms, Window, moment, stamp, utc_now, windows
+
+if TYPE_CHECKING:
+    from ..board import Board
+
+Entropy = Callable[[int], bytes]
+
+NOW = "now"
+
+
+def seal(
+    board: Board, benchmark: str, opens: str, closes: str, clock: Clock = utc_now, entropy: Entropy = os.urandom
+) -> Window:
+    """Commit to a secret seed, draw, and announce a window from `opens` (ISO 8601, or "now") to `closes`. Repeated
+    after a crash it carries on. `FarshiftError` where the benchmark cannot be sealed, or the times are none."""
+    found = find_benchmark(benchmark)
+    check_sealable(found)
+    times = _times(opens, closes, clock)
+    with board.locked():
+        known = windows(board.ledger.records())
+        terms = _begun(board, benchmark, known)
+        if terms is None:
+            if times[0] < stamp(clock()):
+                raise FarshiftError(f"a window cannot open before it is announced: --opens {opens} is past")
+            manifest = found.manifest
+            number = 1 + sum(window.terms.benchmark == benchmark for window in known.values())
+            terms = Terms(
+                f"{benchmark.replace('/', '__')}-{number}", benchmark, manifest.full_name, manifest.identity, *times
+            )
+            write_private(_plan(board, terms.window), canonical_json(terms.record()))
+        elif (terms.opens, terms.closes) != times and opens != NOW:
+            raise FarshiftError(
+                f"the sealing of {terms.window} was cut off: to carry it on, say --opens {terms.opens} "
+                f"--closes {terms.closes}, as it was begun"
+            )
+        _carry_on(board, found, terms, known, entropy)
+        return windows(board.ledger.records())[terms.window]
+
+
+def _carry_on(board: Board, benchmark: Benchmark, terms: Terms, known: Mapping[str, Window], entropy: Entropy) -> None:
+    """Every step from the seed to the open window that is not done yet."""
+    place = seed_file(board, terms.window)
+    if not place.exists() and terms.window not in known:
+        write_private(place, entropy(SEED_BYTES).hex().encode())
+    seed = secret_seed(board, terms.window)
+    drawn = draw(benchmark, seed)  # before anything is promised: a benchmark may prove impossible to draw
+    if terms.window not in known:
+        board.ledger.append([("seed_committed", terms.record() | {"commitment": terms.commitment(seed)})])
+    files = opening_files(terms, seed, drawn, benchmark)
+    inputs = inputs_of(drawn.rows, benchmark)
+    body = {
+        "window": terms.window,
+        "rows": inputs.num_rows,
+        "inputs": inputs_digest(inputs, benchmark),
+        "canary": canary(benchmark),
+        "files": digests(files),
+    }
+    board.enter([("window_opened", body)], files)
+
+
+def opening_files(terms: Terms, seed: bytes, drawn: Drawn, benchmark: Benchmark) -> dict[str, bytes]:
+    """What lies on a board of an open window: the draw as it is handed out, its profile beside the public test's."""
+    places = Places(terms.window)
+    served = draw_files(terms, terms.commitment(seed), inputs_of(drawn.rows, benchmark), benchmark)
+    card, inputs = served.values()
+    return {places.card: card, places.inputs: inputs, places.profile: canonical_json(drawn.profile)}
+
+
+def _begun(board: Board, benchmark: str, known: Mapping[str, Window]) -> Terms | None:
+    """The terms of a window of this benchmark whose sealing was cut off."""
+    for plan in sorted((board.private / "sealed").glob("*/plan.json")):
+        terms = Terms.of(json.loads(read_private(plan, "the plan of a window")))
+        window = known.get(terms.window)
+        if terms.benchmark == benchmark and (window is None or window.opened is None):
+            return terms if window is None else window.terms
+    return None
+
+
+def _times(opens: str, closes: str, clock: Clock) -> tuple[str, str]:
+    first = clock().replace(microsecond=0) if opens == NOW else moment(opens)
+    last = moment(closes)
+    if last <= first:
+        raise FarshiftError(f"a window cannot close ({closes}) before it opens ({opens})")
+    return stamp(first), stamp(last)
+
+
+def _folder(board: Board, window: str) -> Path:
+    return board.private / "sealed" / window
+
+
+def _plan(board: Board, window: str) -> Path:
+    return _folder(board, window) / "plan.json"
+
+
+def seed_file(board: Board, window: str) -> Path:
+    """Where a window's secret seed lies until it is revealed."""
+    return _folder(board, window) / "seed"
+
+
+def secret_seed(board: Board, window: str) -> bytes:
+    """The window's seed, from the board's private file."""
+    path = seed_file(board, window)
+    text = read_private(path, f"the secret seed of window {window}")
+    try:
+        seed = bytes.fromhex(text.decode("ascii"))
+    except ValueError:
+        seed = b""
+    if len(seed) != SEED_BYTES:
+        raise FarshiftError(f"{path} holds no seed of {SEED_BYTES} bytes: put it back")
+    return seed
+
+
+def profile_of(board: Board, window: str) -> dict[str, Any]:
+    """The comparison of a window's draw with the public test, as it was announced."""
+    path = board.path / Places(window).profile
+    if not path.is_file():
+        raise FarshiftError(f"{path} is missing: farshift board verify {board.path} lists what differs")
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found

@@ -1,0 +1,35 @@
+"""Handing a window's draw out: what was announced, as it lies on the board, once the window is open."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...loaders.cache import write_atomically
+from ...splits.errors import FarshiftError
+from .handing_out import CARD, INPUTS
+from .window import Clock, Places, find_window, utc_now
+
+if TYPE_CHECKING:
+    from ..board import Board
+
+
+def hand_out(board: Board, window: str, out: Path | str, clock: Clock = utc_now) -> Path:
+    """Copy a draw into the folder `out`. `FarshiftError` before the window opens, and where `out` holds other files."""
+    found = find_window(board.settled(), window)
+    state = found.state(clock())
+    if found.opened is None or state in ("committed", "announced"):
+        raise FarshiftError(f"window {found.name} is {state}: its draw is handed out from {found.terms.opens}")
+    out = Path(out)
+    if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - {CARD, INPUTS}):
+        raise FarshiftError(f"{out} exists and holds something else than a draw: choose another folder")
+    places = Places(found.name)
+    for name, path in ((INPUTS, places.inputs), (CARD, places.card)):
+        content = (board.path / path).read_bytes() if (board.path / path).is_file() else b""
+        if sha256(content).hexdigest() != found.opened["files"][path]:
+            raise FarshiftError(
+                f"{board.path / path} is missing or was changed: see farshift board verify {board.path}"
+            )
+        write_atomically(out / name, content)
+    return out

@@ -1,0 +1,159 @@
+"""Everything a board says of its sealed windows, checked by anybody: from the ledger, the files that it names, and,
+once a window is revealed, its seed, from which the draw, its profile and every score are made again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...benchmarks.benchmark import SCORER
+from ...splits.canonical import canonical_json
+from ...splits.errors import FarshiftError, Unavailable
+from .answers import check_answers
+from .asked import SealedBenchmark, sealed_benchmark
+from .drawing import draw
+from .handing_out import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
+from .scoring import result
+from .window import Places, Recorded, Window, moment, team_id, windows
+
+GRACE = 60
+"""Seconds that may pass from the check that a window is open until the ledger has the answers."""
+
+
+class Copied(Protocol):
+    """A board's folder, or an export of it."""
+
+    def file(self, path: str) -> Path | None: ...
+
+
+def verify_sealed(copy: Copied, records: Sequence[Recorded]) -> tuple[list[str], list[str]]:
+    """What is wrong with the windows of a board, and what could not be recomputed here, with why. That the files are
+    those that the ledger names is checked before, with all others."""
+    differences = _out_of_order(records)
+    not_recomputed: list[str] = []
+    try:
+        found = windows(records)
+    except FarshiftError as error:
+        return [*differences, str(error)], []
+    for window in found.values():
+        name = f"window {window.name}"
+        try:
+            differences += [f"{name}: {problem}" for problem in _verify_window(copy, window, not_recomputed)]
+        except Unavailable as error:
+            not_recomputed.append(f"{name}: {error}")
+        except FarshiftError as error:
+            differences.append(f"{name}: {error}")
+    return differences, not_recomputed
+
+
+_BEFORE = {
+    "window_opened": ("seed_committed", "was opened before the board committed to a seed"),
+    "submitted": ("window_opened", "took answers before it was opened"),
+    "window_closed": ("window_opened", "was closed before it was opened"),
+    "scored": ("window_closed", "had answers scored before it was closed"),
+    "seed_revealed": ("window_closed", "was revealed before it was closed"),
+}
+_ONCE = ("seed_committed", "window_opened", "window_closed", "seed_revealed")
+
+
+def _out_of_order(records: Sequence[Recorded]) -> list[str]:
+    """Windows whose records stand in an order that no board writes."""
+    problems = []
+    seen: set[tuple[str, str]] = set()
+    for record in records:
+        window = record.body.get("window")
+        if not isinstance(window, str) or record.kind not in (*_BEFORE, *_ONCE):
+            continue
+        needed, problem = _BEFORE.get(record.kind, ("", ""))
+        if needed and (window, needed) not in seen:
+            problems.append(f"window {window[:80]} {problem} (record {record.seq})")
+        if record.kind == "submitted" and (window, "window_closed") in seen:
+            problems.append(f"window {window[:80]} took answers after it was closed (record {record.seq})")
+        if record.kind in _ONCE and (window, record.kind) in seen:
+            problems.append(f"window {window[:80]} has a second record {record.kind} (record {record.seq})")
+        seen.add((window, record.kind))
+    return problems
+
+
+def _verify_window(copy: Copied, window: Window, not_recomputed: list[str]) -> list[str]:
+    problems = _teams(window) + _times(window)
+    if window.opened is None:
+        return problems
+    if window.seed is not None and window.terms.commitment(window.seed) != window.commitment:
+        problems.append("the revealed seed is not the one that was committed to")
+    try:
+        benchmark_of(window.terms)
+    except FarshiftError as error:
+        not_recomputed.append(f"window {window.name}: {error}")
+        return problems
+    places = Places(window.name)
+    files = [copy.file(path) for path in (places.card, places.inputs, places.profile)]
+    if any(file is None for file in files):
+        return problems  # missing, and told with all files that are
+    card, _, profile = (file for file in files if file is not None)
+    given = read_draw(card.parent)
+    if (given.terms, given.commitment) != (window.terms, window.commitment):
+        problems.append("draw.toml says other terms, or another commitment, than the ledger")
+    if (given.digest, given.inputs.num_rows) != (window.opened.get("inputs"), window.opened.get("rows")):
+        problems.append("the inputs that were handed out are not those that the ledger names")
+    if window.seed is not None and not problems:
+        problems += _verify_revealed(copy, window, given, profile.read_bytes(), not_recomputed)
+    return problems
+
+
+def _teams(window: Window) -> list[str]:
+    names = [team_id(str(body.get("team"))) for body in window.answers.values()]
+    return [f"team {name!r} has more than one submission" for name in sorted(set(names)) if names.count(name) > 1]
+
+
+def _times(window: Window) -> list[str]:
+    terms = window.terms
+    first, last = moment(terms.opens), moment(terms.closes) + timedelta(seconds=GRACE)
+    late = [digest for digest, time in window.times.items() if not first <= moment(time) < last]
+    return [f"answers {digest[:12]}.. were taken at {window.times[digest]}, outside the window" for digest in late]
+
+
+def _verify_revealed(copy: Copied, window: Window, given: Draw, profile: bytes, not_recomputed: list[str]) -> list[str]:
+    assert window.seed is not None
+    problems = []
+    public = benchmark_of(window.terms)
+    drawn = draw(public, window.seed)
+    if inputs_digest(inputs_of(drawn.rows, public), public) != given.digest:
+        return ["the revealed seed gives another draw than the one that was handed out"]
+    if canonical_json(drawn.profile) != profile:
+        problems.append("its draw compares with the public test otherwise than profile.json says")
+    sealed = sealed_benchmark(public, given, drawn)
+    for digest in window.answers:
+        if digest not in window.scores:
+            problems.append(f"answers {digest[:12]}.. were never scored")
+    for digest in window.scores:
+        problems += _verify_score(copy, window, sealed, digest, not_recomputed)
+    return problems
+
+
+def _verify_score(
+    copy: Copied, window: Window, sealed: SealedBenchmark, digest: str, not_recomputed: list[str]
+) -> list[str]:
+    places, which = Places(window.name), f"answers {digest[:12]}.. of {window.scores[digest].get('team')!r}"
+    if digest not in window.answers:
+        return [f"{which} have a score and were never handed in"]
+    answers, score = copy.file(places.answers(digest)), copy.file(places.score(digest))
+    if answers is None or score is None:
+        return []  # told with all files that are missing
+    content = score.read_bytes()
+    said: dict[str, Any] = json.loads(content)
+    made = (said.get("score") or {}).get("scorer", SCORER)
+    if made != SCORER:
+        why = f"scored by scorer {made}, and this version has scorer {SCORER}"
+        not_recomputed.append(f"window {window.name}: {which}: {why}")
+        return []
+    submission, entry = check_answers(answers, sealed)
+    problems = []
+    if submission.team != window.answers[digest].get("team"):
+        problems.append(f"{which} are of team {submission.team!r} by their own card")
+    if canonical_json(result(sealed, entry)) != content:
+        problems.append(f"{which}: computed again, their score differs")
+    return problems

@@ -1,0 +1,35 @@
+"""How a board is shown: `settings.toml` in its folder, which whoever runs the board may write. Nothing in it is part of
+a score or of the ledger.
+
+    [baselines]
+    "scan/length" = "lstm"        # the model that the entries of a benchmark are held against
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import tomli_w
+
+from ..loaders.cache import write_atomically
+from ..splits.errors import BadDefinition
+from ..splits.plugins import read_toml
+from .durable import ADVICE
+
+FILE = "settings.toml"
+
+
+def baselines_of(board: Path) -> dict[str, str]:
+    """For each benchmark the model that its entries are held against."""
+    path = board / FILE
+    found = read_toml(path).get("baselines", {}) if path.is_file() else {}
+    if not isinstance(found, dict) or not all(isinstance(model, str) for model in found.values()):
+        raise BadDefinition(f'{path}: write [baselines] with lines such as "scan/length" = "lstm"')
+    return found
+
+
+def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:
+    """Note the baselines of a board."""
+    settings = {"baselines": dict(sorted(baselines.items()))}
+    write_atomically(board / FILE, tomli_w.dumps(settings).encode(), ADVICE)

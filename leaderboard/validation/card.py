@@ -1,0 +1,146 @@
+"""submission.toml: who hands in which runs, and the model card. Every wrong key is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .problem import Problems
+
+FORMAT = 2
+UNKNOWN = "unknown"
+_TEXTS = {"name": 100, "team": 100, "note": 500}
+_MODEL_TEXTS = {"budget": 500, "protocol": 500, "contact": 200}
+_DECLARED = ("training_data", "pretraining")
+_LISTED = ("benchmark", "model", "run", "predictions")
+_MOST_NAMES, _NAME, _MOST_LINKS, _LINK = 200, 200, 10, 500
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a team declares of its model. Names of data sets or splits, or the one word "unknown"; an empty list says
+    that there were none. Nothing in it is checked, followed or fetched."""
+
+    training_data: tuple[str, ...] = (UNKNOWN,)
+    pretraining: tuple[str, ...] = (UNKNOWN,)
+    parameters: int | None = None
+    budget: str = ""
+    protocol: str = ""
+    links: tuple[str, ...] = ()
+    contact: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """The card as TOML and JSON hold it: what is not said is left out."""
+        said = {name: list(value) if isinstance(value, tuple) else value for name, value in self.__dict__.items()}
+        return {name: value for name, value in said.items() if name in _DECLARED or value not in (None, "", [])}
+
+
+@dataclass(frozen=True)
+class SubmissionCard:
+    """A valid submission.toml. `runs` has benchmark, model, run and predictions (digests) of each, in order."""
+
+    name: str
+    team: str
+    note: str
+    model: ModelCard
+    runs: tuple[dict[str, str], ...]
+
+
+def submission_card(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
+    """What a submission.toml says; what is wrong in it is added to `problems`."""
+    if card.get("format") != FORMAT:
+        older = ": this version takes no submissions of format 1" if card.get("format") == 1 else ""
+        problems.add(
+            "format-unknown", file, f"format {str(card.get('format'))[:40]!r} is not {FORMAT}{older}", "format"
+        )
+        return SubmissionCard("", "", "", ModelCard(), ())
+    who = who_and_model({key: value for key, value in card.items() if key not in ("format", "runs")}, file, problems)
+    runs = card.get("runs")
+    if not isinstance(runs, list) or not runs:
+        problems.add("card-value", file, "runs must be listed", "runs")
+        runs = []
+    listed = []
+    for number, run in enumerate(runs):
+        whole = isinstance(run, dict) and sorted(run) == sorted(_LISTED)
+        if not whole or not all(isinstance(value, str) for value in run.values()):
+            problems.add("card-value", file, f"must have {', '.join(_LISTED)}, each a text", f"runs[{number}]")
+            run = dict.fromkeys(_LISTED, "")
+        listed.append(run)
+    return SubmissionCard(who.name, who.team, who.note, who.model, tuple(listed))
+
+
+def who_and_model(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
+    """Name, team, note and the model card of a submission.toml or of a card that is handed to `pack`."""
+    for key in sorted(set(card) - {*_TEXTS, "model"}):
+        problems.add("card-key", file, f"is no key of a card: {', '.join((*_TEXTS, 'model'))} are", key)
+    texts = {name: _text(card.get(name, ""), most, file, name, problems) for name, most in _TEXTS.items()}
+    return SubmissionCard(**texts, model=_model(card.get("model", {}), file, problems), runs=())
+
+
+def _model(said: Any, file: str, problems: Problems) -> ModelCard:
+    if not isinstance(said, dict):
+        problems.add("card-value", file, "must be a table", "model")
+        return ModelCard()
+    known = [*ModelCard.__dataclass_fields__]
+    for key in sorted(set(said) - set(known)):
+        problems.add("card-key", file, f"is no key of a model card: {', '.join(known)} are", f"model.{key}")
+    parameters = said.get("parameters")
+    if parameters is not None and (type(parameters) is not int or not 0 <= parameters < 2**63):
+        problems.add("card-value", file, "must be a whole number, 0 or more", "model.parameters")
+        parameters = None
+    training, before = (_names(said.get(name, [UNKNOWN]), file, f"model.{name}", problems) for name in _DECLARED)
+    budget, protocol, contact = (
+        _text(said.get(name, ""), most, file, f"model.{name}", problems) for name, most in _MODEL_TEXTS.items()
+    )
+    links = _links(said.get("links", []), file, problems)
+    return ModelCard(training, before, parameters, budget, protocol, links, contact)
+
+
+def _text(value: Any, most: int, file: str, key: str, problems: Problems) -> str:
+    if isinstance(value, str) and len(value) <= most and (value.isprintable() or not value):
+        return value
+    problems.add("card-value", file, f"must be a text of at most {most} printable characters, on one line", key)
+    return ""
+
+
+def _names(value: Any, file: str, key: str, problems: Problems) -> tuple[str, ...]:
+    fine = isinstance(value, list) and len(value) <= _MOST_NAMES and all(_is_name(name, _NAME) for name in value)
+    if fine and len(set(value)) == len(value) and (UNKNOWN not in value or len(value) == 1):
+        return tuple(value)
+    what = f'must list at most {_MOST_NAMES} names of data sets or splits, each once, or be ["{UNKNOWN}"]'
+    problems.add("card-value", file, what, key)
+    return (UNKNOWN,)
+
+
+def _is_name(value: Any, most: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= most and value.isprintable() and value.strip() == value
+
+
+def _links(value: Any, file: str, problems: Problems) -> tuple[str, ...]:
+    fine = isinstance(value, list) and len(value) <= _MOST_LINKS and all(_is_name(link, _LINK) for link in value)
+    if fine and all(link.startswith(("https://", "http://")) and " " not in link for link in value):
+        return tuple(value)
+    problems.add("card-value", file, f"must list at most {_MOST_LINKS} addresses (https://..)", "model.links")
+    return ()
+
+
+TEMPLATE = """\
+# The card of a submission: farshift pack RUN.. --out submission.zip --card card.toml
+# Everything here is shown on the board. Options of the command (--name, --team, --note) go before what stands here.
+
+name = ""   # of the submission
+team = ""   # who hands it in; boards count scored attempts by team
+note = ""   # a line beside its entries
+
+[model]
+# What the model saw before or besides the benchmark's own training part: names of data sets or splits.
+# ["unknown"] if you cannot say, [] if there was nothing.
+training_data = ["unknown"]
+pretraining = ["unknown"]
+# parameters = 1_000_000
+# budget = "what it took, beyond what the runs say: searches, tuning, hardware"
+# protocol = "anything done otherwise than the benchmark's protocol says"
+# links = ["https://example.org/paper", "https://example.org/code"]
+# contact = "name@example.org"
+"""
+"""What `farshift pack --template` prints."""

@@ -1,0 +1,148 @@
+"""What is wrong with a submission: each problem has a name, a place and a remedy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...splits.errors import BadSubmission
+from .limits import PROBLEMS, PROBLEMS_IN_A_LINE, PROBLEMS_OF_A_FILE
+
+_PACK = "pack the runs again with farshift pack"
+_CARD = "mend the card and pack again; farshift pack --template prints one"
+_AGAIN = "evaluate again, and pack the run as the harness wrote it"
+_EACH = "predict every row once, for every seed and candidate"
+_SMALLER = "pack fewer runs into one file"
+
+REMEDIES = {
+    "file-missing": "name a file that farshift pack wrote",
+    "file-too-large": _SMALLER,
+    "file-changed": "hand it in when nothing writes to it",
+    "zip-unreadable": _PACK,
+    "zip-extra-bytes": _PACK,
+    "zip-zip64": _PACK,
+    "zip-encrypted": "pack it without a password",
+    "zip-method": _PACK,
+    "zip-extra-field": _PACK,
+    "zip-headers-differ": _PACK,
+    "zip-overlap": _PACK,
+    "zip-link": "pack the file itself",
+    "zip-folder": _PACK,
+    "zip-absolute": _PACK,
+    "zip-traversal": _PACK,
+    "zip-duplicate": _PACK,
+    "zip-nested": "leave archives out",
+    "zip-unexpected": "leave it out: a submission holds cards and predictions only",
+    "zip-too-many": _SMALLER,
+    "zip-too-large": _SMALLER,
+    "zip-ratio": _PACK,
+    "zip-damaged": _PACK,
+    "entry-missing": _PACK,
+    "toml-invalid": _PACK,
+    "toml-nesting": "say it with fewer tables and lists inside each other",
+    "toml-value": "leave it out, or say it shorter, as a text, a number or a list",
+    "format-unknown": _PACK,
+    "card-key": _CARD,
+    "card-value": _CARD,
+    "run-not-listed": _PACK,
+    "run-repeated": "pack one of them, or evaluate one again with another --name",
+    "run-edited": _AGAIN,
+    "run-value": _AGAIN,
+    "benchmark-unknown": "if it is your own, the board must know it too (FARSHIFT_PATH)",
+    "selection-unknown": "evaluate with a rule that the protocol allows",
+    "identity-other": "run it again with this version",
+    "digest-differs": _PACK,
+    "parquet-unreadable": _AGAIN,
+    "parquet-column": "write the columns of docs/formats.md, each once",
+    "parquet-type": "write the column with this type",
+    "parquet-rows": _EACH,
+    "parquet-claims": "write the file again as plain Parquet",
+    "parquet-too-large": "give no more than the benchmark asks for",
+    "reader-memory": "write it in smaller row groups",
+    "reader-time": "write it as plain Parquet or TOML",
+    "reader-crash": "write the file again with a current pyarrow",
+    "rows-missing": _EACH,
+    "rows-unknown": _EACH,
+    "rows-repeated": _EACH,
+    "rows-of-nothing": "keep only parts, seeds and candidates that run.toml lists",
+    "value-missing": "fill it in",
+    "value-status": "write 0 answered, 1 abstained or 2 failed, and a prediction where it is 0 only",
+    "value-class": "predict one of the benchmark's classes",
+    "value-text": "shorten it",
+    "value-number": "give a finite number, or the status failed",
+    "value-scores": "give probabilities for every row, or leave the column out",
+}
+"""Every name that a rejection can have, and what to do about it."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that keeps a submission from being scored.
+
+    `file` is an entry of the zip (or the zip, or a card's path); `column` a column of the predictions or a key of a
+    card; `row` the id of the first row concerned, as 16 hexadecimal digits. Empty where there is none.
+    """
+
+    name: str
+    file: str
+    what: str
+    remedy: str
+    column: str = ""
+    row: str = ""
+
+    def __str__(self) -> str:
+        place = "".join(f", {kind} {value}" for kind, value in (("column", self.column), ("row", self.row)) if value)
+        return f"{self.file}{place}: {self.what} ({self.remedy})"
+
+    def record(self) -> dict[str, str]:
+        """The problem as JSON."""
+        return asdict(self)
+
+
+class Problems:
+    """The problems found so far: the first of them in full, the others counted."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+        self.left_out = 0
+        self._of_file: Counter[str] = Counter()
+
+    def add(self, name: str, file: str, what: str, column: str = "", row: str = "") -> None:
+        """Note a problem. What a stranger wrote is shown as far as it can be printed."""
+        self._of_file[file] += 1
+        if len(self.found) >= PROBLEMS or self._of_file[file] > PROBLEMS_OF_A_FILE:
+            self.left_out += 1
+        else:
+            self.found.append(Problem(name, shown(file), shown(what, 400), REMEDIES[name], shown(column), row))
+
+    def __len__(self) -> int:
+        return len(self.found) + self.left_out
+
+    def refuse_if_any(self, whose: str) -> None:
+        """Raise `BadSubmission`, with every problem, where there is one."""
+        if self.found:
+            raise refusal(whose, self.found, self.left_out)
+
+
+def refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> BadSubmission:
+    """The error that says the problems of a submission, in one line as far as they fit; `problems` holds them all."""
+    found = tuple(problems)
+    count = len(found) + left_out
+    more = count - len(found[:PROBLEMS_IN_A_LINE])
+    text = "; ".join(map(str, found[:PROBLEMS_IN_A_LINE])) + (f"; and {more} more" if more else "")
+    error = BadSubmission(f"{whose}: {f'{count} problems: ' if count > 1 else ''}{text}")
+    error.problems = found
+    return error
+
+
+def problems_of(error: BadSubmission) -> list[dict[str, str]]:
+    """The problems of a refusal as JSON."""
+    return [problem.record() for problem in error.problems]
+
+
+def shown(text: Any, most: int = 120) -> str:
+    """A stranger's text as a line can hold it: printable, on one line, and not too long."""
+    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text)[: most + 1])
+    return line if len(line) <= most else f"{line[:most]}.."

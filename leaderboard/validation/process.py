@@ -1,0 +1,172 @@
+"""This side of the reader: it is handed open files, watched, and put an end to when it takes too long or breaks."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ...splits.errors import FarshiftError
+from .limits import DECODED_TOTAL, ReaderLimits
+from .reader import FORBIDDEN, LINE
+from .wanted import Refused, Wanted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_START_SECONDS = 60
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL")
+"""All that the reader is told of this process's environment: no key and no token is in it."""
+
+
+class Reader:
+    """The reader of one submission, started when it is first asked. A context manager: it is gone at the end, and
+    before anything that it gave is used. One that breaks or hangs is ended and named, and another reads the rest."""
+
+    def __init__(self, limits: ReaderLimits | None = None) -> None:
+        self.limits = limits or ReaderLimits()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+        self._words: BinaryIO | None = None
+        self._spent = self._size = 0.0
+        self._decoded = 0
+        self._ready = False
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.end()
+
+    def begin(self) -> None:
+        """Start the process without waiting for it, so that it is ready when it is asked."""
+        if self._process is None:
+            self._start()
+
+    def finish(self) -> None:
+        """Have no reader any more: what it gave can no longer change. Called when a submission's files are read."""
+        self.end()
+        self._spent = self._size = 0.0
+        self._decoded = 0
+
+    def card(self, file: BinaryIO) -> dict[str, Any]:
+        """The tables of a card that `file` holds. Raises `Refused`."""
+        found: dict[str, Any] = json.loads(self._ask({"what": "card"}, file).read())
+        return found
+
+    def predictions(self, file: BinaryIO, wanted: Wanted) -> pa.Table:
+        """The table of a predictions file: plain columns, whose values are still to be checked, mapped from a file
+        without a name. Raises `Refused`."""
+        import pyarrow as pa
+
+        out = self._ask({"what": "predictions", "wanted": wanted.record()}, file)
+        size = os.fstat(out.fileno()).st_size
+        self._decoded += size
+        if self._decoded > DECODED_TOTAL:
+            raise Refused.because("parquet-too-large", f"brings what all files decode to above {DECODED_TOTAL} bytes")
+        mapped = mmap.mmap(out.fileno(), size, access=mmap.ACCESS_READ)
+        return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped))).read_all()
+
+    def end(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        if self._line is not None:
+            self._line.close()
+        if self._words is not None:
+            self._words.close()
+        self._process = self._line = self._words = None
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        package = __package__ or ""
+        # -P: what lies in the folder that the user happens to be in is not imported.
+        command = [sys.executable, "-P", "-m", f"{package}.reader", str(self.limits.memory)]
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        environment |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+        environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115
+        with theirs:
+            self._process = subprocess.Popen(
+                command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=self._words, env=environment, cwd="/"
+            )
+        self._line, self._ready = ours, False
+
+    def _ask(self, request: dict[str, Any], file: BinaryIO) -> BinaryIO:
+        """Have the reader decode `file`; the file that it wrote."""
+        file.flush()
+        size = os.fstat(file.fileno()).st_size
+        self._size += size
+        seconds = min(self.limits.seconds_for(size), self.limits.all_seconds_for(int(self._size)) - self._spent)
+        if seconds <= 0:
+            raise Refused.because("reader-time", f"not read: the files before it took {self._spent:.0f} s")
+        self._wait_until_ready()
+        assert self._line is not None
+        out = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as what is mapped from it)
+        began = time.monotonic()
+        try:
+            message = json.dumps(request | {"seconds": seconds}).encode()
+            socket.send_fds(self._line, [message], [file.fileno(), out.fileno()])
+            found = self._hear(began + seconds)
+        except TimeoutError as error:
+            self.end()
+            raise Refused.because("reader-time", f"took over {seconds:.0f} s to read") from error
+        except (BrokenPipeError, ConnectionError, EOFError) as error:
+            raise self._broken(seconds) from error
+        finally:
+            self._spent += time.monotonic() - began
+        if found["findings"]:
+            raise Refused([(str(name), str(what), str(column)) for name, what, column in found["findings"]])
+        out.seek(0)  # the two processes share one place in it
+        return out
+
+    def _wait_until_ready(self) -> None:
+        self.begin()
+        if self._ready:
+            return
+        try:
+            self._hear(time.monotonic() + _START_SECONDS)
+        except (OSError, EOFError) as error:
+            assert self._words is not None
+            self._words.seek(0)
+            said = self._words.read(100_000).decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+            self.end()
+            raise FarshiftError(f"the process that reads submissions cannot start here: {said[-1][:300]}") from error
+        self._ready = True
+
+    def _hear(self, until: float) -> dict[str, Any]:
+        """The reader's next line. Raises `TimeoutError`, or `EOFError` where it ended or said too much."""
+        assert self._line is not None
+        heard = b""
+        while not heard.endswith(b"\n"):
+            self._line.settimeout(max(0.001, until - time.monotonic()))
+            piece = self._line.recv(LINE)
+            heard += piece
+            if not piece or len(heard) > LINE:
+                raise EOFError
+        found: dict[str, Any] = json.loads(heard)
+        return found
+
+    def _broken(self, seconds: float) -> Refused:
+        """Why a reader ended in the middle of a file."""
+        assert self._process is not None
+        try:
+            code = self._process.wait(1)
+        except subprocess.TimeoutExpired:  # it lives and talks too much
+            code = FORBIDDEN
+        self.end()
+        if code == -signal.SIGXCPU:
+            return Refused.because("reader-time", f"took over {seconds:.0f} s of processor time to read")
+        if code == FORBIDDEN:
+            return Refused.because("reader-crash", "made its reader do what no data file needs; it was ended")
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+        return Refused.because("reader-crash", f"broke its reader, which ended with {how}")

@@ -1,0 +1,142 @@
+"""The reader: a process of its own, and the only code that decodes what a stranger sent.
+
+It gets a file and an empty one as open descriptors, decodes the first into the second, and says in one line of JSON
+whether it could. It has no more memory, time, files and environment than that needs; opens no file or connection,
+starts no process, imports and evaluates nothing once it is ready (an audit hook ends it otherwise). A card comes back
+as JSON; predictions as an Arrow file of plain columns, without any metadata.
+
+    python -P -m farshift.leaderboard.validation.reader MEMORY     (stdin: a socket)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+import os
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .decoding import read_card, read_predictions
+from .limits import DECODED_BYTES
+from .wanted import Refused, Wanted
+
+if TYPE_CHECKING:
+    import socket
+
+    import pyarrow as pa
+
+LINE = 1 << 16
+FORBIDDEN = 70
+"""The longest line between the processes, and the exit code of a reader that was made to do what no file needs."""
+
+
+def answer(request: dict[str, Any], content: pa.Buffer, sink: BinaryIO) -> dict[str, Any]:
+    """Do what a request asks for: what is wrong with the file, if anything."""
+    try:
+        if request["what"] == "card":
+            sink.write(json.dumps(read_card(content.to_pybytes())).encode())
+        else:
+            read_predictions(content, Wanted(**request["wanted"]), sink)
+        sink.flush()
+    except MemoryError:
+        return {"findings": [("reader-memory", "needs more memory than a reader has", "")]}
+    except Refused as error:
+        return {"findings": error.findings}
+    return {"findings": []}
+
+
+def _serve(line: socket.socket) -> None:
+    """Answer requests, each one line with two descriptors, until the other side closes."""
+    import socket
+
+    import pyarrow as pa
+
+    line.sendall(b'{"ready": true}\n')
+    while True:
+        request, files, _, _ = socket.recv_fds(line, LINE, 2)
+        if not request:
+            return
+        source, target = files
+        try:
+            size = os.fstat(source).st_size
+            _allow_seconds(json.loads(request)["seconds"])
+            with os.fdopen(target, "wb") as sink:
+                mapped = mmap.mmap(source, size, access=mmap.ACCESS_READ) if size else b""
+                found = answer(json.loads(request), pa.py_buffer(mapped), sink)
+        finally:
+            os.close(source)
+        line.sendall(json.dumps(found).encode() + b"\n")
+
+
+def _allow_seconds(seconds: float) -> None:
+    """Processor time from now on; the system ends the process after that."""
+    import resource
+
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used + seconds) + 1, hard))
+
+
+def limit(memory: int) -> None:
+    """Bound this process: its address space (bytes), what it may write, open and leave behind."""
+    import resource
+    import signal
+
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (DECODED_BYTES, DECODED_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write past the limit is an error then, and named
+
+
+_FORBIDDEN_EVENTS = (
+    "import", "exec", "compile", "marshal.", "pickle.", "ctypes.", "socket.", "subprocess.", "os.exec", "os.fork",
+    "os.posix_spawn", "os.spawn", "os.system", "os.putenv", "shutil.", "urllib.", "http.", "ftplib.", "smtplib.",
+)  # fmt: skip
+
+
+def shut() -> None:
+    """From now on end this process if anything makes it import, evaluate, unpickle, connect, start a process or open
+    a file by its name."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event.startswith(_FORBIDDEN_EVENTS) or (event == "open" and not isinstance(arguments[0], int)):
+            os._exit(FORBIDDEN)
+
+    sys.addaudithook(hook)
+
+
+def _warm_up() -> None:
+    """Load all that reading needs, by reading a small file of every kind."""
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    kinds = Wanted("int64", 2, 1, 8)
+    columns = {name: pa.nulls(1, pa.type_for_alias(kind)) for name, kind in kinds.columns.items()}
+    # pa.nulls, for pa.array looks for pandas and loads it
+    table = pa.table(columns | {"scores": pa.nulls(1, pa.list_(pa.float32(), 2))})
+    for compression in ("snappy", "gzip", "zstd"):
+        small = io.BytesIO()
+        pq.write_table(table, small, compression=compression)
+        read_predictions(pa.py_buffer(small.getvalue()), kinds, io.BytesIO())
+    for refused in (b"x =", b"\xff", b"t = 2000-01-01T00:00:00Z"):
+        answer({"what": "card"}, pa.py_buffer(refused), io.BytesIO())
+
+
+def main() -> None:
+    import socket
+
+    line = socket.socket(fileno=0)
+    _warm_up()
+    limit(int(sys.argv[1]))
+    shut()
+    _serve(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Processes that work on a ledger or a board and are killed at random moments.
+
+    python killing.py ledger FOLDER URL LIVES SEED      (an empty URL: SQLite in FOLDER)
+    python killing.py board FOLDER FILES LIVES SEED     (FILES: a folder of submissions)
+
+Every life is a fork of this process, which loaded everything: a kill costs no start of Python. A life writes down what
+was acknowledged to it, through a pipe; after each kill what lies there is read anew and held against that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from farshift.leaderboard import submitting
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.kept_files import named_files
+from ledgers import ledger_in, withdrawn
+
+Tell = Callable[[object], None]
+
+
+def lived(work: Callable[[Tell], None], seconds: float, after: int = 0) -> tuple[list[Any], bool]:
+    """What a fork was told that did `work` until it was killed, `seconds` after it had been told `after` things; and
+    whether it was at work when it was killed."""
+    out, into = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(out)
+        code = 1
+        try:
+            work(lambda said: os.write(into, json.dumps(said).encode() + b"\n"))
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(into)
+    said = b""
+    with os.fdopen(out, "rb", buffering=0) as pipe:
+        while said.count(b"\n") < after and (more := pipe.read(1 << 16)):
+            said += more
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        while more := pipe.read(1 << 16):
+            said += more
+    whole = said[: said.rfind(b"\n") + 1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, f"a life ended by an error: {said!r}"
+    return [json.loads(line) for line in whole.splitlines()], os.WIFSIGNALED(status)
+
+
+def kill_appending(folder: Path, url: str | None, lives: int, seed: int) -> dict[str, int]:
+    """Processes that append two records at a time, and are killed up to 30 ms after none to four of these were
+    acknowledged."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    ledger_in(folder, url).store.close()
+    acknowledged: dict[int, str] = {}
+    for life in range(lives):
+
+        def work(tell: Tell, life: int = life) -> None:
+            ledger = ledger_in(folder, url)
+            for number in range(1_000_000):
+                both = ledger.append([withdrawn(life), withdrawn(number)])
+                tell([[record.seq, record.hash] for record in both])
+
+        said, killed = lived(work, draw.uniform(0, 0.03), int(draw.integers(0, 5)))
+        assert killed
+        acknowledged |= {seq: hash for both in said for seq, hash in both}
+        ledger = ledger_in(folder, url)
+        there = {record.seq: record.hash for record in ledger.records()}
+        ledger.store.close()
+        assert acknowledged.items() <= there.items(), "a record that was acknowledged is gone"
+        assert len(there) % 2 == 1, "half of what belongs together is there"
+    records, problems = ledger_in(folder, url).read()
+    assert problems == []
+    return {"kills": lives, "acknowledged": len(acknowledged), "records": len(records)}
+
+
+def kill_submitting(folder: Path, files: Path, lives: int, seed: int) -> dict[str, int]:
+    """Processes that hand submissions in to one board, and are killed up to 80 ms after they began, had checked the
+    submission, had scored it, or were told that it is in. `late`: kills after the ledger had the submission and before
+    anybody was told."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    todo: list[Path] = []
+    board, acknowledged = None, set[str]()
+    counts = {"kills": 0, "acknowledged": 0, "late": 0, "boards": 0}
+    while counts["kills"] < lives:
+        if not todo:
+            if board is not None:
+                _hold(board, acknowledged)
+            board = Board.init(folder / str(counts["boards"]), "killed")
+            counts["boards"] += 1
+            todo, acknowledged = sorted(files.iterdir()), set()
+        assert board is not None
+
+        def work(tell: Tell, path: Path = board.path, file: Path = todo[0]) -> None:
+            for step in ("check", "scored"):
+                setattr(submitting, step, _told(getattr(submitting, step), tell))
+            tell(Board(path).submit(file)[0])
+            time.sleep(60)
+
+        said, killed = lived(work, draw.uniform(0, 0.08), int(draw.integers(0, 4)))
+        assert killed
+        told = [one for one in said if one]
+        counts["kills"] += 1
+        counts["acknowledged"] += len(told)
+        there = {record.body["submission"] for record in board.ledger.records() if record.kind == "submitted"}
+        entered = todo[0].stem in there
+        assert entered or not told, "a submission that was acknowledged is gone"
+        counts["late"] += entered and not told
+        if entered:
+            acknowledged.add(todo.pop(0).stem)
+    assert board is not None
+    _hold(board, acknowledged)
+    return counts
+
+
+def _told(step: Callable[..., Any], tell: Tell) -> Callable[..., Any]:
+    def done(*arguments: Any) -> Any:
+        found = step(*arguments)
+        tell([])
+        return found
+
+    return done
+
+
+def _hold(board: Board, acknowledged: set[str]) -> None:
+    """All that was entered is there, whole; and nothing else."""
+    board.settled()
+    there = {path.stem for path in (board.path / "submissions").glob("*.zip")}
+    assert there >= acknowledged
+    found = board.verify()
+    assert found.differences == [] == found.not_recomputed
+    assert {path for path in named_files(board.ledger.records()) if path.startswith("submissions")} == {
+        f"submissions/{one}.zip" for one in acknowledged
+    }
+
+
+if __name__ == "__main__":
+    what, where, other, lives, seed = sys.argv[1:]
+    if what == "ledger":
+        print(json.dumps(kill_appending(Path(where), other or None, int(lives), int(seed))))
+    else:
+        print(json.dumps(kill_submitting(Path(where), Path(other), int(lives), int(seed))))

@@ -1,0 +1,147 @@
+"""A new scorer: entries are scored anew from stored predictions, and both values are kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from farshift.leaderboard import rescoring
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.leaving import withdraw
+from farshift.leaderboard.submission import pack
+from farshift.splits.errors import BadSubmission
+
+sys.path.insert(0, str(Path(__file__).parent))
+from newer_scorer import newer_scorer
+from recomputed import verified
+from remembering import remembering
+
+
+@pytest.fixture(autouse=True)
+def _remembering():
+    with remembering():
+        yield
+
+
+@pytest.fixture(scope="module")
+def files(runs, tmp_path_factory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("packed")
+    return [pack(runs[:2], folder / "a.zip", team="us"), pack(runs[2:], folder / "b.zip", team="them")]
+
+
+@pytest.fixture
+def entered(board, files) -> Board:
+    for file in files:
+        board.submit(file)
+    return board
+
+
+def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
+    before = {row.entry: row.score for row in entered.standings()}
+    with newer_scorer(4):
+        found = entered.rescore()
+        after = {row.entry: row.score for row in entered.standings()}
+        assert verified(entered) == (3, [])
+        assert entered.rescore().rescored == [], "what is of this scorer is left"
+    assert found.left == []
+    assert before.keys() == after.keys() == {one["entry"] for one in found.rescored}
+    for entry, score in after.items():
+        assert (before[entry]["scorer"], score["scorer"]) == (3, 4)
+        assert before[entry]["entry_identity"] != score["entry_identity"]
+        kept = {path.name: json.loads(path.read_text()) for path in (entered.path / "scores" / entry).iterdir()}
+        assert kept == {"3.json": before[entry], "4.json": score}
+    body = entered.ledger.records()[-1].body
+    assert (body["replaces"], body["scorer"]) == (3, 4)
+    assert body["before"]["ood"] == before[body["entry"]]["ood"]["value"]
+    assert body["after"]["ood"] == after[body["entry"]]["ood"]["value"]
+
+
+def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
+    with newer_scorer(4):
+        found = entered.verify()
+    assert found.differences == []
+    assert len(found.not_recomputed) == 3
+    assert all("scored by scorer 3: farshift board rescore" in why for why in found.not_recomputed)
+
+
+def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
+    old = entered.attempts()
+    with newer_scorer(4):
+        entered.rescore()
+    new = {key: count for key, count in entered.attempts().items() if key not in old}
+    assert sorted(old.values()) == sorted(new.values()) == [1, 2]
+
+
+def test_what_went_is_scored_anew_too(entered):
+    (gone, *_) = (row.entry for row in entered.standings())
+    withdraw(entered, gone, "a bug")
+    with newer_scorer(4):
+        assert gone in {one["entry"] for one in entered.rescore().rescored}
+        (apart,) = entered.apart()
+        assert apart.standing.score["scorer"] == 4
+        assert verified(entered) == (3, [])
+
+
+def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeypatch):
+    with newer_scorer(4), monkeypatch.context() as changed:
+        changed.setattr("farshift.benchmarks.benchmark.KNOWN", ())
+        found = entered.rescore()
+        checked = entered.verify()
+    assert found.rescored == []
+    assert len(found.left) == 3
+    assert all("made for another protocol or manifest" in why for why in found.left)
+    assert all("of an older identity" in why for why in checked.not_recomputed)
+
+
+def test_a_submission_that_cannot_be_scored_anew_is_left_and_the_others_are_not(entered, monkeypatch):
+    real = rescoring.check
+
+    def refusing(path, only):
+        if len(only) == 2:
+            raise BadSubmission("it no longer validates")
+        return real(path, only)
+
+    monkeypatch.setattr(rescoring, "check", refusing)
+    with newer_scorer(4):
+        found = entered.rescore()
+    assert len(found.rescored) == 1
+    assert len(found.left) == 2
+    assert all("it no longer validates" in why for why in found.left)
+
+
+def test_a_rescoring_that_was_cut_short_goes_on(entered, monkeypatch):
+    real = rescoring._enter
+
+    def once(board, those, scores):
+        if len(those) == 1:
+            raise KeyboardInterrupt
+        return real(board, those, scores)
+
+    with newer_scorer(4):
+        with monkeypatch.context() as interrupted, pytest.raises(KeyboardInterrupt):
+            interrupted.setattr(rescoring, "_enter", once)
+            entered.rescore()
+        assert len(entered.rescore().rescored) == 1
+        assert verified(entered) == (3, [])
+
+
+def test_an_old_score_that_was_changed_is_found_although_a_newer_one_stands(entered):
+    with newer_scorer(4):
+        entered.rescore()
+        file = sorted((entered.path / "scores").glob("*/3.json"))[0]
+        file.write_text("{}")
+        (difference,) = entered.verify().differences
+    assert difference == f"{file.relative_to(entered.path)} was changed: its sha256 is not the ledger's"
+
+
+def test_a_value_before_that_is_not_the_old_score_s_is_found(entered, monkeypatch):
+    real = rescoring.values
+    monkeypatch.setattr(rescoring, "values", lambda record: real(record) | {"ood": 0.123})
+    with newer_scorer(4):
+        entered.rescore()
+        found = entered.verify().differences
+    assert len(found) == 6
+    assert "the value before its rescoring by scorer 4 is not that of scores/" in found[0]
+    assert "the value after its rescoring by scorer 4 is not that of scores/" in found[1]

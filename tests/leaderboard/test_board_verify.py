@@ -1,0 +1,381 @@
+"""Verification finds every change: in a board's folder, in an export of it, and behind a URL."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tomli_w
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.copies import BoardCopy, ExportCopy, UrlCopy
+from farshift.leaderboard.exporting import export
+from farshift.leaderboard.kept_files import digests
+from farshift.leaderboard.leaving import withdraw
+from farshift.leaderboard.ledger.record import read_line
+from farshift.leaderboard.places import verify_at
+from farshift.leaderboard.submission import pack
+from farshift.splits.errors import FarshiftError, Unavailable
+
+sys.path.insert(0, str(Path(__file__).parent))
+import servers
+from remembering import remembering
+
+
+@pytest.fixture(scope="module")
+def made(runs, tmp_path_factory) -> Path:
+    """A board with three entries, one of them withdrawn; tests take a copy."""
+    folder = tmp_path_factory.mktemp("made")
+    board = Board.init(folder / "board", "A test board")
+    with remembering():
+        entries, _ = board.submit(pack(runs, folder / "s.zip", team="us"))
+    withdraw(board, entries[2], "a bug")
+    return board.path
+
+
+@pytest.fixture
+def board(made, tmp_path):
+    with remembering():
+        yield Board(shutil.copytree(made, tmp_path / "board"))
+
+
+@pytest.fixture
+def exported(board, tmp_path) -> Path:
+    return export(board, tmp_path / "export").out
+
+
+def differences(place: Path | str, **known: str) -> list[str]:
+    found = verify_at(str(place), **known)
+    assert found.not_recomputed == []
+    return found.differences
+
+
+def score_files(place: Path) -> list[Path]:
+    return sorted((place / "scores").glob("*/*.json"))
+
+
+def lines(place: Path) -> list[bytes]:
+    return (place / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def with_lines(place: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
+    (place / "ledger.jsonl").write_bytes(b"".join(change(lines(place))))
+
+
+def test_an_export_verifies_and_holds_no_secret(board, exported):
+    found = verify_at(str(exported))
+    here = board.verify()
+    assert found == here
+    assert found.differences == found.not_recomputed == []
+    assert (found.entries, found.records) == (3, 6)
+    assert found.head == board.ledger.records()[-1].hash
+    names = {path.name for path in exported.iterdir()}
+    assert names == {"board.toml", "ledger.jsonl", "scores", "submissions"}
+    assert [read_line(line.rstrip(b"\n")) for line in lines(exported)] == board.ledger.records()
+    assert b"store" not in (exported / "board.toml").read_bytes()
+    with pytest.raises(FarshiftError, match="is an export of a board"):
+        Board(exported)
+
+
+def test_an_export_is_brought_up_to_date_and_overwrites_nothing_else(board, exported, tmp_path):
+    again = export(board, exported)
+    assert (again.files, again.new) == (4, 0)
+    next(iter(score_files(exported))).unlink()
+    assert export(board, exported).new == 1
+    assert differences(exported) == []
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.tex").write_text("mine")
+    with pytest.raises(FarshiftError, match="holds something else than an export of this board .thesis.tex."):
+        export(board, tmp_path / "used")
+    other = Board.init(tmp_path / "other", "another")
+    with pytest.raises(FarshiftError, match="holds something else than an export of this board"):
+        export(other, exported)
+    score_files(board.path)[0].write_text("{}")
+    with pytest.raises(FarshiftError, match="is missing or was changed: see farshift board verify"):
+        export(board, tmp_path / "new")
+
+
+def score_changed(place: Path) -> None:
+    file = score_files(place)[0]
+    record = json.loads(file.read_text())
+    record["ood"]["value"] = 0.999
+    file.write_text(json.dumps(record))
+
+
+def scores_swapped(place: Path) -> None:
+    first, second, _ = score_files(place)
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+
+
+def score_added(place: Path) -> None:
+    shutil.copytree(score_files(place)[0].parent, place / "scores" / "0123456789abcdef")
+
+
+def submission_changed(place: Path) -> None:
+    file = next((place / "submissions").iterdir())
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+FILES = {
+    "a score was changed": (score_changed, [".json was changed: its sha256 is not the ledger's"]),
+    "two scores were swapped": (scores_swapped, [".json was changed"] * 2),
+    "a score is gone": (lambda place: score_files(place)[0].unlink(), [".json is missing"]),
+    "a score was added": (score_added, ["scores/0123456789abcdef/3.json belongs to no record"]),
+    "a submission was changed": (submission_changed, [".zip was changed: its sha256 is not the ledger's"]),
+    "a submission is gone": (lambda place: shutil.rmtree(place / "submissions"), [".zip is missing"]),
+}
+
+
+@pytest.mark.parametrize("what", FILES)
+@pytest.mark.parametrize("where", ["board", "export"])
+def test_every_changed_file_is_named(board, exported, what, where):
+    place = board.path if where == "board" else exported
+    tamper, complaints = FILES[what]
+    tamper(place)
+    found = differences(place)
+    assert len(found) == len(complaints), found
+    assert all(complaint in one for complaint, one in zip(complaints, found, strict=True)), found
+
+
+def test_a_link_to_another_file_is_no_file_of_a_board(exported, tmp_path):
+    file = score_files(exported)[0]
+    shutil.move(file, tmp_path / "elsewhere.json")
+    file.symlink_to(tmp_path / "elsewhere.json")
+    assert any("is missing" in one for one in differences(exported))
+
+
+LEDGER = {
+    "a record was removed": (lambda r: [*r[:2], *r[3:]], "record 2 is missing before record 3"),
+    "two records were swapped": (lambda r: [*r[:2], r[3], r[2], *r[4:]], "record 2 stands after record 3"),
+    "a record was changed": (
+        lambda r: [r[0], r[1].replace(b'"team":"us"', b'"team":"me"'), *r[2:]],
+        "record 1 (submitted) was changed: its hash does not fit",
+    ),
+    "a line is no record": (lambda r: [*r[:3], b"{}\n", *r[4:]], "ledger.jsonl: line 4 is no record"),
+    "the last line is cut off": (lambda r: [*r[:-1], r[-1][:-9]], "ledger.jsonl: the last line is cut off"),
+    "the opening was removed": (lambda r: r[1:], "does not begin with the board's opening"),
+    "everything was removed": (lambda r: [], "does not begin with the board's opening"),
+    "the scores were cut off": (lambda r: r[:2], "was handed in and never scored"),
+    "the submission was cut off": (lambda r: r[:1], ".zip belongs to no record"),
+}
+
+
+@pytest.mark.parametrize("what", LEDGER)
+def test_every_change_of_an_exported_ledger_is_named(exported, what):
+    change, complaint = LEDGER[what]
+    with_lines(exported, change)
+    found = differences(exported)
+    assert any(complaint in one for one in found), found
+
+
+def test_records_that_were_cut_off_are_found_with_a_head_from_an_earlier_look(exported):
+    head = verify_at(str(exported)).head
+    assert differences(exported, head=head) == []
+    with_lines(exported, lambda records: records[:-1])
+    assert differences(exported) == [], "the withdrawal is gone, and nothing says so"
+    assert any(f"no record has the hash {head} that was given" in one for one in differences(exported, head=head))
+
+
+def forged(exported: Path, made: Path, tmp_path: Path) -> Path:
+    """The same board, rewritten and signed with another key: everything in it fits."""
+    other = Board.init(tmp_path / "forged", "A test board")
+    (file,) = (made / "submissions").iterdir()
+    other.submit(file)
+    return export(other, tmp_path / "forged-export").out
+
+
+def test_a_board_signed_with_another_key_is_told_by_the_key_from_an_earlier_look(board, exported, made, tmp_path):
+    copy = forged(exported, made, tmp_path)
+    assert differences(copy) == []
+    assert any(
+        "this is another board, or somebody else's copy" in one for one in differences(copy, key=board.ledger.key)
+    )
+    shutil.copy(exported / "board.toml", copy / "board.toml")
+    found = differences(copy, key=board.ledger.key)
+    assert f"no record is signed by the board's key {board.ledger.key}" in found
+    assert any("and the board was opened with" in one for one in found)
+
+
+def test_a_card_without_a_good_key_verifies_nothing(exported):
+    (exported / "board.toml").write_text(tomli_w.dumps({"format": 2, "name": "x", "opened": "x", "key": "none"}))
+    assert "no record is signed by the board's key none" in differences(exported)
+
+
+def submitted(board: Board) -> dict:
+    return board.ledger.records()[1].body
+
+
+SIGNED = {
+    "a score that the predictions do not give": (
+        lambda board: resubmitted(board, score=lambda record: record | {"ood": record["ood"] | {"value": 0.5}}),
+        "computed again, its score differs from the ledger",
+    ),
+    "another team than the submission's": (
+        lambda board: resubmitted(board, body={"team": "me"}),
+        "its team is 'me' in the ledger and 'us' in the submission",
+    ),
+    "another name of the model": (
+        lambda board: resubmitted(board, item={"model": "better"}),
+        "its model is 'better' in the ledger and 'good' in the submission",
+    ),
+    "another name of the entry": (
+        lambda board: resubmitted(board, entry="0123456789abcdef"),
+        "its name is not that of its submission, run and identity",
+    ),
+    "a submission without runs": (
+        lambda board: board.ledger.append([("submitted", {"submission": "x"})]),
+        "lacks what a record of the kind submitted has (submission)",
+    ),
+    "an entry a second time": (
+        lambda board: board.ledger.append([("submitted", submitted(board))]),
+        "a second time",
+    ),
+    "a score of no entry": (
+        lambda board: board.ledger.append(
+            [("scored", {"entry": "0" * 16, "entry_identity": "0" * 64, "scorer": 3, "files": {}})]
+        ),
+        "is about 0000000000000000, which was never handed in",
+    ),
+    "a removal without a reason": (
+        lambda board: board.ledger.append([("removed", {"entry": submitted(board)["entries"][0]["entry"]})]),
+        "lacks what a record of the kind removed has (reason)",
+    ),
+    "a withdrawal twice": (
+        lambda board: board.ledger.append([("withdrawn", board.ledger.records()[-1].body)]),
+        "which was withdrawn before",
+    ),
+    "a file outside the board": (
+        lambda board: board.ledger.append([("challenged", {"files": {"../../etc/passwd": "0" * 64}})]),
+        "names '../../etc/passwd', which is no place for a file of a board",
+    ),
+    "another file in the place of one": (
+        lambda board: board.ledger.append([("challenged", {"files": dict.fromkeys(submitted(board)["files"], "0" * 64)})]),
+        "than a record before it",
+    ),
+    "files that are none": (
+        lambda board: board.ledger.append([("challenged", {"files": ["scores/x"]})]),
+        "names no files where it should",
+    ),
+    "a second opening": (
+        lambda board: board.ledger.append([("opened", {"name": "again", "key": board.ledger.key})]),
+        "opens the board again",
+    ),
+}  # fmt: skip
+
+
+def resubmitted(board, score=dict, body=None, item=None, entry=""):
+    """Rewrite the board with its own key, one thing in its first entry being another: what a dishonest board can do."""
+    records = board.ledger.records()
+    card = board.card
+    said = json.loads(json.dumps(records[1].body)) | (body or {})
+    first = said["entries"][0]
+    content = (board.path / "scores" / first["entry"] / "3.json").read_bytes()
+    content = json.dumps(score(json.loads(content)), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    name = entry or first["entry"]
+    scored = {"entry": name, "entry_identity": records[2].body["entry_identity"], "scorer": 3}
+    said["entries"] = [first | (item or {}) | {"entry": name}]
+    zipped = {path: (board.path / path).read_bytes() for path in said["files"]}
+    shutil.rmtree(board.path / "scores")
+    (board.path / "ledger.sqlite").unlink()
+    shutil.move(board.path / "private", board.path.parent / "kept")
+    (board.path / "board.toml").unlink()
+    shutil.rmtree(board.path)
+    board.path.mkdir()
+    shutil.move(board.path.parent / "kept", board.path / "private")
+    again = Board.init(board.path, card["name"])
+    files = {f"scores/{name}/3.json": content}
+    again.enter([("submitted", said), ("scored", scored | {"files": digests(files)})], zipped | files)
+
+
+@pytest.mark.parametrize("what", SIGNED)
+def test_what_a_dishonest_board_signs_is_found_too(board, what):
+    tamper, complaint = SIGNED[what]
+    tamper(board)
+    found = verify_at(str(board.path)).differences
+    assert any(complaint in one for one in found), found
+
+
+def test_a_tampered_board_shows_no_standings(board):
+    for file in score_files(board.path):
+        file.write_text("{}")
+    with pytest.raises(FarshiftError, match="farshift board verify"):
+        board.standings()
+
+
+def test_an_entry_of_an_unknown_benchmark_is_said_not_to_be_recomputed(board, monkeypatch):
+    known = {"scan/length": find_benchmark("scan/length")}
+    monkeypatch.setattr("farshift.leaderboard.verify.benchmarks", lambda: known)
+    found = board.verify()
+    assert found.differences == []
+    assert len(found.not_recomputed) == 2
+    assert all("no benchmark named 'modadd97/xi35'" in why and "FARSHIFT_PATH" in why for why in found.not_recomputed)
+
+
+def test_data_that_cannot_be_had_is_no_difference(board, monkeypatch):
+    def unavailable(*_: object) -> None:
+        raise Unavailable("no network")
+
+    monkeypatch.setattr("farshift.leaderboard.verify.check", unavailable)
+    found = board.verify()
+    assert found.differences == []
+    assert len(found.not_recomputed) == 3
+    assert all("no network" in why for why in found.not_recomputed)
+
+
+def served(place: Path) -> dict[str, bytes]:
+    files = [path for path in place.rglob("*") if path.is_file()]
+    return {path.relative_to(place).as_posix(): path.read_bytes() for path in files}
+
+
+def test_an_export_behind_a_url_is_verified_from_there(board, exported, cache):
+    with servers.web(**{f"boards/ours/{name}": content for name, content in served(exported).items()}) as site:
+        found = verify_at(f"{site.url}/boards/ours/")
+    assert found == verify_at(str(exported))
+    assert {path for path, _ in site.requests} == {f"/boards/ours/{name}" for name in served(exported)}
+
+
+def test_a_url_with_other_files_is_found_out(board, exported, cache, monkeypatch):
+    files = served(exported)
+    gone, other = sorted(name for name in files if name.startswith("scores"))[:2]
+    with servers.web(**files | {other: b"{}"}) as site:
+        del site.files[f"/{gone}"]
+        found = verify_at(site.url).differences
+        changed, absent = sorted(found, key=lambda one: "404" in one)
+        assert changed == f"{other} was changed: its sha256 is not the ledger's"
+        assert absent.startswith(f"{gone} could not be had: ")
+        site.files["/board.toml"] = b"x" * (1 << 17)
+        with pytest.raises(FarshiftError, match="has 131072 bytes; at most 65536 are taken"):
+            verify_at(site.url)
+    with pytest.raises(FarshiftError, match="a board is a folder, or behind http"):
+        verify_at("ftp://example.org/board")
+
+
+@pytest.mark.parametrize("path", ["../outside.txt", "scores/../../outside.txt", "private/key.pem", "/etc/hostname"])
+def test_a_copy_gives_nothing_from_elsewhere(board, exported, cache, tmp_path, path):
+    (tmp_path / "outside.txt").write_text("not the board's")
+    with servers.web(**served(exported)) as site:
+        site.files |= {f"/{path}": b"x", "/outside.txt": b"x"}
+        copies = [BoardCopy(board), ExportCopy(exported), UrlCopy(site.url, tmp_path / "fetched" / "here")]
+        assert [copy.file(path) for copy in copies] == [None] * 3
+    assert (tmp_path / "outside.txt").read_text() == "not the board's"
+
+
+def test_no_more_is_fetched_in_all_than_a_stranger_may_send(exported, cache, monkeypatch):
+    monkeypatch.setattr("farshift.leaderboard.copies.MAX_FETCHED", 20_000)
+    with servers.web(**served(exported)) as site:
+        found = verify_at(site.url).differences
+    assert any("over 20000 bytes in all" in one for one in found), found
+
+
+def test_a_connection_that_breaks_is_asked_again(exported, cache):
+    with servers.web(**served(exported)) as site:
+        site.faults = {"/ledger.jsonl": ["500", "cut", "cut"], "/board.toml": ["429"]}
+        assert verify_at(site.url).differences == []

@@ -1,0 +1,110 @@
+"""One command builds the board of the shipped baselines: it verifies, its tables show rank sets, and it goes on."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from farshift.baseline_board import build_board
+from farshift.baselines.results import recorded, results
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.score import score
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.building import Job, build
+from farshift.leaderboard.gathered import gather
+from farshift.splits.errors import FarshiftError, Unavailable, UnknownName
+from support import SHARED
+
+ON, NAMES = ("modadd97/xi35", "xor_clusters/eta10"), ("knn", "mlp", "naive-bayes")
+"""Both are generated: no file of anybody's is needed."""
+
+
+def there() -> set[tuple[str, str]]:
+    return {(on, name) for on in ON for name in NAMES} & set(results())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A board of the three baselines on the two benchmarks, and what building it told."""
+    place = tmp_path_factory.mktemp("baselines") / "board"
+    return build_board(place, benchmarks=ON, baselines=NAMES, workers=1)
+
+
+def test_every_recorded_run_is_an_entry_with_the_score_that_it_has_offline(built):
+    assert (built.entered, built.there, built.left_out, built.differences) == (len(there()), 0, [], [])
+    board = Board(built.board)
+    found = {(one.score["benchmark"], one.score["model"]): one for one in board.standings()}
+    assert set(found) == there()
+    on, name = min(there())
+    assert found[on, name].score == score(recorded(on, name)).record
+    assert board.verify().differences == []
+
+
+def test_its_tables_have_rank_sets_tie_groups_and_a_baseline(built):
+    sheets = gather(Board(built.board)).sheets
+    assert sorted(sheet.table.benchmark for sheet in sheets) == sorted(ON)
+    for sheet in sheets:
+        assert sheet.ranked == len(sheet.rows) > 1
+        assert all(row.ties and row.rank[0] <= place <= row.rank[1] for place, row in enumerate(sheet.rows, 1))
+        assert {row.attempts for row in sheet.rows} == {len(sheet.rows)}
+    assert any(sheet.baseline == "mlp" for sheet in sheets)
+    assert "rank" in built.page.read_text()
+
+
+def test_building_again_changes_nothing_and_more_baselines_are_added(built):
+    before = len(Board(built.board).ledger.records())
+    again = build_board(built.board, benchmarks=ON, baselines=NAMES, workers=1)
+    assert (again.entered, again.there, again.differences) == (0, len(there()), [])
+    assert len(Board(built.board).ledger.records()) == before
+    assert again.page.read_bytes() == built.page.read_bytes()
+
+
+@pytest.mark.slow
+def test_without_what_it_noted_it_asks_again_and_enters_nothing_twice(built):
+    (built.board / "derived" / "built.json").unlink()
+    again = build_board(built.board, benchmarks=ON, baselines=NAMES, workers=1)
+    assert again.entries == len(there())
+
+
+def refused(benchmark: str, model: str):
+    raise Unavailable(f"no network for {benchmark}")
+
+
+def test_a_run_whose_data_cannot_be_had_is_left_out_and_named(tmp_path):
+    found = build(tmp_path / "b", "A board", "us", [Job("k", ON[0], "mlp", "mlp")], refused, workers=1)
+    assert (found.entered, found.entries) == (0, 0)
+    assert found.left_out == [f"mlp on {ON[0]}: no network for {ON[0]}"]
+
+
+def test_what_has_no_recorded_result_is_refused_in_a_line(tmp_path):
+    with pytest.raises(UnknownName, match="no baseline with recorded results named 'knnn': did you mean knn"):
+        build_board(tmp_path / "b", baselines=["knnn"])
+    with pytest.raises(UnknownName, match="no benchmark with recorded results named"):
+        build_board(tmp_path / "b", benchmarks=["modadd97/x"])
+    with pytest.raises(FarshiftError, match="there are no runs to build a board of"):
+        build(tmp_path / "b", "A board", "us", [], refused)
+    assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the public data files beside the checkout")
+def test_the_board_of_all_baselines_is_built_verifies_and_ranks_them(tmp_path, monkeypatch):
+    """Thirty entries or more on a benchmark, rank sets and tie groups in every table, within three minutes of two quiet
+    cores (the guard is looser: a test's machine may be busy)."""
+    monkeypatch.setenv("FARSHIFT_MIRRORS", str(SHARED))
+    begun = time.perf_counter()
+    found = build_board(tmp_path / "board")
+    took = time.perf_counter() - begun
+    assert found.differences == []
+    assert found.left_out == []
+    assert found.entries == len(results())
+    board = gather(Board(tmp_path / "board"))
+    assert max(len(sheet.rows) for sheet in board.sheets) >= 30
+    for sheet in board.sheets:
+        assert sheet.ranked == len(sheet.rows)
+        assert all(row.rank and row.ties for row in sheet.rows)
+        assert find_benchmark(sheet.table.benchmark).name == sheet.table.benchmark
+    assert any(row.rank[0] < row.rank[1] for sheet in board.sheets for row in sheet.rows), "some cannot be told apart"
+    assert any(row.rank[0] > 1 for sheet in board.sheets for row in sheet.rows), "some can"
+    assert board.suites
+    assert took < 1200

@@ -1,0 +1,162 @@
+"""Challenges: a run again of the same model, scored like a submission, shown beside the entry, never in its place."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import farshift as fs
+import pytest
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.challenges import answer, challenge, challenges, verify_challenges
+from farshift.leaderboard.gathered import gather
+from farshift.leaderboard.site import build
+from farshift.leaderboard.submission import pack
+from farshift.splits.errors import BadSubmission, FarshiftError, UnknownName
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+
+ON = "modadd97/xi35"
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory) -> dict[str, Path]:
+    """Runs again: of the model called good, worse than it was; of another model; on fewer steps."""
+    base = tmp_path_factory.mktemp("again")
+    fs.evaluate(lambda seed: models.Adder(seed, 0.3), on=ON, seeds=2, out=base / "good", name="good")
+    fs.evaluate(lambda seed: models.Adder(seed, 0.3), on=ON, seeds=2, out=base / "other", name="other")
+    fs.evaluate(lambda seed: models.Adder(seed, 0.3), on=ON, seeds=1, out=base / "short", name="good", steps=3)
+    return {path.name: path for path in base.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def entered_once(runs, tmp_path_factory) -> Path:
+    """A board with the entry called good, whose rows are kept."""
+    place = tmp_path_factory.mktemp("board")
+    board = Board.init(place / "board", "A test board")
+    board.submit(pack(runs[:2], place / "s.zip", team="us"))
+    gather(board)
+    return board.path
+
+
+@pytest.fixture
+def entered(entered_once, tmp_path):
+    """A copy of that board for this test alone, and the entry's name."""
+    board = Board(shutil.copytree(entered_once, tmp_path / "board"))
+    (name,) = (one.entry for one in board.standings() if one.score["model"] == "good")
+    return board, name
+
+
+def test_a_challenge_is_scored_and_shown_beside_the_entry_which_stays_as_it_is(entered, again):
+    board, name = entered
+    before = {one.entry: one.score for one in board.standings()}
+    found, new = challenge(board, name, again["good"], "them", "30 % of our answers are wrong")
+    assert new
+    assert found.score == fs.score(again["good"]).record, "the same score as offline"
+    assert found.difference["ood"]["value"] == pytest.approx(
+        found.score["ood"]["value"] - before[name]["ood"]["value"], abs=2e-6
+    )
+    assert found.difference["ood"]["high"] < 0
+    assert found.difference["ood"]["distinguishable"]
+    assert {one.entry: one.score for one in board.standings()} == before
+    (row,) = (row for sheet in gather(board).sheets for row in sheet.rows if row.challenges)
+    assert (row.standing.entry, row.challenges) == (name, (found,))
+    page = (build(board).parent / "entries" / f"{name}.html").read_text()
+    assert "30 % of our answers are wrong" in page
+    assert f"{100 * found.score['ood']['value']:.1f}" in page
+    assert board.verify().differences == []
+
+
+def test_filing_the_same_again_changes_nothing(entered, again):
+    board, name = entered
+    first, _ = challenge(board, name, again["good"], "them", "why")
+    records = len(board.ledger.records())
+    assert challenge(board, name, again["good"], "them", "why") == (first, False)
+    assert len(board.ledger.records()) == records
+
+
+@pytest.mark.slow
+def test_a_packed_submission_challenges_as_a_run_folder_does(entered, again, tmp_path):
+    board, name = entered
+    file = pack([again["good"]], tmp_path / "c.zip", team="them")
+    found, _ = challenge(board, name, file, "them", "why")
+    assert found.score["model"] == "good"
+
+
+def test_a_challenge_may_be_answered(entered, again):
+    board, name = entered
+    found, _ = challenge(board, name, again["good"], "them", "why")
+    answer(board, found.challenge, "us", "you left out the carry")
+    answer(board, found.challenge, "the board", "both runs are whole")
+    (now,) = challenges(board)
+    assert [(one["by"], one["note"]) for one in now.answers] == [
+        ("us", "you left out the carry"),
+        ("the board", "both runs are whole"),
+    ]
+    with pytest.raises(UnknownName, match="no challenge named"):
+        answer(board, "0" * 16, "us", "to what?")
+
+
+def test_what_is_no_run_of_the_same_model_and_protocol_is_refused_and_leaves_no_trace(entered, runs, again, tmp_path):
+    board, name = entered
+    records = len(board.ledger.records())
+    with pytest.raises(FarshiftError, match="has no run of good on modadd97/xi35"):
+        challenge(board, name, again["other"], "them", "why")
+    with pytest.raises(FarshiftError, match="has no run of good on modadd97/xi35"):
+        challenge(board, name, again["short"], "them", "why")
+    with pytest.raises(FarshiftError, match="is the very run behind entry"):
+        challenge(board, name, runs[0], "them", "why")
+    with pytest.raises(BadSubmission, match="has 2 runs: a challenge is one run"):
+        challenge(board, name, pack([again["good"], again["other"]], tmp_path / "two.zip"), "them", "why")
+    with pytest.raises(FarshiftError, match="a challenge needs a reason"):
+        challenge(board, name, again["good"], "them", "  ")
+    with pytest.raises(FarshiftError, match="a challenge needs a team"):
+        challenge(board, name, again["good"], "", "why")
+    with pytest.raises(UnknownName, match="no entry on this board named"):
+        challenge(board, "0" * 16, again["good"], "them", "why")
+    with pytest.raises(FarshiftError):
+        challenge(board, name, tmp_path / "absent.zip", "them", "why")
+    assert len(board.ledger.records()) == records
+    assert not (board.path / "challenges").exists()
+
+
+def test_a_challenge_s_score_is_computed_again_by_verifying(entered, again, monkeypatch):
+    board, name = entered
+    found, _ = challenge(board, name, again["good"], "them", "why")
+    records = board.ledger.records()
+    assert verify_challenges(board.path, records) == ([], [])
+    forged = json.loads(json.dumps(records[-1].body))
+    forged["score"]["ood"]["value"] = 0.999
+    lie = [*records[:-1], type(records[-1])(**{**records[-1].__dict__, "body": forged})]
+    differences, _ = verify_challenges(board.path, lie)
+    assert differences == [
+        f"challenge {found.challenge} of entry {name}: its score, computed again, differs from the ledger"
+    ]
+
+
+@pytest.mark.slow
+def test_a_challenge_s_file_that_was_changed_is_found_by_verify(entered, again):
+    board, name = entered
+    challenge(board, name, again["good"], "them", "why")
+    (file,) = (board.path / "challenges").iterdir()
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    assert any("challenges/" in difference for difference in board.verify().differences)
+
+
+def test_the_command_files_a_challenge_and_its_reply(entered, again, farshift, farshift_json):
+    board, name = entered
+    found = farshift_json(
+        "board", "challenge", board.path, name, "--with", again["good"], "--team", "t", "--reason", "r"
+    )
+    assert found["new"]
+    assert found["entry"] == name
+    done = farshift("board", "reply", board.path, found["challenge"], "--by", "us", "--note", "no")
+    assert done.stdout.strip() == f"challenge {found['challenge']}: 1 replies"
+    told = farshift_json("board", "standings", board.path)
+    (row,) = (row for table in told["tables"] for row in table["rows"] if row["entry"] == name)
+    assert row["challenges"][0]["answers"][0]["note"] == "no"

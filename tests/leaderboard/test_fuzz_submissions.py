@@ -1,0 +1,163 @@
+"""Whatever is handed in, it is accepted or refused by a name: mutated submissions, drawn cards and drawn bytes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+import pytest
+from farshift.leaderboard.validation.archive import Archive
+from farshift.leaderboard.validation.card import submission_card
+from farshift.leaderboard.validation.decoding import read_card
+from farshift.leaderboard.validation.problem import REMEDIES, Problems
+from farshift.leaderboard.validation.wanted import Refused
+from farshift.splits.errors import BadSubmission
+from fuzz.bases import made, opened
+from fuzz.kept import Validator
+from fuzz.mutations import MUTATIONS, mutated
+from fuzz.packing import Parts
+from fuzz.raw_zip import written
+from fuzz.submissions import fuzz, outcome_of, report
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory) -> list[Parts]:
+    return made(tmp_path_factory.mktemp("bases"))
+
+
+@pytest.fixture(scope="module")
+def look(bases) -> Iterator[Validator]:
+    validator = Validator(opened())
+    for base in bases:
+        assert len(validator(base.packed()).entries) == 1
+    yield validator
+    validator.end()
+
+
+def named(look: Validator, content: bytes) -> None:
+    """Hold an outcome to be an acceptance, or a refusal whose every problem has a name, a place and a remedy."""
+    try:
+        assert look(content).entries
+    except BadSubmission as refusal:
+        assert refusal.problems
+        assert all(one.file and one.what and one.remedy == REMEDIES[one.name] for one in refusal.problems)
+        assert str(refusal).isprintable()
+
+
+def test_300_mutated_submissions_are_accepted_or_refused_by_name(look, bases):
+    outcomes = [outcome_of(look, mutated(case, bases, "fast")[1]) for case in range(300)]
+    assert [one for one in outcomes if one.startswith("FAILED")] == []
+    assert "accepted" in outcomes
+    assert len(set(outcomes)) > 20
+
+
+@FEW
+@given(layer=st.sampled_from(sorted(MUTATIONS)), number=st.integers(0, 2**63 - 1))
+def test_any_mutation_at_any_layer_is_accepted_or_refused_by_name(look, bases, layer, number):
+    from fuzz.draw import Draw
+
+    draw = Draw(f"hypothesis/{layer}/{number}")
+    named(look, MUTATIONS[layer](draw, draw.one(bases)))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@FEW
+@given(
+    card=st.fixed_dictionaries({}, optional=dict.fromkeys(["format", "name", "team", "note", "model", "runs"], VALUES))
+)
+def test_any_tables_are_a_card_or_named_problems(card):
+    problems = Problems()
+    found = submission_card({"format": 2} | card, "submission.toml", problems)
+    if not problems:
+        assert found.runs
+        assert found.model.record().keys() <= set(found.model.__dataclass_fields__)
+    assert all(one.name in ("card-key", "card-value", "format-unknown") for one in problems.found)
+
+
+@FEW
+@given(text=st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_any_bytes_are_toml_tables_or_refused_by_name(text):
+    try:
+        assert isinstance(read_card(text), dict)
+    except Refused as refused:
+        assert {name for name, _, _ in refused.findings} <= {"toml-invalid", "toml-nesting", "toml-value"}
+
+
+@FEW
+@given(content=st.binary(max_size=400), data=st.data())
+def test_any_bytes_put_into_any_place_of_a_zip_are_read_or_named(bases, content, data):
+    import io
+
+    good = written(copy.deepcopy(bases[0].listed()))
+    place = data.draw(st.integers(0, len(good)))
+    problems = Problems()
+    archive = Archive(io.BytesIO(good[:place] + content + good[place + len(content) :]), "s.zip", problems)
+    for name in archive.members:
+        archive.unpack(name, io.BytesIO(), problems)
+    assert all(one.name in REMEDIES for one in problems.found)
+
+
+def test_the_fuzzer_sees_what_fails(look):
+    """An unnamed error, a refusal without problems and a broken reader are failures; a refusal by name is none."""
+
+    def raising(error):
+        def look(content):
+            raise error
+
+        return look
+
+    assert outcome_of(raising(KeyError("x")), b"").startswith("FAILED\nTraceback")
+    assert outcome_of(raising(BadSubmission("s.zip: no")), b"").startswith("FAILED\nrefused without a name")
+    problems = Problems()
+    problems.add("reader-crash", "runs/0.toml", "broke its reader, which ended with code 1")
+    with pytest.raises(BadSubmission) as refusal:
+        problems.refuse_if_any("s.zip")
+    assert outcome_of(raising(refusal.value), b"").startswith("FAILED\nthe reader broke")
+    assert outcome_of(look, b"") == "zip-unreadable"
+
+
+@pytest.mark.slow
+def test_10_000_mutated_submissions_in_processes_under_limits(tmp_path):
+    found = fuzz(10_000, 2, tmp_path, "slow")
+    assert found.failures == {}, report(found)
+    assert found.outcomes.total() == 10_000
+    assert found.outcomes["accepted"] > 100
+    assert len(found.outcomes) > 35
+    assert found.peak_mib < 1024
+
+
+@pytest.mark.slow
+def test_a_worker_that_hangs_or_dies_is_a_failure_of_its_case(tmp_path, monkeypatch):
+    """The fuzzer's own watch: a process that is killed while it looks at case 0 is reported, and the rest is done."""
+    import os
+    import signal
+
+    from fuzz import submissions
+
+    killed = []
+    before = submissions.Worker.look
+
+    def look(self, found, out):
+        state = (self.shared / f"state-{self.number}").read_bytes()
+        case = submissions._STATE.unpack(state)[0]
+        if case >= 3 and not killed:
+            killed.append(case)
+            os.kill(self.process.pid, signal.SIGSEGV)
+            self.process.wait()
+        before(self, found, out)
+
+    monkeypatch.setattr(submissions.Worker, "look", look)
+    found = fuzz(2000, 1, tmp_path, "watch")
+    assert len(found.failures) == 1
+    assert "ended with code -11" in next(iter(found.failures.values()))
+    assert list(tmp_path.glob("failed-*.txt"))

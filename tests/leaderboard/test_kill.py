@@ -1,0 +1,71 @@
+"""Kill -9 at any moment loses nothing that was acknowledged, and leaves nothing half done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import farshift as fs
+import pytest
+from farshift.leaderboard.submission import pack
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+import postgres
+
+KILLING = Path(__file__).parent / "killing.py"
+ON = "modadd97/xi35"
+
+
+def killed(*arguments: object) -> dict[str, int]:
+    command = [sys.executable, KILLING, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def database():
+    if reason := postgres.why_not():
+        pytest.skip(reason)
+    with postgres.serving() as server:
+        yield server.database()
+
+
+def test_records_outlive_a_dozen_kills(tmp_path):
+    found = killed("ledger", tmp_path, "", 12, 1)
+    assert found["kills"] == 12
+    assert found["acknowledged"] >= 12
+
+
+@pytest.mark.slow
+def test_no_acknowledged_record_is_lost_in_500_kills_with_sqlite(tmp_path):
+    found = killed("ledger", tmp_path, "", 500, 2)
+    assert found["kills"] == 500
+    assert found["acknowledged"] >= 500
+
+
+@pytest.mark.slow
+def test_no_acknowledged_record_is_lost_in_500_kills_with_postgresql(tmp_path, database):
+    found = killed("ledger", tmp_path, database, 500, 3)
+    assert found["kills"] == 500
+    assert found["acknowledged"] >= 500
+
+
+@pytest.mark.slow
+def test_submissions_outlive_30_kills_whole_or_not_at_all(tmp_path):
+    files = tmp_path / "files"
+    files.mkdir()
+    for number in range(5):
+        run = tmp_path / f"run{number}"
+        fs.evaluate(lambda seed, n=number: models.Adder(seed, 0.1 * n), on=ON, seeds=1, out=run, name=f"model {number}")
+        content = pack([run], tmp_path / "packed.zip").read_bytes()
+        (files / f"{sha256(content).hexdigest()}.zip").write_bytes(content)
+    (tmp_path / "boards").mkdir()
+    found = killed("board", tmp_path / "boards", files, 30, 4)
+    assert found["kills"] >= 30
+    assert found["acknowledged"] > 0

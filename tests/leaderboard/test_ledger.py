@@ -1,0 +1,360 @@
+"""The ledger: what is appended stays, in one chain, signed; and whatever was done to it is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import x25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from farshift.leaderboard.ledger import Record
+from farshift.leaderboard.ledger.chain import chain_problems
+from farshift.leaderboard.ledger.keys import SigningKey, create_key, signed_by
+from farshift.leaderboard.ledger.migrate import MIGRATIONS, migrate, require_current
+from farshift.leaderboard.ledger.record import GENESIS, hash_of, read_line
+from farshift.leaderboard.ledger.store import SCHEMA, Store
+from farshift.leaderboard.private import read_private, write_private
+from farshift.splits.canonical import canonical_json
+from farshift.splits.errors import FarshiftError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+import postgres
+from ledgers import ledger_in, withdrawn
+
+
+@pytest.fixture(scope="module")
+def server():
+    if reason := postgres.why_not():
+        pytest.skip(reason)
+    with postgres.serving() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger(request, tmp_path):
+    url = request.getfixturevalue("server").database() if request.param == "postgresql" else None
+    return ledger_in(tmp_path, url)
+
+
+def test_records_come_out_as_they_went_in_each_holding_the_hash_of_the_one_before(ledger):
+    added = ledger.append([("submitted", {"team": "wir & <ihr>", "value": 0.1}), withdrawn(1)])
+    records = ledger.records()
+    assert records[1:] == added
+    assert [record.kind for record in records] == ["opened", "submitted", "withdrawn"]
+    assert [record.seq for record in records] == [0, 1, 2]
+    assert [record.previous for record in records] == [GENESIS, records[0].hash, records[1].hash]
+    assert ledger.read() == (records, [])
+
+
+def test_the_database_itself_refuses_to_change_or_remove_a_record(ledger):
+    ledger.append([withdrawn(1), withdrawn(2)])
+    before = ledger.records()
+    for statement in (
+        "UPDATE records SET kind = 'removed' WHERE seq = 1",
+        "DELETE FROM records WHERE seq = 2",
+        "DELETE FROM records",
+        "INSERT INTO records SELECT seq + 7, time, kind, body, hash, previous, signature FROM records WHERE seq = 2",
+        "INSERT INTO records SELECT seq + 1, time, kind, body, previous, 'x', signature FROM records WHERE seq = 2",
+    ):
+        with (
+            pytest.raises(FarshiftError, match="append-only|must follow the last one"),
+            ledger.store.writing() as open_,
+        ):
+            open_.exec_driver_sql(statement)
+    assert ledger.records() == before
+
+
+def test_a_table_cannot_be_emptied_behind_the_triggers_back(tmp_path, server):
+    ledger = ledger_in(tmp_path, server.database())
+    with pytest.raises(FarshiftError, match="append-only"), ledger.store.writing() as open_:
+        open_.exec_driver_sql("TRUNCATE records")
+    file = ledger_in(tmp_path)
+    with pytest.raises(FarshiftError, match="must follow the last one"), file.store.writing() as open_:
+        open_.exec_driver_sql("INSERT OR REPLACE INTO records SELECT * FROM records")
+    assert len(ledger.records()) == len(file.records()) == 1
+
+
+def test_events_are_appended_all_or_none(ledger):
+    with pytest.raises(ValueError, match="no records of the kind 'forgotten'"):
+        ledger.append([withdrawn(1), ("forgotten", {})])
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        ledger.append([withdrawn(1), ("withdrawn", {"reason": float("nan")})])
+    assert len(ledger.records()) == 1
+
+
+def test_appends_from_many_threads_make_one_chain(ledger):
+    with ThreadPoolExecutor(8) as threads:
+        added = list(threads.map(lambda number: ledger.append([withdrawn(number)])[0], range(40)))
+    records = ledger.records()
+    assert sorted(added, key=lambda record: record.seq) == records[1:]
+    assert ledger.read()[1] == []
+
+
+def test_two_processes_append_to_one_chain(ledger, tmp_path):
+    code = (
+        "import sys; sys.path[:0] = sys.argv[3:]\n"
+        "from pathlib import Path\nfrom ledgers import ledger_in, withdrawn\n"
+        "ledger = ledger_in(Path(sys.argv[1]), sys.argv[2] or None)\n"
+        "print(*[ledger.append([withdrawn(number)])[0].seq for number in range(25)])"
+    )
+    url = "" if ledger.store.dialect == "sqlite" else ledger.store.url.render_as_string(hide_password=False)
+    command = [sys.executable, "-c", code, str(tmp_path), url, str(Path(__file__).parent)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    seen = [int(seq) for one in both for seq in one.communicate(timeout=120)[0].split()]
+    assert sorted(seen) == list(range(1, 51))
+    assert ledger.read()[1] == []
+
+
+def chain(tmp_path: Path, length: int = 6) -> tuple[list[Record], str]:
+    ledger = ledger_in(tmp_path)
+    ledger.append([withdrawn(number) for number in range(1, length)])
+    return ledger.records(), ledger.key
+
+
+def edited(record: Record, **changes: object) -> Record:
+    """A record with other content and the hash that fits it: what a forger without the key can do."""
+    new = replace(record, **changes)
+    return replace(new, hash=hash_of(new.seq, new.time, new.kind, new.body, new.previous))
+
+
+TAMPERED = {
+    "one removed": (lambda r: r[:2] + r[3:], ["record 2 is missing before record 3"]),
+    "two removed": (lambda r: r[:2] + r[4:], ["records 2 to 3 are missing before record 4"]),
+    "the first removed": (
+        lambda r: r[1:],
+        [
+            "the ledger does not begin with the board's opening: records were removed",
+            "record 0 is missing before record 1",
+        ],
+    ),
+    "two swapped": (
+        lambda r: [*r[:2], r[3], r[2], *r[4:]],
+        [
+            "record 2 is missing before record 3",
+            "record 2 stands after record 3: records were reordered or repeated",
+            "record 3 is missing before record 4",
+        ],
+    ),
+    "one repeated": (
+        lambda r: [*r[:3], r[2], *r[3:]],
+        ["record 2 stands after record 2: records were reordered or repeated"],
+    ),
+    "a body changed": (
+        lambda r: [*r[:2], replace(r[2], body=r[2].body | {"reason": "another"}), *r[3:]],
+        ["record 2 (withdrawn) was changed: its hash does not fit"],
+    ),
+    "a time changed, with a hash that fits": (
+        lambda r: [*r[:2], edited(r[2], time="2020-01-01T00:00:00Z"), *r[3:]],
+        ["record 3 does not follow from the one before it", "record 2 is not signed by the board's key"],
+    ),
+    "the last one changed, with a hash that fits": (
+        lambda r: [*r[:-1], edited(r[-1], body={})],
+        ["record 5 is not signed by the board's key"],
+    ),
+    "a signature of another record": (
+        lambda r: [*r[:4], replace(r[4], signature=r[3].signature), r[5]],
+        ["record 4 is not signed by the board's key"],
+    ),
+    "everything removed": (
+        lambda r: [],
+        ["the ledger does not begin with the board's opening: records were removed"],
+    ),
+    "opened again": (
+        lambda r: [*r[:5], edited(r[5], kind="opened")],
+        ["record 5 opens the board again", "record 5 is not signed by the board's key"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_every_broken_place_of_a_chain_is_named(tmp_path, what):
+    records, key = chain(tmp_path)
+    assert chain_problems(records, key, head=records[3].hash) == []
+    tamper, complaints = TAMPERED[what]
+    assert chain_problems(tamper(records), key) == complaints
+
+
+def test_a_cut_off_tail_is_found_by_a_head_from_an_earlier_look(tmp_path):
+    records, key = chain(tmp_path)
+    assert chain_problems(records[:4], key) == [], "what is left of a chain is a chain"
+    (complaint,) = chain_problems(records[:4], key, head=records[5].hash)
+    assert complaint == f"no record has the hash {records[5].hash} that was given: records were cut off or rewritten"
+
+
+def test_a_ledger_signed_by_another_key_is_not_the_boards(tmp_path):
+    records, key = chain(tmp_path / "ours")
+    forged, other = chain(tmp_path / "theirs")
+    assert chain_problems(forged, other) == []
+    assert chain_problems(forged, key) == [f"no record is signed by the board's key {key}"]
+    assert not signed_by("no key", records[0].hash, records[0].signature)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return chain(tmp_path_factory.mktemp("chain"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_change_of_a_line_goes_unseen(made, data):
+    records, key = made
+    which = data.draw(st.integers(0, len(records) - 1))
+    line = bytearray(records[which].line())
+    place = data.draw(st.integers(0, len(line) - 1))
+    line[place] ^= 1 << data.draw(st.integers(0, 7))
+    try:
+        changed = read_line(bytes(line))
+    except ValueError:
+        return
+    assert chain_problems([*records[:which], changed, *records[which + 1 :]], key)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None)
+@given(body=st.dictionaries(st.text(), json_values, max_size=5))
+def test_a_record_is_read_back_from_its_line(body):
+    try:
+        hash = hash_of(3, "t", "withdrawn", body, GENESIS)
+    except UnicodeEncodeError:  # half a surrogate pair is no text
+        return
+    record = Record(3, "t", "withdrawn", body, GENESIS, hash, "0" * 128)
+    again = read_line(record.line())
+    assert again.line() == record.line()
+    assert again.fits()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda read: {**read, "extra": 1},
+        lambda read: {key: value for key, value in read.items() if key != "time"},
+        lambda read: {**read, "seq": True},
+        lambda read: {**read, "seq": "1"},
+        lambda read: {**read, "body": []},
+        lambda read: {**read, "hash": "A" * 64},
+        lambda read: {**read, "signature": "00"},
+        lambda read: [read],
+    ],
+)
+def test_a_line_that_is_not_exactly_a_record_is_none(tmp_path, change):
+    records, _ = chain(tmp_path, 2)
+    with pytest.raises(ValueError, match="^(is|has) no"):
+        read_line(canonical_json(change(json.loads(records[1].line()))))
+    for line in (b"", b"[" * 100_000, records[1].line() + b" ", b"\xff\xfe", b'{"seq":1e999}'):
+        with pytest.raises(ValueError, match="^is no"):
+            read_line(line)
+
+
+def test_nothing_is_appended_to_a_record_that_was_changed(tmp_path):
+    ledger = ledger_in(tmp_path)
+    ledger.append([withdrawn(1)])
+    with ledger.store.writing() as open_:
+        open_.exec_driver_sql("DROP TRIGGER records_stay")
+        open_.exec_driver_sql("""UPDATE records SET body = '{"reason":"none"}' WHERE seq = 1""")
+    with pytest.raises(FarshiftError, match="the last record .* was changed: nothing is appended to it"):
+        ledger.append([withdrawn(2)])
+    with pytest.raises(FarshiftError, match="record 1 .withdrawn. was changed"):
+        ledger.records()
+    with ledger.store.writing() as open_:
+        open_.exec_driver_sql("UPDATE records SET body = '{' WHERE seq = 1")
+    with pytest.raises(FarshiftError, match="the body of record 1 is no JSON"):
+        ledger.records()
+
+
+def test_a_private_key_is_for_its_owner_alone(tmp_path):
+    key = create_key(tmp_path / "private" / "key.pem")
+    assert key.path.stat().st_mode & 0o777 == 0o600
+    assert key.path.parent.stat().st_mode & 0o777 == 0o700
+    assert create_key(key.path).public == key.public, "a key that is there is kept"
+    assert signed_by(key.public, GENESIS, key.sign(GENESIS))
+    key.path.chmod(0o640)
+    with pytest.raises(FarshiftError, match="may be read by others .mode 640.: chmod 600"):
+        SigningKey(key.path).sign(GENESIS)
+
+
+def test_a_key_that_is_none_or_another_is_told_in_a_line(tmp_path):
+    ledger = ledger_in(tmp_path)
+    ledger.signing = create_key(tmp_path / "other.pem")
+    with pytest.raises(FarshiftError, match="other.pem is not this board's key"):
+        ledger.append([withdrawn(1)])
+    with pytest.raises(FarshiftError, match="is missing: put it back"):
+        SigningKey(tmp_path / "absent.pem").sign(GENESIS)
+    write_private(tmp_path / "bad.pem", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
+    with pytest.raises(FarshiftError, match="holds no private key in PEM"):
+        SigningKey(tmp_path / "bad.pem").sign(GENESIS)
+    other = x25519.X25519PrivateKey.generate()
+    write_private(tmp_path / "x.pem", other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    with pytest.raises(FarshiftError, match="of another sort than ed25519"):
+        SigningKey(tmp_path / "x.pem").sign(GENESIS)
+
+
+def test_private_files_are_written_whole_and_never_readable_by_others(tmp_path):
+    before = os.umask(0)
+    try:
+        write_private(tmp_path / "private" / "seed", b"one")
+        write_private(tmp_path / "private" / "seed", b"two")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "private" / "seed").stat().st_mode & 0o777 == 0o600
+    assert read_private(tmp_path / "private" / "seed", "a seed") == b"two"
+    assert [path.name for path in (tmp_path / "private").iterdir()] == ["seed"]
+
+
+def test_the_newest_migration_is_the_schema_that_this_version_knows():
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_current_head() == SCHEMA
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_a_database_of_an_older_schema_is_migrated_and_of_a_newer_one_refused(tmp_path, dialect, request):
+    url = request.getfixturevalue("server").database() if dialect == "postgresql" else f"sqlite:///{tmp_path / 'l.db'}"
+    store = Store(url)
+    with pytest.raises(FarshiftError, match="its ledger, .* is missing"):
+        require_current(store, tmp_path)
+    assert migrate(store, "0001") == (None, "0001")
+    with pytest.raises(FarshiftError, match="has schema 0001, this version needs .* farshift board migrate"):
+        require_current(store, tmp_path)
+    assert migrate(store) == ("0001", SCHEMA)
+    assert migrate(store) == (SCHEMA, SCHEMA)
+    require_current(store, tmp_path)
+    with store.writing() as open_:
+        open_.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    for use in (lambda: migrate(store), lambda: require_current(store, tmp_path)):
+        with pytest.raises(FarshiftError, match="has schema 9999, of a newer Farshift"):
+            use()
+
+
+def test_a_password_is_in_no_message(tmp_path, server):
+    database = server.database()
+    wrong = Store(database.replace(postgres.PASSWORD, "hunter2-wrong"))
+    with pytest.raises(FarshiftError, match="password authentication failed") as refused:
+        wrong.schema()
+    nowhere = Store("postgresql://owner:hunter2-wrong@127.0.0.1:1/none?password=hunter2-wrong")
+    with pytest.raises(FarshiftError, match="refused") as absent:
+        nowhere.schema()
+    for error in (refused, absent):
+        assert "hunter2" not in str(error.value)
+    assert "hunter2" not in wrong.name + nowhere.name
+    with pytest.raises(FarshiftError, match="cannot lie in mysql"):
+        Store("mysql://owner:hunter2@host/db")
+    with pytest.raises(FarshiftError, match="no database URL") as odd:
+        Store("hunter2:no url")
+    assert "hunter2" not in str(odd.value)

@@ -1,0 +1,158 @@
+"""A sealed draw is as hard as the public test, has none of its rows, and is refused where it could mean nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.leaderboard.sealed.drawing import VIEWS, draw
+from farshift.leaderboard.sealed.handing_out import inputs_of
+from farshift.leaderboard.sealed.profile import two_sample
+from farshift.splits.errors import FarshiftError
+from farshift.splits.rows import first_ids
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import kolmogorov
+from scipy.stats import ks_2samp
+
+sys.path.insert(0, str(Path(__file__).parent))
+from sealed_cases import GENERATOR, ON, SEED, TURNED, make_home
+from sealed_fixtures import coins  # noqa: F401  (a fixture)
+
+
+@pytest.fixture(scope="module")
+def benchmark(coins):  # noqa: F811
+    return find_benchmark(ON)
+
+
+@pytest.fixture(scope="module")
+def drawn(benchmark):
+    return draw(benchmark, SEED)
+
+
+def test_every_cell_has_as_many_rows_as_in_the_public_test(benchmark, drawn):
+    for view in VIEWS:
+        public, sealed = benchmark.view(view)[0], drawn.rows.select(drawn.sides[view])
+        cells = [
+            sorted(zip(part.carried["severity"], part.carried["group"], part.truth(), strict=True))
+            for part in (public, sealed)
+        ]
+        assert cells[0] == cells[1]
+        assert drawn.profile[view]["equal"]
+        assert drawn.profile[view]["left_out"]["rows"] == 0
+    assert drawn.sides["id"].sum() + drawn.sides["ood"].sum() == len(drawn.rows)
+
+
+def test_no_input_of_a_draw_stands_in_the_published_source(benchmark, drawn):
+    source = benchmark.split.source
+    published = set(benchmark.split.rows["coins"].to_pylist())
+    drawn_texts = drawn.rows.numpy(["coins"])["coins"].tolist()
+    assert not published & set(drawn_texts)
+    assert len(set(drawn_texts)) == len(drawn_texts)
+    assert np.array_equal(first_ids(drawn.rows.arrow(["coins"]), source.schema), drawn.rows.row_ids)
+
+
+def test_the_same_seed_gives_the_same_draw_and_another_seed_others(benchmark, drawn):
+    again, other = draw(benchmark, SEED), draw(benchmark, bytes(32))
+    assert inputs_of(again.rows, benchmark) == inputs_of(drawn.rows, benchmark)
+    assert again.rows.truth().tolist() == drawn.rows.truth().tolist()
+    assert not set(other.rows.row_ids.tolist()) & set(drawn.rows.row_ids.tolist())
+    assert other.profile["ood"]["cells"] == drawn.profile["ood"]["cells"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("scan/length", "takes no seed and gives all rows there are"),
+        ("two_hop/phi_3_6", "also makes its facts"),
+        ("xor_clusters/eta10", "its view ood is of training rows"),
+        ("rated_sums/glicko2", "does not give its rows again exactly"),
+        ("optdigits/writers", "comes from files"),
+    ],
+)
+def test_what_cannot_be_sealed_is_refused_in_one_line(name, why):
+    with pytest.raises(FarshiftError, match=why) as refused:
+        draw(find_benchmark(name), SEED)
+    assert str(refused.value).startswith(f"{name} cannot be sealed: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_cell_that_the_generator_cannot_fill_is_left_out_on_both_sides():
+    benchmark = find_benchmark("chomsky_parity_check/length")
+    drawn = draw(benchmark, SEED)
+    told = drawn.profile["id"]
+    assert told["left_out"]["rows"] > 0
+    assert told["equal"]
+    assert told["rows"] + told["left_out"]["rows"] == told["public_rows"]
+    public = benchmark.view("id")[0]
+    kept = np.isin(public.row_ids, drawn.counterpart["id"])
+    assert sorted(public.carried["severity"][kept]) == sorted(drawn.rows.select(drawn.sides["id"]).carried["severity"])
+    assert public.carried["severity"][~kept].max() < 10  # all short strings are published
+
+
+def test_a_generator_whose_seed_gives_published_inputs_other_labels_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    monkeypatch.setattr("sealed_cases.GENERATOR", GENERATOR.replace("{seed}/{part}", "fixed/{part}"))
+    make_home(tmp_path, TURNED)
+    with pytest.raises(FarshiftError, match="makes more than rows"):
+        draw(find_benchmark(ON), SEED)
+
+
+HALVES = '''
+import numpy as np
+from farshift.splits.assignment import Assignment
+
+def halves(table, *, field, parts, severity, group):
+    """The first texts in the alphabet train: which these are depends on the others."""
+    names, place = np.unique(table["coins"].to_pylist(), return_inverse=True)
+    rank = place / len(names)
+    part = np.where(rank < 0.5, "train", np.where(rank < 0.6, "id_test", "ood_test"))
+    return Assignment(part=part, severity=np.where(rank < 0.6, 1, 2))
+'''
+
+
+def test_a_rule_that_divides_rows_by_the_others_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    make_home(tmp_path, "odd", HALVES)
+    with pytest.raises(FarshiftError, match="divides rows by what else there is"):
+        draw(find_benchmark(ON), SEED)
+
+
+values = st.lists(st.integers(0, 30).map(float), min_size=1, max_size=60).map(np.array)
+
+
+@given(values, values)
+def test_the_two_sample_distance_is_scipys(left, right):
+    found = two_sample(left, right)
+    assert found["distance"] == pytest.approx(ks_2samp(left, right).statistic, abs=1e-6)
+    scaled = np.sqrt(len(left) * len(right) / (len(left) + len(right))) * ks_2samp(left, right).statistic
+    assert found["p"] == pytest.approx(kolmogorov(scaled), abs=1e-6)
+
+
+ONE_OF_EACH_GENERATOR = [
+    "addition/length",
+    "arc_grids/pairs",
+    "balls/materials",
+    "concept_shift/angle",
+    "covariate_shift/mean",
+    "gcog/productive",
+    "listops/length",
+    "mazes/9_to_21",
+    "prefix_sums/32_to_64",
+    "shapes/diagonal",
+    "skills/pairs",
+    "slabs_5/shuffled",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONE_OF_EACH_GENERATOR)
+def test_draws_of_every_sort_of_generator_are_as_hard_as_the_public_test(name):
+    drawn = draw(find_benchmark(name), SEED)
+    for view in VIEWS:
+        assert drawn.profile[view]["equal"], view
+        assert drawn.profile[view]["left_out"]["rows"] <= 0.2 * drawn.profile[view]["public_rows"]
+        assert all(one["p"] > 0.001 for one in drawn.profile[view]["measures"].values())

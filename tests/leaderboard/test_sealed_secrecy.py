@@ -1,0 +1,182 @@
+"""Before a window closes nothing that a board serves says anything of a label, and the seed is nowhere but in its file.
+
+Two worlds with the same published rows and the same drawn inputs, whose drawn labels are each other's opposite: every
+byte that is served must be the same in both.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.exporting import export
+from farshift.leaderboard.sealed.collecting import hand_in
+from farshift.leaderboard.sealed.drawing import draw
+from farshift.leaderboard.sealed.handing_out import read_draw
+from farshift.leaderboard.sealed.revealing import results
+from farshift.leaderboard.sealed.sealing import seed_file
+from farshift.leaderboard.sealed.serving import hand_out
+from farshift.splits.errors import FarshiftError
+from farshift.splits.rows import first_ids
+
+sys.path.insert(0, str(Path(__file__).parent))
+from sealed_cases import ON, OPENS, SEED, TURNED, draw_folder, make_home, sealed
+from sealed_fixtures import board, clock, coins, handed, opened  # noqa: F401  (fixtures)
+
+WINDOW = "coins__longer-1"
+
+
+def broken(answers: Path, out: Path, change) -> Path:
+    """A team's answers with changed predictions, packed as a stranger might."""
+    with zipfile.ZipFile(answers) as bundle:
+        files = {entry.filename: bundle.read(entry) for entry in bundle.infolist()}
+    table = change(pq.read_table(pa.BufferReader(files["predictions/0.parquet"])))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    files["predictions/0.parquet"] = sink.getvalue().to_pybytes()
+    with zipfile.ZipFile(out, "w") as bundle:
+        for name, content in files.items():
+            bundle.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return out
+
+
+def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, object]:  # noqa: F811
+    """All that a board shows to anybody from the announcement of a window to its last second, by what it is."""
+    clock.set("2030-12-31T00:00:00Z")
+    made = Board.init(folder / "board", "A board")
+    sealed(made, clock)
+    said: dict[str, object] = {}
+    with pytest.raises(FarshiftError) as early:
+        hand_out(made, WINDOW, folder / "early", clock)
+    said["too early"] = str(early.value)
+    clock.set(OPENS, seconds=60)
+    hand_out(made, WINDOW, folder / "draw", clock)
+    receipts = [hand_in(made, WINDOW, file, clock=clock).record() for file in [handed.answers["ann"]]]
+    said["receipts"] = receipts
+    for number, file in enumerate(odd_ones):
+        with pytest.raises(FarshiftError) as refused:
+            hand_in(made, WINDOW, file, clock=clock)
+        said[f"refusal {number}"] = str(refused.value)
+    said["results"] = results(made, WINDOW)
+    said["ledger"] = [(record.seq, record.time, record.kind, record.body) for record in made.ledger.records()[1:]]
+    export(made, folder / "export")
+    for where in ("board", "draw", "export"):
+        for path in sorted((folder / where).rglob("*")):
+            name = path.relative_to(folder).as_posix()
+            of_the_key = ("board/private", "board/board.toml", "export/board.toml", "export/ledger.jsonl")
+            if path.is_file() and not name.startswith((*of_the_key, "board/ledger.sqlite")):
+                said[name] = path.read_bytes()
+    return said
+
+
+def test_every_byte_served_before_the_close_is_the_same_whatever_the_labels(handed, clock, tmp_path, monkeypatch):  # noqa: F811
+    answers = handed.answers["ann"]
+    odd_ones = [
+        broken(answers, tmp_path / "short.zip", lambda table: table.slice(0, table.num_rows - 1)),
+        broken(answers, tmp_path / "turned.zip", lambda table: table),
+        answers.with_name("missing.zip"),
+    ]
+    here = served(tmp_path / "one", clock, handed, odd_ones)
+    truth = draw(find_benchmark(ON), SEED).rows.truth()
+    other_home = tmp_path / "other"
+    monkeypatch.setenv("FARSHIFT_PATH", str(other_home))
+    other_home.mkdir()
+    make_home(other_home, TURNED)
+    other_truth = draw(find_benchmark(ON), SEED).rows.truth()
+    there = served(tmp_path / "two", clock, handed, odd_ones)
+    assert (truth == 1 - other_truth).all()  # the labels do differ, every one of them
+    assert sorted(here) == sorted(there)
+    assert len(here) > 12
+    for what in here:
+        assert str(here[what]).replace("/one/", "/two/") == str(there[what]), what
+
+
+def test_the_draw_has_inputs_in_the_order_of_their_ids_and_no_statistics(opened):  # noqa: F811
+    folder = draw_folder(opened, sealed_window(opened))
+    file = pq.ParquetFile(folder / "inputs.parquet")
+    ids = file.read()["row_id"].to_numpy()
+    assert file.schema_arrow.names == ["row_id", "coins"]
+    assert (ids[1:] > ids[:-1]).all()
+    assert not any(key != b"ARROW:schema" for key in file.metadata.metadata or {})
+    group = file.metadata.row_group(0)
+    assert file.metadata.num_row_groups == 1
+    assert not any(group.column(number).is_stats_set for number in range(group.num_columns))
+
+
+def sealed_window(board):  # noqa: F811
+    from farshift.leaderboard.sealed.window import find_window
+
+    return find_window(board.ledger.records(), WINDOW)
+
+
+def test_a_row_id_is_a_hash_of_the_inputs_alone_also_where_an_input_has_two_labels(opened):  # noqa: F811
+    """The generator gives a tenth of the inputs twice, with either label: one row of them is drawn, as the first
+    occurrence, so that neither the number of an occurrence nor its order can tell."""
+    benchmark = find_benchmark(ON)
+    given = read_draw(draw_folder(opened, sealed_window(opened)))
+    texts = given.inputs["coins"].to_pylist()
+    assert len(set(texts)) == len(texts)
+    ids = first_ids(given.inputs, benchmark.split.source.schema)
+    assert np.array_equal(ids, given.inputs["row_id"].to_numpy())
+
+
+def test_ids_carry_no_order_by_label_or_part(benchmark_draw):
+    rows, sides = benchmark_draw.rows, benchmark_draw.sides
+    place = np.argsort(np.argsort(rows.row_ids)) / len(rows)
+    for which in (rows.truth() == 1, sides["ood"]):
+        assert abs(place[which].mean() - place[~which].mean()) < 4 * np.sqrt(1 / 12 * 4 / len(rows))
+
+
+@pytest.fixture(scope="module")
+def benchmark_draw(coins):  # noqa: F811
+    return draw(find_benchmark(ON), SEED)
+
+
+def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):  # noqa: F811
+    hand_in(opened, WINDOW, handed.answers["ann"], clock=clock)
+    export(opened, tmp_path / "export")
+    hand_out(opened, WINDOW, tmp_path / "draw", clock)
+    secret = seed_file(opened, WINDOW)
+    assert secret.read_text() == SEED.hex()
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert stat.S_IMODE(secret.parent.stat().st_mode) == 0o700
+    holders = [
+        path
+        for path in sorted(tmp_path.rglob("*"))
+        if path.is_file() and (SEED.hex().encode() in path.read_bytes() or SEED in path.read_bytes())
+    ]
+    assert holders == [secret]
+
+
+def test_answers_of_an_open_window_are_in_no_export(opened, handed, clock, tmp_path):  # noqa: F811
+    receipt = hand_in(opened, WINDOW, handed.answers["ann"], clock=clock)
+    export(opened, tmp_path / "export")
+    assert not list((tmp_path / "export").rglob(f"{receipt.submission}*"))
+    assert list((tmp_path / "export").rglob("draw.toml"))
+
+
+def test_a_seed_that_others_may_read_is_not_used(opened, clock):  # noqa: F811
+    from farshift.leaderboard.sealed.revealing import close
+
+    seed_file(opened, WINDOW).chmod(0o644)
+    clock.set("2031-01-09T00:00:00Z")
+    with pytest.raises(FarshiftError, match="may be read by others"):
+        close(opened, WINDOW, clock)
+
+
+def test_a_draw_that_was_changed_is_not_answered(opened, tmp_path):  # noqa: F811
+    folder = draw_folder(opened, sealed_window(opened))
+    shutil.copytree(folder, tmp_path / "draw")
+    table = pq.read_table(folder / "inputs.parquet")
+    pq.write_table(table.slice(1), tmp_path / "draw" / "inputs.parquet")
+    with pytest.raises(FarshiftError, match="missing or was changed"):
+        read_draw(tmp_path / "draw")

@@ -1,0 +1,207 @@
+"""The pages: every entry, its rank set and ties, what is listed apart; plain HTML that anyone can read, no script."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from farshift.leaderboard.board import Apart
+from farshift.leaderboard.challenges import Challenge
+from farshift.leaderboard.entries import Left
+from farshift.leaderboard.page_pictures import Scale, rank_bar, scale_of
+from farshift.leaderboard.site import write_site
+from made_tables import entry, gathered
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """What a page's markup says: tags that do not close, ids, links, texts, labelled pictures."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.unlabelled = 0
+        self.tags: set[str] = set()
+        self.feed(text)
+        self.wrong += [f"never closed: {tag}" for tag in self.open]
+
+    def handle_starttag(self, tag, attrs):
+        told = dict(attrs)
+        self.tags.add(tag)
+        self.ids += [told["id"]] if "id" in told else []
+        self.links += [told["href"]] if "href" in told else []
+        self.unlabelled += tag == "svg" and not told.get("aria-label")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}>")
+
+
+def challenge(of: str, score: dict, reason: str = "other numbers here") -> Challenge:
+    difference = {
+        name: {"value": -0.1, "low": -0.2, "high": -0.01, "distinguishable": True} for name in ("id", "ood", "gap")
+    }
+    said = ({"by": "us", "note": "we used <other> seeds", "time": "2026-03-02T00:00:00Z"},)
+    return Challenge("c" * 16, of, "them", reason, "2026-03-01T00:00:00Z", "d" * 64, score, difference, said)
+
+
+@pytest.fixture(scope="module")
+def board():
+    """Forty entries on one benchmark, a few on another, one challenged, one withdrawn, one of an older identity."""
+    groups = {"left": 0.5, "right": 0.6}
+    made = [entry(f"model {k}", 0.2 + 0.015 * k, groups=groups, made=k) for k in range(40)]
+    made += [
+        entry("model 3", 0.6, "modadd97/xi35", kind="corrupted-label"),
+        entry("<script>", 0.7, "modadd97/xi35", kind="corrupted-label"),
+    ]
+    made.append(entry("old", 0.5, "vowel/speakers", kind="domain", identity="0" * 64))
+    gone, _ = entry("gone", 0.9)
+    first = made[0][0]
+    apart = [Apart(gone, Left("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))]
+    return gathered(
+        made, {("us", first.score["entry_identity"]): 41}, [challenge(first.entry, first.score)], "model 7", apart=apart
+    )
+
+
+@pytest.fixture(scope="module")
+def pages(board, tmp_path_factory) -> dict[str, str]:
+    where = tmp_path_factory.mktemp("site")
+    write_site(board, where)
+    return {path.relative_to(where).as_posix(): path.read_text() for path in sorted(where.rglob("*.html"))}
+
+
+def test_the_same_board_gives_the_same_bytes(board, pages, tmp_path):
+    write_site(board, tmp_path)
+    assert {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.html")} == pages
+
+
+def test_there_is_an_index_and_a_page_for_each_entry(board, pages):
+    names = [row.standing.entry for sheet in board.sheets for row in sheet.rows] + [board.apart[0].standing.entry]
+    assert sorted(pages) == sorted(["index.html", *(f"entries/{name}.html" for name in names)])
+
+
+def test_markup_is_whole_every_link_leads_somewhere_and_every_picture_has_words(pages):
+    for name, text in pages.items():
+        page = Page(text)
+        assert page.wrong == [], name
+        assert len(page.ids) == len(set(page.ids)), name
+        assert page.unlabelled == 0, name
+        assert not page.tags & {"script", "link", "img"}, "nothing is fetched, nothing is run"
+        for link in page.links:
+            path, _, anchor = link.partition("#")
+            target = name if not path else (Path(name).parent / path).as_posix().replace("entries/../", "")
+            assert target in pages, (name, link)
+            assert not anchor or anchor in Page(pages[target]).ids, (name, link)
+
+
+def test_names_are_escaped(pages):
+    assert "&lt;script&gt;" in pages["index.html"]
+    assert all("<script" not in text for text in pages.values())
+    assert any("we used &lt;other&gt; seeds" in text for text in pages.values())
+
+
+def test_entries_stand_by_score_with_their_rank_sets_and_ties(board, pages):
+    (sheet,) = (sheet for sheet in board.sheets if len(sheet.rows) == 40)
+    places = [pages["index.html"].index(f"entries/{row.standing.entry}.html") for row in sheet.rows]
+    assert places == sorted(places)
+    for row in sheet.rows:
+        low, high = row.rank
+        said = f"rank {low}" if low == high else f"rank {low} to {high}"
+        assert f'aria-label="{said} of 40"' in pages["index.html"]
+    assert any(row.rank[0] < row.rank[1] for row in sheet.rows)
+
+
+def test_a_challenged_entry_says_so_and_keeps_its_own_numbers(board, pages):
+    (row,) = (row for sheet in board.sheets for row in sheet.rows if row.challenges)
+    page = pages[f"entries/{row.standing.entry}.html"]
+    assert "other numbers here" in page
+    assert "−10.0" in page
+    assert "challenged" in pages["index.html"]
+    assert f"{100 * row.standing.score['ood']['value']:.1f}" in page
+
+
+def test_entries_that_left_are_listed_apart_with_the_reason_and_in_no_table(board, pages):
+    index = pages["index.html"]
+    assert index.count("the labels were in the training data") == 1
+    assert index.index("Listed apart") < index.index(f"entries/{board.apart[0].standing.entry}.html")
+    assert "Withdrawn" in pages[f"entries/{board.apart[0].standing.entry}.html"]
+
+
+def test_a_table_of_an_older_identity_stands_apart_and_below(pages):
+    index = pages["index.html"]
+    assert index.index("Tables of an older identity") < index.index("Entries of an older identity; not comparable")
+    assert index.index("model 39") < index.index("Tables of an older identity")
+
+
+def test_a_page_of_an_entry_that_is_no_more_goes(board, tmp_path):
+    stale = tmp_path / "entries" / "0123456789abcdef.html"
+    stale.parent.mkdir()
+    stale.write_text("old")
+    write_site(board, tmp_path)
+    assert not stale.exists()
+
+
+def test_a_bar_of_ranks_covers_its_set_and_a_strip_its_scale(board):
+    (sheet,) = (sheet for sheet in board.sheets if len(sheet.rows) == 40)
+    for row in sheet.rows:
+        bar = rank_bar(row, 40)
+        assert 0 <= bar["x"] <= bar["x"] + bar["width"] <= 93
+    wide = rank_bar(replace(sheet.rows[0], rank=(1, 40)), 40)
+    assert (wide["x"], wide["width"]) == (0, 90)
+    assert rank_bar(replace(sheet.rows[0], rank=None), 40) is None
+    scale = scale_of(sheet)
+    assert scale == Scale(0.0, 1.0)
+    assert scale.x(-3) == scale.x(0) < scale.x(0.5) < scale.x(1) == scale.x(7)
+
+
+def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
+    made = [entry("seen", 0.9), entry("other", 0.5)]
+    (one, _), score = made[0], made[0][0].score
+    contrast = {
+        view: {"value": 0.2, "low": 0.1, "high": 0.3, "p_holm": 0.001, "flag": "better on public"}
+        for view in ("id", "ood")
+    }
+    window = {
+        "terms": {
+            "benchmark": "scan/length",
+            "window": "w1",
+            "opens": "2026-01-01T00:00:00Z",
+            "closes": "2026-02-01T00:00:00Z",
+        },
+        "commitment": "ab" * 32,
+        "seed": "cd" * 32,
+        "answers": 2,
+        "entries": [
+            {
+                "team": "us",
+                "model": "seen",
+                "submission": one.submission,
+                "score": score,
+                "contrast": contrast,
+                "n/a": None,
+            },
+            {"team": "them", "model": "<b>", "submission": "e" * 64, "score": None, "contrast": {}, "n/a": "it broke"},
+        ],
+    }
+    write_site(gathered(made, windows=[window]), tmp_path)
+    text = (tmp_path / "index.html").read_text()
+    assert "better on public" in text
+    assert "+20.0" in text
+    assert "n/a: it broke" in text
+    assert Page(text).wrong == []
+
+
+def test_an_empty_board_has_a_page(tmp_path):
+    write_site(gathered([]), tmp_path)
+    assert "No entries yet" in (tmp_path / "index.html").read_text()

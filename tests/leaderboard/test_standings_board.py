@@ -1,0 +1,191 @@
+"""Tables and pages of a real board: what was handed in, as it is shown; and the rows that are kept for it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import farshift as fs
+import pytest
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.gathered import gather
+from farshift.leaderboard.row_scores import packed, rows_of_entries, unpacked
+from farshift.leaderboard.settings import baselines_of, write_baselines
+from farshift.leaderboard.site import build
+from farshift.leaderboard.standings import tables
+from farshift.leaderboard.submission import pack
+from farshift.splits.errors import BadDefinition, FarshiftError
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+
+ON = "modadd97/xi35"
+
+
+class Stages(models.Adder):
+    """Two checkpoints, the second one worse; leaves some rows open."""
+
+    def fit(self, train, val, budget):
+        return {"steps": 2}
+
+    def checkpoints(self):
+        yield "early", models.Adder(self.seed, 0.1)
+        yield "late", models.Bad(lambda batch: [None if a < 10 else 0 for a in batch["a"]])
+
+
+@pytest.fixture(scope="module")
+def whole(runs, tmp_path_factory) -> Path:
+    """A board with entries of five identities, two of them on one benchmark by different rules; its rows are kept."""
+    place = tmp_path_factory.mktemp("whole")
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=place / "quick", name="quick one", budget="quick")
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=place / "short", name="short one", steps=7)
+    for rule in ("last", "id_val"):
+        fs.evaluate(Stages, on=ON, seeds=2, out=place / rule, selection=rule, name=f"stages {rule}")
+    board = Board.init(place / "board", "A test board")
+    others = [place / name for name in ("quick", "short", "last", "id_val")]
+    board.submit(pack([*runs, *others], place / "s.zip", team="<script>alert(1)</script>", note="a first <try>"))
+    build(board)
+    return board.path
+
+
+@pytest.fixture
+def board(whole, tmp_path) -> Board:
+    """A copy of it for this test alone."""
+    return Board(shutil.copytree(whole, tmp_path / "board"))
+
+
+def test_entries_of_other_identities_never_share_a_table(board):
+    found = {
+        (table.benchmark, table.budget, table.steps, table.selection): sorted(row.score["model"] for row in table.rows)
+        for table in tables(board.standings())
+    }
+    assert found == {
+        ("scan/length", "full", None, "last"): ["echo"],
+        (ON, "full", None, "last"): ["good", "stages last", "worse <b>"],
+        (ON, "full", None, "id_val"): ["stages id_val"],
+        (ON, "full", 7, "last"): ["short one"],
+        (ON, "quick", None, "last"): ["quick one"],
+    }
+
+
+def test_the_pages_say_what_sets_tables_apart_and_how_candidates_were_chosen(board):
+    index = (board.path / "site" / "index.html").read_text()
+    for said in (
+        "7 steps, set by hand",
+        "candidates chosen by id_val",
+        "quick budget: fewer steps",
+        "brackets: rows only",
+    ):
+        assert said in index
+    pages = [path.read_text() for path in (board.path / "site" / "entries").iterdir()]
+    assert len(pages) == 7
+    (last,) = (text for text in pages if "2 candidates, chosen by last" in text)
+    assert "abstained and 0 failed; each counts as wrong" in last
+    assert "<td>oracle</td>" in last
+    assert "n/a (the model gave no class probabilities)" in last
+    assert any("Score by severity" in text for text in pages)
+    assert all("a first &lt;try&gt;" in text and "<script" not in text for text in pages)
+
+
+def test_the_same_board_gives_the_same_bytes_with_its_rows_kept_or_not(board, tmp_path):
+    before = {path.name: path.read_bytes() for path in (board.path / "site").rglob("*.html")}
+    shutil.rmtree(board.path / "derived")
+    page = build(board, tmp_path / "again")
+    assert {path.name: path.read_bytes() for path in page.parent.rglob("*.html")} == before
+    assert len(list((board.path / "derived" / "rows").iterdir())) == 7
+
+
+def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
+    kept = sorted((board.path / "derived" / "rows").iterdir())
+    before = [path.read_bytes() for path in kept]
+    kept[0].write_bytes(before[1])  # another entry's
+    kept[1].write_bytes(before[1][: len(before[1]) // 2])  # cut off
+    kept[2].write_bytes(b"")
+    standings = board.standings()
+    found, without = rows_of_entries(board, standings)
+    assert without == {}
+    assert [path.read_bytes() for path in kept] == before
+    for standing in standings:
+        assert sum(found[standing.entry].ood.per_seed) / len(standing.score["seeds"]) == pytest.approx(
+            standing.score["ood"]["value"], abs=1e-6
+        )
+
+
+def test_rows_are_read_back_as_they_were_kept(board):
+    for path in (board.path / "derived" / "rows").iterdir():
+        assert packed(unpacked(path.read_bytes())) == path.read_bytes()
+
+
+def test_a_submission_that_was_changed_gives_no_rows(board):
+    shutil.rmtree(board.path / "derived")
+    (file,) = (board.path / "submissions").iterdir()
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(FarshiftError):
+        gather(board)
+
+
+def test_a_board_with_a_changed_score_shows_no_page(board):
+    file = next((board.path / "scores").rglob("*.json"))
+    file.write_bytes(file.read_bytes().replace(b"0", b"1", 1))
+    with pytest.raises(FarshiftError, match="farshift board verify"):
+        build(board)
+
+
+def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypatch):
+    monkeypatch.setattr("farshift.benchmarks.benchmark.Benchmark.identity", lambda *_, **__: "0" * 64)
+    found = gather(board)
+    assert all(row.rank is None for sheet in found.sheets for row in sheet.rows)
+    assert any("of an older identity" in note for note in found.sheets[0].notes)
+    assert "Tables of an older identity" in build(board).read_text()
+
+
+def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(board, monkeypatch):
+    from farshift.benchmarks.benchmark import find_benchmark
+
+    known = {"scan/length": find_benchmark("scan/length")}
+    monkeypatch.setattr("farshift.leaderboard.standings.benchmarks", lambda: known)
+    found = gather(board)
+    ranks = {sheet.table.benchmark: {row.rank for row in sheet.rows} for sheet in found.sheets}
+    assert ranks == {"scan/length": {(1, 1)}, ON: {None}}
+    assert any("no benchmark named" in note for sheet in found.sheets for note in sheet.notes)
+
+
+def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board):
+    from farshift.leaderboard.leaving import withdraw
+
+    name = next(one.entry for one in board.standings() if one.score["model"] == "good")
+    withdraw(board, name, "a bug in our loader")
+    found = gather(board)
+    assert name not in {row.standing.entry for sheet in found.sheets for row in sheet.rows}
+    (apart,) = found.record()["apart"]
+    assert (apart["entry"], apart["kind"], apart["reason"]) == (name, "withdrawn", "a bug in our loader")
+    (sheet,) = (one for one in found.sheets if len(one.rows) == 2)
+    assert {row.attempts for row in sheet.rows} == {3}
+
+
+def test_the_board_says_which_model_the_others_are_held_against(board):
+    assert baselines_of(board.path) == {}
+    write_baselines(board.path, {ON: "worse <b>"})
+    (sheet,) = (one for one in gather(board).sheets if len(one.rows) == 3)
+    assert (sheet.baseline, sheet.rows[0].against["verdict"]) == ("worse <b>", "better")
+    assert gather(board, ON, "good").sheets[0].baseline != "worse <b>"
+    (board.path / "settings.toml").write_text("baselines = 3\n")
+    with pytest.raises(BadDefinition, match="write \\[baselines\\] with lines such as"):
+        gather(board)
+
+
+def test_the_command_prints_tables_in_every_form(board, farshift, farshift_json):
+    told = farshift("board", "standings", board.path, "--benchmark", ON)
+    assert told.returncode == 0, told.stderr
+    assert "modadd97/xi35 (7 steps, set by hand): accuracy@1" in told.stdout
+    assert "Rank sets: all 3 true ranks by OOD" in told.stdout
+    assert "scan/length" not in told.stdout
+    record = farshift_json("board", "standings", board.path)
+    assert sum(len(table["rows"]) for table in record["tables"]) == 7
+    assert farshift("board", "standings", board.path, "--csv").stdout.startswith("benchmark,kind,metric")
+    refused = farshift("board", "standings", board.path, "--csv", "--json")
+    assert refused.returncode == 2
+    assert "choose one of" in refused.stderr

@@ -1,0 +1,233 @@
+"""The zip of a submission: whatever two readers could understand differently is refused, by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import struct
+import zipfile
+
+import farshift as fs
+import pytest
+from farshift.leaderboard.submission import pack
+from farshift.leaderboard.validate import check
+from farshift.leaderboard.validation import archive as rules
+from farshift.leaderboard.validation.archive import Archive
+from farshift.leaderboard.validation.problem import REMEDIES, Problems
+from farshift.splits.errors import BadSubmission
+from fuzz.packing import Parts, parts
+from fuzz.raw_zip import Entry, written
+
+CARD, RUN, ROWS = "submission.toml", "runs/0.toml", "predictions/0.parquet"
+
+
+@pytest.fixture(scope="module")
+def good(runs) -> Parts:
+    return parts(fs.read_run(runs[0]))
+
+
+def problems_of(content: bytes) -> list[str]:
+    """Names of the problems that a zip has, opened and unpacked."""
+    problems = Problems()
+    archive = Archive(io.BytesIO(content), "s.zip", problems)
+    for name in archive.members:
+        archive.unpack(name, io.BytesIO(), problems)
+    assert all(one.remedy == REMEDIES[one.name] for one in problems.found)
+    return [one.name for one in problems.found]
+
+
+def listed(**first: object) -> list[Entry]:
+    """Two good entries, the first of them with something else about it."""
+    return [dataclasses.replace(Entry(CARD, b"format = 2\n" * 10), **first), Entry(RUN, b"format = 2\n")]
+
+
+def test_a_zip_as_pack_or_a_common_tool_writes_it_is_read(good, runs, tmp_path):
+    assert problems_of(pack(runs[:1], tmp_path / "s.zip").read_bytes()) == []
+    assert problems_of(written(good.listed())) == []
+    deflated = dataclasses.replace(good, method=8).packed()
+    (tmp_path / "d.zip").write_bytes(deflated)
+    assert len(check(tmp_path / "d.zip").entries) == 1
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        sink = io.BytesIO()
+        with zipfile.ZipFile(sink, "w", method) as bundle:
+            for entry in good.listed():
+                bundle.writestr(entry.name, entry.content)
+        assert problems_of(sink.getvalue()) == []
+
+
+ZIP64 = 0xFFFFFFFF
+LIES = {
+    "an encrypted entry": (listed(local={"flags": 1}, central={"flags": 1}), {}, "zip-encrypted"),
+    "a streamed entry": (listed(local={"flags": 8}, central={"flags": 8}), {}, "zip-method"),
+    "another method": (listed(local={"method": 14}, central={"method": 14}), {}, "zip-method"),
+    "another name inside": (listed(local={"name": b"submission.tomk"}), {}, "zip-headers-differ"),
+    "a longer name inside": (listed(local={"name": b"submission.toml2"}), {}, "zip-headers-differ"),
+    "another size inside": (listed(local={"size": 3}), {}, "zip-headers-differ"),
+    "another checksum inside": (listed(local={"crc": 3}), {}, "zip-headers-differ"),
+    "another method inside": (listed(local={"method": 8}), {}, "zip-headers-differ"),
+    "no header inside": (listed(local={"mark": b"PK\x03\x05"}), {}, "zip-headers-differ"),
+    "stored, of two sizes": (listed(local={"size": 3}, central={"size": 3}), {}, "zip-headers-differ"),
+    "an extra field": (listed(central={"extra": b"\x01\x00\x00\x00"}), {}, "zip-extra-field"),
+    "an extra field inside": (listed(local={"extra": b"\x75\x70\x00\x00"}), {}, "zip-extra-field"),
+    "a comment on an entry": (listed(central={"comment": b"hello"}), {}, "zip-extra-field"),
+    "an entry on another disk": (listed(central={"disk": 1}), {}, "zip-extra-field"),
+    "a zip64 size": (listed(local={"size": ZIP64}, central={"size": ZIP64}), {}, "zip-zip64"),
+    "a zip64 place": (listed(central={"offset": ZIP64}), {}, "zip-zip64"),
+    "a zip64 end": (listed(), {"end": {"count": 0xFFFF}}, "zip-zip64"),
+    "a wrong checksum": (listed(local={"crc": 3}, central={"crc": 3}), {}, "zip-damaged"),
+    "too short": (listed(method=8, local={"size": 200}, central={"size": 200}), {}, "zip-damaged"),
+    "too long": (listed(method=8, local={"size": 20}, central={"size": 20}), {}, "zip-damaged"),
+    "no deflated data": (listed(local={"method": 8}, central={"method": 8}), {}, "zip-damaged"),
+    "overlapping entries": ([*listed(), Entry(ROWS, b"x", central={"offset": 0})], {}, "zip-overlap"),
+    "a hole": ([*listed(local={"descriptor": b"hidden"})], {}, "zip-overlap"),
+    "past the end": ([*listed(), Entry(ROWS, b"", central={"offset": 10**6})], {}, "zip-overlap"),
+    "bytes before": (listed(), {"before": b"#!/bin/sh\n"}, "zip-overlap"),
+    "bytes after": (listed(), {"after": b"trailing"}, "zip-unreadable"),
+    "a comment": (listed(), {"end": {"comment": b"hello"}}, "zip-unreadable"),
+    "several disks": (listed(), {"end": {"disk": 1}}, "zip-unreadable"),
+    "fewer here than there": (listed(), {"end": {"here": 1}}, "zip-unreadable"),
+    "more entries claimed": (listed(), {"end": {"count": 3}}, "zip-unreadable"),
+    "fewer entries claimed": (listed(), {"end": {"count": 1}}, "zip-extra-bytes"),
+    "too many entries": (listed(), {"end": {"count": 5000}}, "zip-too-many"),
+    "a directory elsewhere": (listed(), {"end": {"start": 5}}, "zip-extra-bytes"),
+    "a damaged directory": (listed(central={"mark": b"PK\x01\x03"}), {}, "zip-unreadable"),
+    "a link": (listed(central={"attributes": 0o120777 << 16}), {}, "zip-link"),
+    "a device": (listed(central={"attributes": 0o060644 << 16}), {}, "zip-link"),
+    "a folder by name": ([*listed(), Entry("runs/", b"")], {}, "zip-folder"),
+    "a folder by mode": (listed(central={"attributes": 0x10}), {}, "zip-folder"),
+    "an absolute path": ([*listed(), Entry("/etc/passwd", b"x")], {}, "zip-absolute"),
+    "a drive": ([*listed(), Entry("C:/x.toml", b"x")], {}, "zip-absolute"),
+    "a traversal": ([*listed(), Entry("runs/../../etc/passwd", b"x")], {}, "zip-traversal"),
+    "a backslash": ([*listed(), Entry("runs\\0.toml", b"x")], {}, "zip-traversal"),
+    "a NUL": ([*listed(), Entry("runs/0.toml\0.txt", b"x")], {}, "zip-traversal"),
+    "the same name twice": ([*listed(), Entry(RUN, b"x")], {}, "zip-duplicate"),
+    "twice but for case": ([*listed(), Entry("RUNS/0.toml", b"x")], {}, "zip-duplicate"),
+    "twice but for width": ([*listed(), Entry("runs/\N{FULLWIDTH DIGIT ZERO}.toml", b"x")], {}, "zip-duplicate"),
+    "a nested archive": ([*listed(), Entry("more.tar.gz", b"x")], {}, "zip-nested"),
+    "an archive in disguise": ([*listed(), Entry(ROWS, written(listed()))], {}, "zip-nested"),
+    "gzip in disguise": ([*listed(), Entry(ROWS, b"\x1f\x8b\x08" + bytes(20))], {}, "zip-nested"),
+    "a pickle": ([*listed(), Entry("model.pkl", b"\x80\x04.")], {}, "zip-unexpected"),
+    "a number with a zero": ([*listed(), Entry("runs/01.toml", b"x")], {}, "zip-unexpected"),
+    "a number of another script": (
+        [*listed(), Entry("runs/\N{ARABIC-INDIC DIGIT ONE}.toml", b"x")],
+        {},
+        "zip-unexpected",
+    ),
+    "a bomb": ([*listed(), Entry(ROWS, bytes(2 << 20), method=8)], {}, "zip-ratio"),
+    "a large card": (listed(content=b"#" * (5 << 20)), {}, "zip-too-large"),
+}
+
+
+@pytest.mark.parametrize("what", LIES)
+def test_a_zip_that_lies_is_refused_by_name(what):
+    entries, options, name = LIES[what]
+    assert name in problems_of(written(entries, **options))
+
+
+def test_a_bomb_that_hides_its_size_unpacks_no_further_than_it_claims(tmp_path):
+    """A deflated gigabyte that says it is 100 bytes long: reading stops within a piece."""
+    import zlib
+
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = b"".join(deflate.compress(bytes(1 << 20)) for _ in range(1024)) + deflate.flush()
+    lies = {"size": 100, "packed": len(packed), "method": 8}
+    content = written([Entry(ROWS, packed, local=lies, central=lies)])
+    problems, sink = Problems(), io.BytesIO()
+    assert Archive(io.BytesIO(content), "s.zip", problems).unpack(ROWS, sink, problems) == ""
+    assert [one.name for one in problems.found] == ["zip-damaged"]
+    assert len(sink.getvalue()) == 0
+
+
+def test_entries_that_are_each_small_enough_may_be_too_large_together(monkeypatch):
+    monkeypatch.setattr(rules, "SUBMISSION_BYTES", 50)
+    assert problems_of(written(listed())) == ["zip-too-large"]
+
+
+def test_bytes_after_the_deflated_data_are_refused():
+    import zlib
+
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = deflate.compress(b"a = 1") + deflate.flush() + b"hidden"
+    lies = {"packed": len(packed), "size": 5, "crc": zlib.crc32(b"a = 1"), "method": 8}
+    assert problems_of(written([Entry(CARD, packed, local=lies, central=lies)])) == ["zip-extra-bytes"]
+
+
+def test_a_zip_that_python_takes_and_this_reader_does_not(good):
+    """Python's own reader opens a zip with a comment, bytes before it, and two entries of one name."""
+    content = written([*good.listed(), Entry(CARD, b"other")], before=b"before", end={"comment": b"bye"})
+    with pytest.warns(UserWarning) if False else zipfile.ZipFile(io.BytesIO(content)) as bundle:
+        assert len(bundle.namelist()) == 4
+    assert problems_of(content) == ["zip-unreadable"]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "not a readable zip: it has 0 bytes"),
+        (b"PK\x05\x06" + bytes(18), "submission.toml is missing"),
+        (b"%PDF-1.7" + bytes(100), "not a readable zip: it does not end"),
+    ],
+)
+def test_files_that_are_no_submission_are_refused(tmp_path, content, complaint):
+    (tmp_path / "f.zip").write_bytes(content)
+    with pytest.raises(BadSubmission, match=complaint):
+        check(tmp_path / "f.zip")
+
+
+def test_a_file_that_is_not_there_or_far_too_large_is_not_opened(tmp_path):
+    with pytest.raises(BadSubmission, match="does not exist") as refusal:
+        check(tmp_path / "absent.zip")
+    assert refusal.value.problems[0].name == "file-missing"
+    with (tmp_path / "large.zip").open("wb") as file:
+        file.truncate((1 << 30) + 1)
+    with pytest.raises(BadSubmission, match="at most 1073741824 are taken") as refusal:
+        check(tmp_path / "large.zip")
+    assert refusal.value.problems[0].name == "file-too-large"
+
+
+def test_all_strange_entries_are_told_at_once(good, tmp_path):
+    content = written([*good.listed(), Entry("../x", b"x"), Entry("model.pkl", b"x"), Entry("runs/7.toml", b"")])
+    (tmp_path / "s.zip").write_bytes(content)
+    with pytest.raises(BadSubmission, match="^s.zip: 2 problems: ") as refusal:
+        check(tmp_path / "s.zip")
+    assert [(one.name, one.file) for one in refusal.value.problems] == [
+        ("zip-traversal", "../x"),
+        ("zip-unexpected", "model.pkl"),
+    ]
+    (tmp_path / "s.zip").write_bytes(written([*good.listed(), Entry("runs/7.toml", b"")]))
+    with pytest.raises(BadSubmission, match="runs/7.toml: not listed in submission.toml"):
+        check(tmp_path / "s.zip")
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(good, tmp_path, monkeypatch):
+    import os
+
+    file = tmp_path / "s.zip"
+    file.write_bytes(good.packed())
+    digest = Archive.digest
+
+    def touched(self):
+        os.utime(file, ns=(1, 1))
+        return digest(self)
+
+    monkeypatch.setattr(Archive, "digest", touched)
+    with pytest.raises(BadSubmission, match="was changed while it was read") as refusal:
+        check(file)
+    assert refusal.value.problems[0].name == "file-changed"
+
+
+def test_an_entry_that_is_cut_off_while_it_is_read_is_named(good):
+    problems = Problems()
+    file = io.BytesIO(good.packed())
+    archive = Archive(file, "s.zip", problems)
+    file.truncate(archive.members[ROWS].start + 3)
+    archive.unpack(ROWS, io.BytesIO(), problems)
+    assert [one.name for one in problems.found] == ["file-changed"]
+
+
+def test_names_with_control_characters_are_shown_as_one_line():
+    raw = struct.pack("<3s", b"\x1b[2") + b"\r\nfarshift: all is well"
+    problems = Problems()
+    Archive(io.BytesIO(written([Entry(raw.decode(), b"x")])), "s.zip", problems)
+    assert [one.name for one in problems.found] == ["zip-unexpected"]
+    assert str(problems.found[0]).isprintable()
