@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ..benchmarks.statistics.detectable import Detectable, differences
-from ..benchmarks.statistics.joint import Joint
-from ..benchmarks.statistics.spread import Spread
+from ..benchmarks.statistics.detectable import Detectable, measured
 from .board import Standing
 from .challenges import Challenge
 from .row_scores import EntryRows
@@ -127,7 +122,7 @@ def sheet(
                 declared=rows[standing.entry].declared if standing.entry in rows else (),
             )
         )
-    detectable = None if found.joint is None else detectable_among(found.joint, table)
+    detectable = measured({entry: rows[entry].ood for entry in found.places})
     notes = _notes(table, found, made, without, base and baseline, detectable, lucky)
     return Sheet(table, tuple(made), len(found.places), base and baseline, detectable, notes)
 
@@ -140,19 +135,6 @@ def _optimism(table: Table, found: Ranked, tried: Mapping[str, int | None]) -> d
             teams.setdefault(standing.team, []).append(standing.entry)
     best = {entries[0]: optimism(found, entries, tried[entries[0]] or 1) for entries in teams.values()}
     return {entry: value for entry, value in best.items() if value is not None}
-
-
-def detectable_among(joint: Joint, table: Table) -> Detectable | None:
-    """The minimum detectable difference of the pairs of a table's ranked entries; None of fewer than two."""
-    first, second = np.triu_indices(len(joint), 1)
-    pairs = zip(joint.variance[first, second].tolist(), joint.df[first, second].tolist(), strict=True)
-    spreads = [Spread(variance, df) for variance, df in pairs]
-    if not spreads:
-        return None
-    low, middle, high = (float(value) for value in np.quantile(differences(spreads), [0.1, 0.5, 0.9]))
-    single = Counter(len(standing.score["seeds"]) == 1 for standing in table.rows)
-    alone = single[True] * (single[True] - 1) // 2 + single[True] * single[False]
-    return Detectable(middle, low, high, len(spreads), min(alone, len(spreads)))
 
 
 def _notes(

@@ -28,6 +28,7 @@ PAGES = (
     "loading.md",
     "baselines.md",
     "board.md",
+    "leaderboard.md",
     "statistics.md",
 )
 BY_PAGE = {page: sections(ROOT / "docs" / page) for page in PAGES}

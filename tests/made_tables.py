@@ -1,0 +1,58 @@
+"""Tables made up from drawn row scores: everything between a board and its pages, without a board."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import numpy as np
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.statistics.interval import gap, mean
+from farshift.benchmarks.statistics.sample import RowScores
+from farshift.leaderboard.board import Standing
+from farshift.leaderboard.gathered import Gathered
+from farshift.leaderboard.ledger import Record
+from farshift.leaderboard.row_scores import EntryRows
+from farshift.leaderboard.sheets import sheet
+from farshift.leaderboard.standings import tables
+from farshift.leaderboard.suite_table import suite_tables
+from records import record
+
+ROWS = 600
+
+
+def rows(share: float, name: str, count: int = ROWS, seeds: int = 3, clusters=None, shared: float = 0.6) -> RowScores:
+    """Right and wrong rows, `share` of them right; how hard a row is (`shared` of it) is the same for every entry."""
+    hard = np.random.default_rng(count).random(count)
+    own = np.random.default_rng([*name.encode()]).random((seeds, count))
+    scores = (shared * hard + (1 - shared) * own < np.quantile(shared * hard + (1 - shared) * own, share)).astype(float)
+    return RowScores(scores, (0.0, 1.0), clusters)
+
+
+def entry(
+    model: str, share: float, benchmark: str = "scan/length", team: str = "us", seeds: int = 3, made: int = 0, **said
+) -> tuple[Standing, EntryRows]:
+    """An entry whose OOD score is about `share`, and its ID score somewhat above."""
+    on_id = rows(min(1.0, share + 0.2), f"{model}/id", seeds=seeds)
+    on_ood = rows(share, f"{model}/ood/{benchmark}", seeds=seeds)
+    score = record(model, benchmark, id=0.9, ood=share, seeds=seeds, **said)
+    score |= {"id": mean(on_id).record(), "ood": mean(on_ood).record(), "gap": gap(on_id, on_ood).record()}
+    score["views"] |= {"id": score["id"], "ood": score["ood"]}
+    identity = find_benchmark(benchmark).identity(score["budget"], score["steps"], score["selection"])
+    score |= {"candidates": 1, "touched": [], "entry_identity": said.get("identity", identity)}
+    name = sha256(f"{model} {benchmark} {team}".encode()).hexdigest()[:16]
+    time = f"2026-01-{1 + made % 28:02d}T00:00:00Z"
+    return Standing(name, name * 4, 0, team, "", time, score), EntryRows(on_id, on_ood)
+
+
+def gathered(
+    entries, attempts=None, challenges=(), baseline: str = "", name: str = "A board", apart=(), windows=()
+) -> Gathered:
+    """The tables of some entries, as a board's."""
+    standings = [standing for standing, _ in entries]
+    by_name = {standing.entry: found for standing, found in entries}
+    assert len(by_name) == len(entries), "two entries of one name"
+    tried = attempts or {}
+    sheets = tuple(sheet(table, by_name, {}, tried, challenges, baseline) for table in tables(standings))
+    head = Record(len(entries), "2026-02-01T00:00:00Z", "scored", {}, "0" * 64, "1" * 64, "2" * 128)
+    suites = suite_tables(sheets, by_name)
+    return Gathered(name, "2026-01-01T00:00:00Z", head, sheets, tuple(apart), suites, tuple(windows), len(entries))
