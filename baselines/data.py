@@ -231,7 +231,7 @@ class Sampler:
         if self.unlabelled is not None:
             assert self.data.unlabelled is not None
             shifted = self.unlabelled.draw(step * self.size, self.size)
-            batch = replace(batch, unlabelled=tuple(x[shifted] for x in self.data.unlabelled))
+            batch = replace(batch, unlabelled=tuple(_at(x, shifted) for x in self.data.unlabelled))
         return batch
 
     def _pooled(self, step: int) -> Tensor:
@@ -254,11 +254,16 @@ def taken(data: Data, rows: Tensor) -> Batch:
         target = data.target[0][rows]
     else:
         target = data.target[torch.arange(len(rows), device=rows.device)[:, None], rows]
-    inputs = tuple(x[rows] for x in data.inputs[:1]) if target.ndim == 3 else tuple(x[rows] for x in data.inputs)
+    inputs = tuple(_at(x, rows) for x in (data.inputs[:1] if target.ndim == 3 else data.inputs))
     if target.ndim == 3:
         target = target[..., : int(data.lengths[rows].max())]
         inputs = (without_padding(inputs[0]), target)
     return Batch(inputs, target, rows, group=None if data.group is None else data.group[rows])
+
+
+def _at(x: Tensor, rows: Tensor) -> Tensor:
+    """x (N, ..) at rows (K, n): (K, n, ..). Row by row it is several times as fast as by an index of all axes."""
+    return x.index_select(0, rows.reshape(-1)).view(*rows.shape, *x.shape[1:])
 
 
 def without_padding(source: Tensor) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,8 @@ from .hyper import Hyper
 class Optimiser(Protocol):
     """What a file of `optimisers/` offers: `Optimiser(parameters, rates, hyper)`.
 
-    parameters: each (K, ..). rates: the K base learning rates. `weight_decay` is in `hyper`."""
+    parameters: each (K, ..). rates: the K base learning rates. `weight_decay` is in `hyper`. One that also
+    has `tensors` and `over` (`optimisers/_written.py`), or gives such a one by `written()`, can be in a traced step."""
 
     def step(self, factor: float) -> None:
         """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
@@ -36,13 +38,34 @@ class Descent:
         self.clips = any(hyper.exact("clip"))
         self.sharp = any(hyper.exact("sharpness"))
         self.schedule = module("baselines/schedules", hyper["schedule"], "schedule")
-        self.factor = 1.0
+        self.factor: Any = 1.0
         self.restart()
 
     def restart(self) -> None:
         """Forget the moments: what is published for penalties that are switched on in the middle of training."""
         kind = module("baselines/optimisers", self.hyper["optimiser"], "optimiser").Optimiser
         self.optimiser: Optimiser = kind(self.parameters, self.rates, self.hyper)
+
+    def write(self) -> None:
+        """Go on with an optimiser whose steps can be traced, where this one's cannot and it offers one."""
+        if (written := getattr(self.optimiser, "written", None)) is not None:
+            self.optimiser = written()
+
+    def unwrite(self) -> None:
+        """Go on with the optimiser that is the quickest in plain steps."""
+        if type(self.optimiser) is not module("baselines/optimisers", self.hyper["optimiser"], "optimiser").Optimiser:
+            state = self.optimiser.state()
+            self.restart()
+            self.optimiser.load(state)
+
+    def over(self, parameters: Callable[[nn.Parameter], Any], tensors: Mapping[str, Tensor], factor: Tensor) -> Self:
+        """The same descent for a trace: over other parameters, with the optimiser's `tensors`, at a factor that is
+        told while it runs."""
+        found = copy.copy(self)
+        found.parameters = [parameters(parameter) for parameter in self.parameters]
+        found.optimiser = self.optimiser.over(parameters, tensors)  # type: ignore[attr-defined]
+        found.factor = factor
+        return found
 
     def at(self, step: int, steps: int) -> None:
         """Set the schedule to `step` of `steps` (from 0): a linear rise over the share `warmup_percent` of all steps,

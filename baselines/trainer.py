@@ -14,9 +14,11 @@ from ..benchmarks.world import ALONE, World
 from ..splits.errors import ModelError
 from .algorithm import Clock
 from .cohort import Cohort
+from .compiled import Whole, whole
 from .data import Batch, Data, Sampler
 from .descent import Descent
 from .parallel import SharedDescent, noise_keys, refuse_unshared, shared
+from .precision import precision
 from .validation import Validation
 
 SETTINGS: dict[str, Any] = {
@@ -33,6 +35,8 @@ SETTINGS: dict[str, Any] = {
     "candidates": 1,
     "check_every": 0,
     "patience": 0,
+    "compile": "auto",
+    "precision": "auto",
 }
 """batch_size: 0 for full batches; of each environment, where the algorithm draws by environment. clip: the largest
 gradient norm, 0 for none. sharpness: rho of sharpness-aware steps, 0 for plain ones. optimiser and schedule: files of
@@ -41,10 +45,10 @@ are sorted by target length together, so that a batch holds rows of like length.
 that are computed at once, 0 for all; their gradients are summed, and a chunk that fits a cache is faster. candidates:
 how many checkpoints, evenly spaced, the scorer may choose among. check_every, patience: where both are set, a replica
 is looked at on validation rows every so many steps, and stops after `patience` looks without a new best, which it
-keeps."""
+keeps. compile: whether steps are taken as graphs (`compiled.py`). precision: of a step's products (`precision.py`)."""
 
 LOOK = 50
-"""Steps between two looks at whether a loss is still finite: each look waits for the device."""
+"""Steps between two looks at whether a loss was finite: each look waits for the device."""
 
 
 @dataclass
@@ -89,12 +93,15 @@ class Training:
         cohort.network.train()
         self.sampler = Sampler(self.data, cohort.keys, cohort.hyper, cohort.algorithm.by_environment)
         self.descents = cohort.algorithm.descents(cohort.network, self._descent)
-        self.broken = torch.full((len(cohort),), -1, device=cohort.keys.device)
+        self.precision = precision(cohort)
+        self._broken = torch.full((len(cohort),), -1, device=cohort.keys.device)
+        self._seen: list[tuple[int, Tensor]] = []
         self.losses = torch.full((len(cohort),), math.nan, device=cohort.keys.device)
         every, patience = cohort.hyper["check_every"], cohort.hyper["patience"]
         self.validation: Validation | None = None
         if every and patience and "id_val" in self.data.held:
             self.validation = Validation(self.data.held["id_val"], len(cohort), patience)
+        self.whole: Whole | None = whole(self)
 
     def _descent(self, parameters: list[Any], rates: str = "lr") -> Descent:
         kind = SharedDescent if self.together.size > 1 else Descent
@@ -108,13 +115,10 @@ class Training:
         """One step of every replica."""
         cohort, length = self.cohort, self.stages[self.stage]
         clock = Clock(self.in_stage, length, self.stage, self.total, cohort.keys)
-        cohort.noise.at(self.total)
         for descent in self.descents.values():
             descent.at(self.in_stage, length)
-        total = self.total
-        self.losses = cohort.algorithm.update(cohort.network, lambda: self._batches(total), clock, self.descents)
-        self.broken = torch.where((self.broken < 0) & ~torch.isfinite(self.losses), total, self.broken)
-        cohort.algorithm.after(cohort.network, clock)
+        losses = None if self.whole is None else self.whole.step(clock)
+        self.losses = self.moved(clock) if losses is None else losses
         self.total += 1
         self.in_stage += 1
         checks = self.validation is not None and self.total % cohort.hyper["check_every"] == 0
@@ -125,7 +129,34 @@ class Training:
         if self.in_stage == length and not self.done:
             self._next_stage()
 
-    def _batches(self, step: int) -> Iterator[tuple[Batch, Tensor | None]]:
+    def moved(self, clock: Clock) -> Tensor:
+        """Take one plain step; the losses (K,)."""
+        cohort = self.cohort
+        cohort.noise.at(clock.total)
+        with self.precision.applied():
+            losses = cohort.algorithm.update(cohort.network, lambda: self.batches(clock.total), clock, self.descents)
+        self._seen.append((clock.total, losses))
+        cohort.algorithm.after(cohort.network, clock)
+        return losses
+
+    @property
+    def broken(self) -> Tensor:
+        """The step at which each replica's loss was first no number, (K,) int64; -1 where it never was."""
+        if self._seen:
+            steps, losses = zip(*self._seen, strict=True)
+            finite = torch.isfinite(torch.stack(losses))
+            first = torch.tensor(steps, device=finite.device)[finite.long().argmin(0)]
+            self._broken.copy_(torch.where((self._broken < 0) & ~finite.all(0), first, self._broken))
+            self._seen = []
+        return self._broken
+
+    @broken.setter
+    def broken(self, value: Tensor) -> None:
+        self._seen = []
+        self._broken.copy_(value)
+
+    def batches(self, step: int) -> Iterator[tuple[Batch, Tensor | None]]:
+        """The batch of a step, or the chunks of a full one with their shares."""
         batches = self.sampler.batches(step)
         return batches if self.together.size == 1 else shared(batches, self.together)
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from ..hyper import Hyper
+from ._written import Written
+
 State = dict[str, Any]
+W = TypeVar("W", bound=Written)
 
 
 def runs(each: Sequence[Mapping[str, float]]) -> list[tuple[slice, dict[str, float]]]:
@@ -26,7 +30,7 @@ class Grouped:
     """A torch optimiser whose state is elementwise, so that stacking replicas changes nothing.
 
     make: from parameter groups to the optimiser. each: what each of the K replicas sets. kept: the names of the state
-    tensors that torch keeps for a parameter."""
+    tensors that torch keeps for a parameter. hyper: the cohort's settings."""
 
     def __init__(
         self,
@@ -34,8 +38,10 @@ class Grouped:
         each: Sequence[Mapping[str, float]],
         make: Callable[[list[dict[str, Any]]], torch.optim.Optimizer],
         kept: Sequence[str],
+        hyper: Hyper,
     ) -> None:
-        self.parameters, self.kept = list(parameters), tuple(kept)
+        self.parameters, self.kept, self.hyper = list(parameters), tuple(kept), hyper
+        self.base = [settings["lr"] for settings in each]
         self.runs = runs(each)
         self.whole = len(self.runs) == 1
         groups = []
@@ -52,6 +58,10 @@ class Grouped:
             if not self.whole:
                 for view, parameter in zip(group["params"], self.parameters, strict=True):
                     view.grad = None if parameter.grad is None else parameter.grad[some]
+        self.move()
+
+    def move(self) -> None:
+        """The step itself, once rates and gradients are set."""
         self.optimiser.step()
 
     def state(self) -> State:
@@ -82,3 +92,13 @@ class Grouped:
                 if kept:
                     step = torch.tensor(float(state["steps"]), device=view.device)
                     self.optimiser.state[view] = {"step": step, **kept}
+        self.loaded()
+
+    def loaded(self) -> None:
+        """Called when the state's tensors are others."""
+
+    def going_on(self, kind: Callable[[Sequence[nn.Parameter], Sequence[float], Hyper], W]) -> W:
+        """An optimiser of another kind, that goes on from this one's state."""
+        found = kind(self.parameters, self.base, self.hyper)
+        found.load(self.state())
+        return found

@@ -7,21 +7,90 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ..descent import spread
 from ..hyper import Hyper
 from ._grouped import Grouped
+from ._written import Move, Written
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
 
 class Optimiser(Grouped):
+    """torch's own, fused."""
+
+    there: list[list[bool]]
+    """Which parameters of each group had a gradient in the step before; empty before there was one."""
+
     def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
         named = zip(rates, *(hyper.exact(name) for name in ("beta1", "beta2", "eps", "weight_decay")), strict=True)
         each = [
             {"lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": decay}
             for lr, beta1, beta2, eps, decay in named
         ]
-        super().__init__(
-            parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), ("exp_avg", "exp_avg_sq")
-        )
+        super().__init__(parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), InTensors.names, hyper)
+        self.loaded()
+
+    def move(self) -> None:
+        """torch's kernel, called with lists that are kept from step to step: to gather them anew, as torch's `step`
+        does, takes several times as long as the kernel where networks are small."""
+        groups = self.optimiser.param_groups
+        gradients = [[view.grad for view in group["params"]] for group in groups]
+        there = [[gradient is not None for gradient in some] for some in gradients]
+        if there != self.there:
+            self.optimiser.step()
+            self.there = there
+            self.lists = [self._gathered(group) for group in groups]
+            return
+        with torch.no_grad():
+            for group, some, (views, averages, squares, steps) in zip(groups, gradients, self.lists, strict=True):
+                if not views:
+                    continue
+                torch._foreach_add_(steps, 1)
+                beta1, beta2 = group["betas"]
+                torch._fused_adamw_(
+                    views, [gradient for gradient in some if gradient is not None], averages, squares, [], steps,
+                    lr=group["lr"], beta1=beta1, beta2=beta2, weight_decay=group["weight_decay"], eps=group["eps"],
+                    amsgrad=False, maximize=False,
+                )  # fmt: skip
+
+    def _gathered(self, group: dict[str, Any]) -> tuple[list[Tensor], ...]:
+        """A group's parameters that have a gradient, and what is kept of each."""
+        views = [view for view in group["params"] if view.grad is not None]
+        kept = ([self.optimiser.state[view][name] for view in views] for name in (*InTensors.names, "step"))
+        return (views, *kept)
+
+    def loaded(self) -> None:
+        self.there = []
+
+    def written(self) -> Written:
+        """The same, going on from here, in operations that can be traced."""
+        return self.going_on(InTensors)
+
+
+class InTensors(Written):
+    """m <- lerp(m, g, 1 - beta1), v <- beta2 v + (1 - beta2) g^2, p <- (1 - lr wd) p - lr m' / (sqrt(v') + eps), m' and
+    v' being m / (1 - beta1^t) and v / (1 - beta2^t)."""
+
+    names = ("exp_avg", "exp_avg_sq")
+
+    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
+        super().__init__(parameters, rates, hyper)
+        self.beta1, self.beta2, self.eps = (self.told(hyper.exact(name)) for name in ("beta1", "beta2", "eps"))
+
+    def mover(self, factor: float | Tensor) -> Move:
+        dtype, exact = self.parameters[0].dtype, self.rates * factor
+        first, second = 1 - self.beta1**self.steps, (1 - self.beta2**self.steps).sqrt()
+        values = 1 - self.beta1, self.beta2, 1 - self.beta2, 1 - exact * self.decay, exact / first, second, self.eps
+        new1, beta2, new2, kept, rate, root, eps = (value.to(dtype) for value in values)
+
+        def move(parameter: Tensor, gradient: Tensor, average: Tensor, square: Tensor) -> None:
+            def of(value: Tensor) -> Tensor:
+                return spread(value, parameter)
+
+            average.lerp_(gradient, of(new1))
+            square.mul_(of(beta2)).add_(gradient.square() * of(new2))
+            parameter.mul_(of(kept)).sub_(of(rate) * average / (square.sqrt() / of(root) + of(eps)))
+
+        return move

@@ -16,7 +16,7 @@ replica comes out alike alone and among many in float64 too.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -63,17 +63,13 @@ class _Matrices(Averaged):
         return (orthogonalised(ahead) * size).reshape(gradient.shape)
 
 
-class Optimiser:
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
-        matrices = [p for p in parameters if is_hidden(p)]
-        others = [p for p in parameters if not is_hidden(p)]
-        self.parts: dict[str, _Matrices | adamw.Optimiser] = {}
-        if matrices:
-            self.parts["matrices"] = _Matrices(matrices, rates, hyper)
-        if others:
-            self.parts["others"] = adamw.Optimiser(others, rates, hyper)
+class _Parts:
+    """Optimisers of some of the parameters each, as one."""
 
-    def step(self, factor: float) -> None:
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        self.parts = dict(parts)
+
+    def step(self, factor: float | Tensor) -> None:
         """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
         for part in self.parts.values():
             part.step(factor)
@@ -85,5 +81,35 @@ class Optimiser:
     def load(self, state: dict[str, Any]) -> None:
         """Go on from what `state` gave."""
         for name, part in self.parts.items():
-            own = {key: value for key, value in state.items() if key.startswith(f"{name}/")}
-            part.load({key.removeprefix(f"{name}/"): value for key, value in own.items()})
+            part.load(_own(state, name))
+
+
+class Optimiser(_Parts):
+    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
+        matrices = [p for p in parameters if is_hidden(p)]
+        others = [p for p in parameters if not is_hidden(p)]
+        parts: dict[str, Any] = {}
+        if matrices:
+            parts["matrices"] = _Matrices(matrices, rates, hyper)
+        if others:
+            parts["others"] = adamw.Optimiser(others, rates, hyper)
+        super().__init__(parts)
+
+    def written(self) -> InTensors:
+        """The same, going on from here, in operations that can be traced."""
+        return InTensors({name: part if name == "matrices" else part.written() for name, part in self.parts.items()})
+
+
+class InTensors(_Parts):
+    def tensors(self) -> dict[str, Tensor]:
+        """The same as `state`, as the very tensors that a step moves."""
+        return {f"{name}/{key}": value for name, part in self.parts.items() for key, value in part.tensors().items()}
+
+    def over(self, parameters: Callable[[nn.Parameter], Any], tensors: Mapping[str, Tensor]) -> InTensors:
+        """The same optimiser over other parameters and other such tensors."""
+        return InTensors({name: part.over(parameters, _own(tensors, name)) for name, part in self.parts.items()})
+
+
+def _own(state: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What one part has of a state."""
+    return {key.removeprefix(f"{name}/"): value for key, value in state.items() if key.startswith(f"{name}/")}

@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ..descent import spread
 from ..hyper import Hyper
 from ._grouped import Grouped
+from ._written import Move, Written
 
 SETTINGS: dict[str, Any] = {"momentum": 0.9, "nesterov": False}
 
 
 class Optimiser(Grouped):
+    """torch's own."""
+
     def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
         named = zip(rates, hyper.exact("momentum"), hyper.exact("weight_decay"), strict=True)
         each = [{"lr": lr, "momentum": momentum, "weight_decay": decay} for lr, momentum, decay in named]
@@ -23,5 +27,33 @@ class Optimiser(Grouped):
             parameters,
             each,
             lambda groups: torch.optim.SGD(groups, lr=0.0, nesterov=nesterov, fused=True),
-            ("momentum_buffer",),
+            InTensors.names,
+            hyper,
         )
+
+    def written(self) -> Written:
+        """The same, going on from here, in operations that can be traced."""
+        return self.going_on(InTensors)
+
+
+class InTensors(Written):
+    """g <- g + wd p, m <- mu m + g, p <- p - lr m; p - lr (g + mu m) with Nesterov's momentum. From m = 0 the first
+    step leaves m = g, which is what torch begins with."""
+
+    names = ("momentum_buffer",)
+
+    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
+        super().__init__(parameters, rates, hyper)
+        self.momentum, self.nesterov = self.told(hyper.exact("momentum")), hyper["nesterov"]
+
+    def mover(self, factor: float | Tensor) -> Move:
+        values = self.rates * factor, self.decay, self.momentum
+        rates, decay, momentum = (value.to(self.parameters[0].dtype) for value in values)
+
+        def move(parameter: Tensor, gradient: Tensor, average: Tensor) -> None:
+            along = gradient + spread(decay, parameter) * parameter
+            average.mul_(spread(momentum, parameter)).add_(along)
+            ahead = along + spread(momentum, parameter) * average if self.nesterov else average
+            parameter.sub_(spread(rates, parameter) * ahead)
+
+        return move

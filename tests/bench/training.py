@@ -158,8 +158,8 @@ def cases() -> list[Case]:
     mlp = {"width": 160, "depth": 2}
     return [
         Case("MLP, batch 8", "mlp", vectors(), 8, plain_mlp, {1: 0.0, 8: 0.0, 32: 2.5}, mlp),
-        Case("MLP, batch 512", "mlp", vectors(), 512, plain_mlp, {1: 1.0, 8: 1.0}, mlp),
-        Case("Transformer, batch 64", "transformer", texts(), 64, PlainTransformer, {1: 1.0, 8: 1.0}, {}),
+        Case("MLP, batch 512", "mlp", vectors(), 512, plain_mlp, {1: 0.95, 8: 1.0}, mlp),
+        Case("Transformer, batch 64", "transformer", texts(), 64, PlainTransformer, {1: 0.95, 8: 1.0}, {}),
     ]
 
 
@@ -177,7 +177,7 @@ def compare(case: Case, timer: Timer) -> None:
         ratio = statistics.median(replicas * alone / ours for alone, ours in pairs)
         own, other = (1e3 * statistics.median(found[name]) for name in (str(replicas), "plain"))
         quiet = replicas * min(found["plain"]) / min(found[str(replicas)])
-        verdict = f"goal {goal:.1f} x: {'met' if ratio >= goal else 'missed'}" if goal else ""
+        verdict = f"goal {goal:g} x: {'met' if ratio >= goal else 'missed'}" if goal else ""
         if max(ratio / quiet, quiet / ratio) > STEADY:
             verdict = "too busy a machine to tell"
         times = f"{own:8.2f} ms a step  plain {other:7.2f} ms"
