@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..benchmarks import benchmark as definitions
 from ..benchmarks.benchmark import Benchmark
 from ..benchmarks.run import Carded, card_problem
+from ..loaders.cache import plain_disk_errors
 from ..splits.errors import FarshiftError, UnknownName
 from .validation.archive import CARD, Archive
 from .validation.card import ModelCard, SubmissionCard, submission_card
@@ -142,7 +144,7 @@ def _card(archive: Archive, name: str, reader: Reader, problems: Problems) -> di
     if name not in archive.members:
         problems.add("entry-missing", name, f"{name} is missing")
         return None
-    with tempfile.TemporaryFile() as file:
+    with _temporary() as file:
         if not archive.unpack(name, file, problems):
             return None
         try:
@@ -150,6 +152,14 @@ def _card(archive: Archive, name: str, reader: Reader, problems: Problems) -> di
         except Refused as refused:
             _add(refused, name, problems)
             return None
+
+
+@contextmanager
+def _temporary() -> Iterator[BinaryIO]:
+    """A file without a name, for an entry's bytes."""
+    folder = Path(tempfile.gettempdir())
+    with plain_disk_errors(folder, "set TMPDIR to another disk"), tempfile.TemporaryFile() as file:
+        yield file
 
 
 def _run(
@@ -168,7 +178,7 @@ def _run(
     if predictions not in archive.members:
         problems.add("entry-missing", predictions, f"{predictions} is missing")
         return None
-    with tempfile.TemporaryFile() as content:
+    with _temporary() as content:
         digest = archive.unpack(predictions, content, problems)
         if not digest:
             return None

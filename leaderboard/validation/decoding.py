@@ -17,6 +17,9 @@ from .wanted import Refused, Wanted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+DISK = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of this machine's disk, and not of a file."""
+
 _FROM_CPP = (RuntimeError, IndexError, TypeError, ArithmeticError)
 """As which Cython hands on C++ exceptions (std::exception, out_of_range, bad_cast, range_error ..)."""
 
@@ -60,7 +63,8 @@ def read_card(content: bytes) -> dict[str, Any]:
 
 def read_predictions(content: pa.Buffer, wanted: Wanted, sink: BinaryIO) -> None:
     """Write the predictions in `content`, a Parquet file, to `sink` as an Arrow file of plain columns in a fixed order.
-    What the file claims is held to the rows wanted before any of it is decoded. Raises `Refused`."""
+    What the file claims is held to the rows wanted before any of it is decoded. Raises `Refused`, and `OSError` where
+    the disk is full."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -81,6 +85,8 @@ def read_predictions(content: pa.Buffer, wanted: Wanted, sink: BinaryIO) -> None
     except (pa.ArrowException, OSError, ValueError, *_FROM_CPP) as error:
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             raise Refused.because("parquet-too-large", f"decodes to over {DECODED_BYTES} bytes") from error
+        if isinstance(error, OSError) and error.errno in DISK:
+            raise
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise Refused.because("parquet-unreadable", f"not readable Parquet: {said[:200]}") from error
 

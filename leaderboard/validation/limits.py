@@ -41,10 +41,11 @@ class ReaderLimits:
     seconds: float = 5.0
     bytes_per_second: int = 2 * MIB
     all_seconds: float = 9.0
-    """For all files together, to which come those that the submission's size needs."""
+    seconds_per_file: float = 0.25
+    """For all files together, to which come those that their number and size need."""
 
     def seconds_for(self, size: int) -> float:
         return self.seconds + size / self.bytes_per_second
 
-    def all_seconds_for(self, size: int) -> float:
-        return self.all_seconds + size / self.bytes_per_second
+    def all_seconds_for(self, files: int, size: int) -> float:
+        return self.all_seconds + self.seconds_per_file * files + size / self.bytes_per_second

@@ -36,8 +36,8 @@ class Reader:
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._words: BinaryIO | None = None
-        self._spent = self._size = 0.0
-        self._decoded = 0
+        self._spent = 0.0
+        self._files = self._size = self._decoded = 0
         self._ready = False
 
     def __enter__(self) -> Reader:
@@ -54,8 +54,8 @@ class Reader:
     def finish(self) -> None:
         """Have no reader any more: what it gave can no longer change. Called when a submission's files are read."""
         self.end()
-        self._spent = self._size = 0.0
-        self._decoded = 0
+        self._spent = 0.0
+        self._files = self._size = self._decoded = 0
 
     def card(self, file: BinaryIO) -> dict[str, Any]:
         """The tables of a card that `file` holds. Raises `Refused`."""
@@ -106,7 +106,9 @@ class Reader:
         file.flush()
         size = os.fstat(file.fileno()).st_size
         self._size += size
-        seconds = min(self.limits.seconds_for(size), self.limits.all_seconds_for(int(self._size)) - self._spent)
+        self._files += 1
+        left = self.limits.all_seconds_for(self._files, self._size) - self._spent
+        seconds = min(self.limits.seconds_for(size), left)
         if seconds <= 0:
             raise Refused.because("reader-time", f"not read: the files before it took {self._spent:.0f} s")
         self._wait_until_ready()
@@ -124,6 +126,8 @@ class Reader:
             raise self._broken(seconds) from error
         finally:
             self._spent += time.monotonic() - began
+        if "failed" in found:
+            raise FarshiftError(f"no temporary file can be written: {found['failed']}; set TMPDIR to another disk")
         if found["findings"]:
             raise Refused([(str(name), str(what), str(column)) for name, what, column in found["findings"]])
         out.seek(0)  # the two processes share one place in it

@@ -17,7 +17,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .decoding import read_card, read_predictions
+from .decoding import DISK, read_card, read_predictions
 from .limits import DECODED_BYTES
 from .wanted import Refused, Wanted
 
@@ -32,7 +32,7 @@ FORBIDDEN = 70
 
 
 def answer(request: dict[str, Any], content: pa.Buffer, sink: BinaryIO) -> dict[str, Any]:
-    """Do what a request asks for: what is wrong with the file, if anything."""
+    """Do what a request asks for: what is wrong with the file, if anything, or what failed here."""
     try:
         if request["what"] == "card":
             sink.write(json.dumps(read_card(content.to_pybytes())).encode())
@@ -43,6 +43,10 @@ def answer(request: dict[str, Any], content: pa.Buffer, sink: BinaryIO) -> dict[
         return {"findings": [("reader-memory", "needs more memory than a reader has", "")]}
     except Refused as error:
         return {"findings": error.findings}
+    except OSError as error:
+        if error.errno not in DISK:
+            raise
+        return {"failed": os.strerror(error.errno)}
     return {"findings": []}
 
 

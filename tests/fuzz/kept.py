@@ -13,8 +13,8 @@ class KeptReader(Reader):
     """A reader that is not ended when a submission is read."""
 
     def finish(self) -> None:
-        self._spent = self._size = 0.0
-        self._decoded = 0
+        self._spent = 0.0
+        self._files = self._size = self._decoded = 0
 
 
 class Validator:

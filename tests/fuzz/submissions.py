@@ -119,6 +119,7 @@ class Worker:
     def __init__(self, shared: Path, number: int, name: str, start: int, stop: int, step: int) -> None:
         self.shared, self.number, self.name, self.stop, self.step = shared, number, name, stop, step
         self.process: subprocess.Popen[bytes] | None = None
+        self._seen: tuple[int, float] = (-1, 0.0)
         self._begin(start)
 
     def _begin(self, start: int) -> None:
@@ -144,8 +145,10 @@ class Worker:
         if self.process is None:
             return
         code = self.process.poll()
-        case, began = _STATE.unpack((self.shared / f"state-{self.number}").read_bytes())
-        hangs = code is None and case >= 0 and time.time() - began > 4 * SECONDS
+        case, began = state = _STATE.unpack((self.shared / f"state-{self.number}").read_bytes())
+        # Twice the same, for what is read while it is written is anything.
+        hangs = code is None and state == self._seen and case >= 0 and time.time() - began > 4 * SECONDS
+        self._seen = state
         if code == 0:
             self.process = None
         elif code is not None or hangs:

@@ -21,7 +21,7 @@ from farshift.leaderboard.validate import check
 from farshift.leaderboard.validation import decoding
 from farshift.leaderboard.validation.limits import ReaderLimits
 from farshift.leaderboard.validation.process import Reader
-from farshift.leaderboard.validation.reader import FORBIDDEN
+from farshift.leaderboard.validation.reader import FORBIDDEN, answer
 from farshift.leaderboard.validation.wanted import Refused, Wanted
 from farshift.splits.errors import FarshiftError
 from fuzz.packing import parts
@@ -93,7 +93,7 @@ def test_a_card_that_takes_too_long_is_named_and_the_next_one_read():
 
 def test_many_slow_files_take_no_longer_than_all_may():
     slow = b".".join([b"a"] * 60_000) + b" = 1"
-    with Reader(ReaderLimits(seconds=1.0, all_seconds=1.5)) as reader:
+    with Reader(ReaderLimits(seconds=1.0, all_seconds=1.5, seconds_per_file=0)) as reader:
         for _ in range(2):
             with pytest.raises(Refused, match="took over"):
                 card(reader, slow)
@@ -311,3 +311,15 @@ def test_a_cpp_exception_of_any_kind_is_unreadable_parquet(monkeypatch):
         with pytest.raises(Refused, match="not readable Parquet: ") as refusal:
             decoding.read_predictions(pa.py_buffer(b""), CLASSES, io.BytesIO())
         assert names(refusal) == ["parquet-unreadable"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_not_the_submissions_fault(monkeypatch):
+    content = pa.py_buffer(parquet(table(pa.array([1, 2, 3]))))
+    wanted = {"what": "predictions", "wanted": CLASSES.record()}
+    for request, source in (({"what": "card"}, pa.py_buffer(b"a = 1")), (wanted, content)):
+        with open("/dev/full", "wb", buffering=0) as full:  # noqa: PTH123
+            assert answer(request, source, full) == {"failed": "No space left on device"}
+    monkeypatch.setattr(Reader, "_hear", lambda self, until: {"ready": True, "failed": "No space left on device"})
+    with Reader() as reader, pytest.raises(FarshiftError, match="set TMPDIR to another disk"):
+        card(reader, b"a = 1")
