@@ -13,13 +13,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pydantic import ValidationError
+
 from ..benchmarks.comparing import judged
 from ..benchmarks.score import score_predictions
 from ..benchmarks.statistics.interval import difference_of_gaps, paired_difference
 from ..splits.canonical import identity_of
 from ..splits.errors import BadSubmission, FarshiftError, Unavailable, UnknownName
 from .board import Board, Standing
-from .entries import entries
+from .entries import Body, Hex16, Hex64, entries, lacking
 from .kept_files import digests
 from .ledger import Record
 from .row_scores import EntryRows, rows_of, rows_of_entries
@@ -28,6 +30,18 @@ from .validate import Entry, check
 
 MAX_WORDS = 2000
 """Characters of a reason or an answer."""
+
+
+class _Filed(Body):
+    """What the record of a challenge has at least; a stranger's export may have anything."""
+
+    challenge: str = Hex16
+    entry: str = Hex16
+    team: str
+    reason: str
+    submission: str = Hex64
+    score: dict[str, Any]
+    difference: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -127,13 +141,20 @@ def verify_challenges(folder: Path, records: Sequence[Record]) -> tuple[list[str
     computed again here, with why."""
     differences: list[str] = []
     not_recomputed: list[str] = []
-    for body in (record.body for record in records if record.kind == "challenged" and "challenge" in record.body):
-        name = f"challenge {body['challenge']} of entry {body['entry']}"
+    for record in records:
+        if record.kind != "challenged" or "challenge" not in record.body:
+            continue
         try:
-            run = _named_run(check(folder / challenge_path(body["submission"])).entries, body["score"])
+            body = _Filed.model_validate(record.body)
+        except ValidationError as error:
+            differences.append(lacking(record, error))
+            continue
+        name = f"challenge {body.challenge} of entry {body.entry}"
+        try:
+            run = _named_run(check(folder / challenge_path(body.submission)).entries, body.score)
             if run is None:
                 not_recomputed.append(f"{name}: of an older identity, which this version does not score")
-            elif score_predictions(run.benchmark, run.predictions, run).record != body["score"]:
+            elif score_predictions(run.benchmark, run.predictions, run).record != body.score:
                 differences.append(f"{name}: its score, computed again, differs from the ledger")
         except Unavailable as error:
             not_recomputed.append(f"{name}: {error}")
@@ -163,7 +184,7 @@ def _named_run(runs: Sequence[Entry], score: dict[str, Any]) -> Entry | None:
     """The run of a submission that is of the model and identity of a score."""
     for entry in runs:
         here = entry.benchmark.identity(entry.budget, entry.steps, entry.selection)
-        if (entry.model, here) == (score["model"], score["entry_identity"]):
+        if (entry.model, here) == (score.get("model"), score.get("entry_identity")):
             return entry
     return None
 

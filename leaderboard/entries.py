@@ -136,12 +136,16 @@ def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entered], list[st
             try:
                 _READ[record.kind](found, record)
             except ValidationError as error:
-                first = error.errors()[0]
-                where = ".".join(map(str, first["loc"]))
-                problems.append(f"record {record.seq} lacks what a record of the kind {record.kind} has ({where})")
+                problems.append(lacking(record, error))
             except ValueError as error:
                 problems.append(f"record {record.seq} ({record.kind}) {error}")
     return found, problems
+
+
+def lacking(record: Record, error: ValidationError) -> str:
+    """What is wrong with a record whose body is not what its kind has."""
+    where = ".".join(map(str, error.errors()[0]["loc"]))
+    return f"record {record.seq} lacks what a record of the kind {record.kind} has ({where})"
 
 
 def _submitted(found: dict[str, Entered], record: Record) -> None:

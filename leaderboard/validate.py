@@ -142,7 +142,7 @@ def run_files(number: int) -> tuple[str, str]:
 
 def _card(archive: Archive, name: str, reader: Reader, problems: Problems) -> dict[str, Any] | None:
     if name not in archive.members:
-        problems.add("entry-missing", name, f"{name} is missing")
+        problems.add("entry-missing", name, "is missing")
         return None
     with _temporary() as file:
         if not archive.unpack(name, file, problems):
@@ -176,7 +176,7 @@ def _run(
     if card is None or not _holds(card, listed, file, problems):
         return None
     if predictions not in archive.members:
-        problems.add("entry-missing", predictions, f"{predictions} is missing")
+        problems.add("entry-missing", predictions, "is missing")
         return None
     with _temporary() as content:
         digest = archive.unpack(predictions, content, problems)

@@ -306,7 +306,7 @@ def test_a_bad_submission_has_a_line_for_each_problem_and_one_that_counts_them(f
     assert "refused: 4 problems are listed above" in one_line_error(done)
     for number in (0, 1):
         assert f"submission.toml, column runs[{number}]: must have benchmark, model, run, predictions" in done.stderr
-        assert f"runs/{number}.toml is missing" in done.stderr
+        assert f"runs/{number}.toml: is missing" in done.stderr
 
 
 def test_without_torch_a_baseline_is_refused_in_one_line(farshift, tmp_path):

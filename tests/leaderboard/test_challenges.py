@@ -12,6 +12,7 @@ import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.challenges import answer, challenge, challenges, verify_challenges
 from farshift.leaderboard.gathered import gather
+from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.site import build
 from farshift.leaderboard.submission import pack
 from farshift.splits.errors import BadSubmission, FarshiftError, UnknownName
@@ -160,3 +161,21 @@ def test_the_command_files_a_challenge_and_its_reply(entered, again, farshift, f
     told = farshift_json("board", "standings", board.path)
     (row,) = (row for table in told["tables"] for row in table["rows"] if row["entry"] == name)
     assert row["challenges"][0]["answers"][0]["note"] == "no"
+
+
+@pytest.mark.parametrize("changed", [{"submission": "../../outside"}, {"score": None}, {"entry": 7}])
+def test_a_strangers_record_that_lacks_what_a_challenge_has_is_named_and_nothing_is_opened(board, changed):
+    body = {
+        "challenge": "0" * 16,
+        "entry": "1" * 16,
+        "team": "t",
+        "reason": "r",
+        "submission": "2" * 64,
+        "score": {},
+        "difference": {},
+    }
+    record = Record(seq=5, time="now", kind="challenged", body=body | changed, previous="", hash="", signature="")
+    (name,) = changed
+    assert verify_challenges(board.path, [record])[0] == [
+        f"record 5 lacks what a record of the kind challenged has ({name})"
+    ]

@@ -298,7 +298,7 @@ def test_what_is_not_as_listed_is_refused(look, good):
         (edited, "run-edited", "its digest does not fit what it says"),
         (other, "run-not-listed", "another model"),
         (swapped, "digest-differs", "its digest is not the one in runs/0.toml"),
-        (absent, "entry-missing", "runs/1.toml is missing"),
+        (absent, "entry-missing", "is missing"),
     ):
         problems = refused(look, submission.packed())
         assert name in {problem.name for problem in problems}

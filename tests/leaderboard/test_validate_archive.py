@@ -164,7 +164,7 @@ def test_a_zip_that_python_takes_and_this_reader_does_not(good):
     ("content", "complaint"),
     [
         (b"", "not a readable zip: it has 0 bytes"),
-        (b"PK\x05\x06" + bytes(18), "submission.toml is missing"),
+        (b"PK\x05\x06" + bytes(18), "submission.toml: is missing"),
         (b"%PDF-1.7" + bytes(100), "not a readable zip: it does not end"),
     ],
 )
