@@ -24,6 +24,14 @@ Steps = Annotated[
     typer.Option("--steps", min=1, help="Optimiser steps, instead of the budget's."),
 ]
 Device = Annotated[str, typer.Option("--device", metavar="D", help="cpu, cuda, cuda:1 ..")]
+Settings = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--settings", metavar="FILE", help="TOML: one table per setting, its values for the factory."),
+]
+Options = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai: and cmd: models. May be repeated."),
+]
 Selection = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
@@ -68,14 +76,8 @@ def evaluate(
     name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
     batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows that the model is asked at once.")] = 512,
     selection: Selection = None,
-    settings: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--settings", metavar="FILE", help="TOML: one table per setting, its values for the factory."),
-    ] = None,
-    option: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai: and cmd: models. May be repeated."),
-    ] = None,
+    settings: Settings = None,
+    option: Options = None,
     time_limit: Annotated[
         Optional[float],  # noqa: UP045
         typer.Option(

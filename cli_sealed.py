@@ -7,7 +7,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .cli_runs import BudgetName, Device, Seeds, Selection, Steps, read_settings
+from .cli_runs import BudgetName, Device, Options, Seeds, Selection, Settings, Steps, read_settings
 from .terminal import Json, emit_json, exit_if, give_up, line, table, watched
 
 app = typer.Typer()
@@ -73,14 +73,8 @@ def answer(
     steps: Steps = None,
     device: Device = "cpu",
     selection: Selection = None,
-    settings: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--settings", metavar="FILE", help="TOML: one table per setting, its values for the factory."),
-    ] = None,
-    option: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai: and cmd: models. May be repeated."),
-    ] = None,
+    settings: Settings = None,
+    option: Options = None,
     name: Annotated[str, typer.Option("--name", help="The model's name.")] = "",
     json: Json = False,
 ) -> None:

@@ -23,7 +23,8 @@ from farshift.benchmarks.statistics.margin import margin
 from farshift.benchmarks.statistics.normalised import Scale
 from farshift.benchmarks.statistics.profiles import profile
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.streams import generator
+
+from .shares import shares
 
 CHANCE = 0.1
 DRAWS = 500
@@ -208,13 +209,5 @@ def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float
 
 
 def report(trials: int) -> list[dict[str, Any]]:
-    """For each statistic and setting the share of trials that held (`coverage`, or power), its Monte Carlo standard
-    error, and the range that it should lie in (`goal`)."""
-    rows = []
-    for names, setting, goals, trial in trials_of():
-        source = generator(f"simulation/{names[0]}/{setting}")
-        held = np.array([trial(source) for _ in range(trials)]).mean(axis=0)
-        for name, goal, share in zip(names, goals, held.tolist(), strict=True):
-            error = sqrt(share * (1 - share) / trials)
-            rows.append({"what": name, "setting": setting, "coverage": share, "mc_se": error, "goal": list(goal)})
-    return rows
+    """The shares of trials that held (`shares`)."""
+    return shares(trials_of(), trials)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,9 @@ from farshift.benchmarks.statistics.joint import joint
 from farshift.benchmarks.statistics.paired_test import compare_rows
 from farshift.benchmarks.statistics.ranks import rank_sets
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.streams import generator
 from farshift.benchmarks.statistics.worst_group import worst_group
+
+from .shares import shares
 
 ENTRIES, ROWS = 15, 800
 
@@ -147,13 +147,5 @@ def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float
 
 
 def report(trials: int) -> list[dict[str, Any]]:
-    """For each statistic and setting the share of trials that held (`coverage`; of a paired test the share that
-    rejected, its size), its Monte Carlo standard error, and the range that it should lie in (`goal`)."""
-    rows = []
-    for names, setting, goals, trial in trials_of():
-        source = generator(f"simulation/{names[0]}/{setting}")
-        held = np.array([trial(source) for _ in range(trials)]).mean(axis=0)
-        for name, goal, share in zip(names, goals, held.tolist(), strict=True):
-            error = sqrt(share * (1 - share) / trials)
-            rows.append({"what": name, "setting": setting, "coverage": share, "mc_se": error, "goal": list(goal)})
-    return rows
+    """The shares of trials that held (`shares`)."""
+    return shares(trials_of(), trials)
