@@ -157,7 +157,7 @@ def test_a_worker_that_hangs_or_dies_is_a_failure_of_its_case(tmp_path, monkeypa
         before(self, found, out)
 
     monkeypatch.setattr(submissions.Worker, "look", look)
-    found = fuzz(2000, 1, tmp_path, "watch")
+    found = fuzz(300, 1, tmp_path, "watch")
     assert len(found.failures) == 1
     assert "ended with code -11" in next(iter(found.failures.values()))
     assert list(tmp_path.glob("failed-*.txt"))
