@@ -14,6 +14,7 @@ import json
 import math
 import mmap
 import os
+import re
 import resource
 import shutil
 import signal
@@ -226,7 +227,10 @@ def outcome_of(look, content: bytes) -> str:
 
 
 def _write(path: Path, tally: Found) -> None:
-    usage = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    # Not this process's own ru_maxrss: that remembers how large the process was which started it.
+    own = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert own is not None
+    usage = [int(own[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss]
     said = {"outcomes": tally.outcomes, "layers": tally.layers, "slowest": tally.slowest, "rss": max(usage) / 1024}
     with path.open("a") as file:
         file.write(json.dumps(said) + "\n")
