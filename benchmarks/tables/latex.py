@@ -28,16 +28,22 @@ def render(records: Sequence[Record]) -> str:
         [cell.replace("-", "$-$") if number else escaped(cell) for cell, number in zip(row, score, strict=True)]
         for row in table.rows
     ]
+    shape = "".join("lr"[each] for each in score)
+    return floated(escaped(table.caption), shape, _row(table.columns), [_row(cells) for cells in rows])
+
+
+def floated(caption: str, shape: str, head: str, rows: Sequence[str]) -> str:
+    """A table environment of booktabs rules around lines that are LaTeX already; shape: of its columns (lrr)."""
     lines = [
         r"\begin{table}",
         r"\centering",
         r"\small",
-        rf"\caption{{{escaped(table.caption)}}}",
-        rf"\begin{{tabular}}{{{''.join('lr'[each] for each in score)}}}",
+        rf"\caption{{{caption}}}",
+        rf"\begin{{tabular}}{{{shape}}}",
         r"\toprule",
-        _row(table.columns),
+        head,
         r"\midrule",
-        *(_row(cells) for cells in rows),
+        *rows,
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",

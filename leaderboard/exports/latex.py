@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...benchmarks.plot._panels import in_percent, measured
-from ...benchmarks.tables.latex import escaped
+from ...benchmarks.tables.latex import escaped, floated
 from ..gathered import Gathered
 from ..sheets import Row, Sheet
 from ._grid import caption, rank_set, standard_error, words
@@ -23,21 +23,9 @@ def _table(sheet: Sheet) -> str:
     worst = any(measured(row.worst) for row in sheet.rows)
     head = ["rank", "ties", "model", "ID", "OOD", "gap", *(["worst group"] if worst else []), "best"]
     shape = "lllrrr" + "r" * worst + "r"
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        r"\small",
-        rf"\caption{{{escaped(sheet.table.heading)}. {_escaped(caption(sheet))} {PLUS_MINUS}}}",
-        rf"\begin{{tabular}}{{{shape}}}",
-        r"\toprule",
-        rf"{' & '.join(head)} \\",
-        r"\midrule",
-        *(rf"{' & '.join(_cells(row, worst))} \\" for row in sheet.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+    above = rf"{escaped(sheet.table.heading)}. {_escaped(caption(sheet))} {PLUS_MINUS}"
+    rows = [rf"{' & '.join(_cells(row, worst))} \\" for row in sheet.rows]
+    return floated(above, shape, rf"{' & '.join(head)} \\", rows)
 
 
 def _escaped(text: str) -> str:

@@ -45,6 +45,8 @@ class Machine(RuleBasedStateMachine):
     """The model: which runs are in, by entry; which entries went, and how; the scorer that each was last scored by."""
 
     files: list[Path]
+    most_records = 0
+    """The longest ledger that any run of the machine came to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,6 +132,7 @@ class Machine(RuleBasedStateMachine):
         records = self.board.ledger.records()
         assert records[: len(self.seen)] == self.seen
         self.seen = records
+        Machine.most_records = max(Machine.most_records, len(records))
 
 
 @pytest.mark.slow
@@ -141,3 +144,4 @@ def test_a_board_keeps_its_word_whatever_is_done_to_it(files):
             max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
+    assert Machine.most_records > 3, "nothing was ever handed in"

@@ -28,7 +28,7 @@ def benchmark():
 
 
 @pytest.fixture(scope="module")
-def test_texts(benchmark) -> list[str]:
+def asked_texts(benchmark) -> list[str]:
     return benchmark.view("ood")[0].numpy(["bits"])["bits"].tolist()
 
 
@@ -124,10 +124,10 @@ def test_a_benchmark_that_does_not_answer_texts_is_not_asked_for_its_canary():
         continued(other, other.split.source.schema, Parrot(""))
 
 
-def test_exact_duplicates_are_found_in_lines_json_and_parquet(benchmark, test_texts, tmp_path):
-    (tmp_path / "a.txt").write_text("\n".join(["other", *test_texts[:3]]))
-    (tmp_path / "b.jsonl").write_text(json.dumps({"deep": [{"text": f"  {test_texts[3]} "}]}) + "\n")
-    pq.write_table(pa.table({"anything": test_texts[4:6]}), tmp_path / "c.parquet")
+def test_exact_duplicates_are_found_in_lines_json_and_parquet(benchmark, asked_texts, tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join(["other", *asked_texts[:3]]))
+    (tmp_path / "b.jsonl").write_text(json.dumps({"deep": [{"text": f"  {asked_texts[3]} "}]}) + "\n")
+    pq.write_table(pa.table({"anything": asked_texts[4:6]}), tmp_path / "c.parquet")
     record = fingerprints(Corpus.at(tmp_path), benchmark)
     assert record["views"]["ood"]["exact"] == 6
     assert record["views"]["id"]["exact"] == 0
@@ -160,9 +160,9 @@ def test_near_duplicates_are_found_and_the_benchmarks_own_likeness_is_told(tmp_p
     assert view["near_own_training"] == 0
 
 
-def test_a_corpus_is_read_in_pieces(benchmark, test_texts, tmp_path, monkeypatch):
+def test_a_corpus_is_read_in_pieces(benchmark, asked_texts, tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_module, "PIECE", 4)
-    (tmp_path / "a.txt").write_text("\n".join([*map(str, range(9)), test_texts[0]]))
+    (tmp_path / "a.txt").write_text("\n".join([*map(str, range(9)), asked_texts[0]]))
     found = Corpus.at(tmp_path)
     assert [len(piece) for piece in found.pieces()] == [4, 4, 2]
     assert fingerprints(found, benchmark)["views"]["ood"]["exact"] == 1
@@ -184,11 +184,11 @@ def test_a_folder_without_texts_is_refused(tmp_path):
         Corpus.at(tmp_path)
 
 
-def test_probe_runs_all_that_it_is_given_and_says_what_it_found(tmp_path, test_texts):
+def test_probe_runs_all_that_it_is_given_and_says_what_it_found(tmp_path, asked_texts):
     with pytest.raises(FarshiftError, match="give training texts"):
         probe(ON)
     (tmp_path / "clean.txt").write_text("nothing of it\n")
-    (tmp_path / "dirty.txt").write_text(test_texts[0])
+    (tmp_path / "dirty.txt").write_text(asked_texts[0])
     (tmp_path / "card.toml").write_text('[model]\ntraining_data = ["prefix_sums"]\npretraining = []\n')
     clean = probe(ON, tmp_path / "clean.txt")
     assert [record["probe"] for record in clean] == ["canary in texts", "duplicates"]
@@ -200,8 +200,8 @@ def test_probe_runs_all_that_it_is_given_and_says_what_it_found(tmp_path, test_t
     assert not found_some(probe(ON, model=Parrot("")))
 
 
-def test_the_command_exits_with_1_where_something_is_found(farshift, farshift_json, tmp_path, test_texts):
-    (tmp_path / "dirty.txt").write_text(test_texts[0])
+def test_the_command_exits_with_1_where_something_is_found(farshift, farshift_json, tmp_path, asked_texts):
+    (tmp_path / "dirty.txt").write_text(asked_texts[0])
     done = farshift("board", "probe", "--on", ON, "--data", tmp_path / "dirty.txt")
     assert done.returncode == 1, done.stderr
     assert "1 exact" in done.stdout
