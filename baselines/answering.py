@@ -15,7 +15,10 @@ from .encoding import ClassEncoding, SequenceEncoding
 Encoding = ClassEncoding | SequenceEncoding
 
 PREDICT_ROWS = 512
-"""Rows that a network predicts at once."""
+"""Rows whose classes a network predicts at once."""
+
+TEXT_ROWS = 256
+"""Rows whose texts it writes at once: with more, what is attended to leaves the caches of a CPU."""
 
 
 def answers(coding: Encoding, cohort: Cohort, batch: Columns) -> list[Any]:
@@ -40,8 +43,8 @@ def _texts(coding: SequenceEncoding, cohort: Cohort, batch: Columns) -> list[lis
     source, lengths = coding.inputs(batch)
     order = np.argsort(lengths, kind="stable")
     texts = [np.empty(len(order), object) for _ in range(len(cohort))]
-    for start in range(0, len(order), PREDICT_ROWS):
-        some = order[start : start + PREDICT_ROWS]
+    for start in range(0, len(order), TEXT_ROWS):
+        some = order[start : start + TEXT_ROWS]
         ids = source[some, : max(1, lengths[some].max())].to(cohort.keys.device)
         with torch.no_grad(), cohort.noise.hushed():
             out = cohort.network.generate(ids.expand(len(cohort), *ids.shape), coding.limit).cpu().numpy()

@@ -154,23 +154,38 @@ class Scored:
         return value if metric.better == "higher" else -value
 
 
-def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: Carded) -> list[str]:
-    """What is wrong with the rows of a table of predictions: it must hold each row of each predicted part once for
-    every seed and candidate (and those of the run's rule for each setting's last checkpoint), and no others."""
-    wanted = {part: (benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts}
+@dataclass(frozen=True)
+class WantedRows:
+    """Rows that each seed must predict: of which part (or selection rule), their ids (n,) ascending, by which
+    candidates."""
+
+    part: str
+    ids: NDArray[np.uint64]
+    candidates: tuple[str, ...]
+
+
+def wanted_rows(benchmark: Benchmark, card: Carded) -> list[WantedRows]:
+    """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
+    the run's rule by each setting's last checkpoint."""
+    found = [WantedRows(part, benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts]
     rule = benchmark.rule(card.selection)
     if rule.folds is not None and (ballot := rule.ballot(benchmark)) is not None:
-        wanted[rule.part] = (np.sort(ballot.row_ids), card.finals)
+        found.append(WantedRows(rule.part, np.sort(ballot.row_ids), card.finals))
+    return found
+
+
+def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: Carded) -> list[str]:
+    """What is wrong with the rows of a table of predictions: it must hold the wanted rows once, and no others."""
     blocks = _blocks(predictions)
     problems = []
-    for part, (expected, candidates) in wanted.items():
+    for rows in wanted_rows(benchmark, card):
         for seed in card.seeds:
-            for candidate in candidates:
-                table = blocks.pop((seed, part, candidate), None)
+            for candidate in rows.candidates:
+                table = blocks.pop((seed, rows.part, candidate), None)
                 ids = np.empty(0, np.uint64) if table is None else in_order(table)["row_id"].to_numpy()
-                if not np.array_equal(ids, expected):
+                if not np.array_equal(ids, rows.ids):
                     which = "" if len(card.candidates) == 1 else f", candidate {candidate[:60]}"
-                    problems.append(f"part {part}, seed {seed}{which}: {row_id_problem(ids, expected)}")
+                    problems.append(f"part {rows.part}, seed {seed}{which}: {row_id_problem(ids, rows.ids)}")
     for seed, part, candidate in sorted(blocks):
         problems.append(f"part {part[:60]!r}, seed {seed}, candidate {candidate[:60]!r}: nothing of this run")
     return problems

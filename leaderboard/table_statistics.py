@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,11 @@ from ..benchmarks.statistics.best_of import best_of, common_correlation
 from ..benchmarks.statistics.holm import holm
 from ..benchmarks.statistics.interval import paired_difference
 from ..benchmarks.statistics.joint import Joint, joint
-from ..benchmarks.statistics.margin import added
+from ..benchmarks.statistics.margin import LEVEL
+from ..benchmarks.statistics.paired_test import paired_t
 from ..benchmarks.statistics.ranks import Better, RankSets, rank_sets
-from ..benchmarks.statistics.sample import Sample
-from ..benchmarks.statistics.spread import average, seed_spread
-from ..benchmarks.statistics.student_t import upper_tail
 from ..benchmarks.statistics.ties import letters, tie_groups
 from .row_scores import EntryRows
-
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ def against(found: Ranked, baseline: str, better: Better, rows: Mapping[str, Ent
     others = [entry for entry in found.order if entry != baseline]
     if baseline not in found.places or not others:
         return {}
-    p = [_p(rows[entry].ood, rows[baseline].ood) for entry in others]
+    p = [paired_t(rows[entry].ood, rows[baseline].ood)[0] for entry in others]
     result = {}
     for entry, raw, adjusted in zip(others, p, holm(p), strict=True):
         record = paired_difference(rows[entry].ood, rows[baseline].ood).record()
@@ -114,16 +110,6 @@ def against(found: Ranked, baseline: str, better: Better, rows: Mapping[str, Ent
 def _digits(p: float) -> float:
     """A p-value with six digits: more are the arithmetic's."""
     return float(f"{p:.6g}")
-
-
-def _p(mine: Sample, theirs: Sample) -> float:
-    """Two-sided, of the t test whose interval `paired_difference` is: rows paired, seeds of both."""
-    seeds = [found for one in (mine, theirs) if (found := seed_spread(one.per_seed)) is not None]
-    whole = added([mine.pooled().minus(theirs.pooled()).spread(), *seeds])
-    difference = average(mine.per_seed) - average(theirs.per_seed)
-    if whole.variance == 0:
-        return 1.0 if difference == 0 else 0.0
-    return min(1.0, 2 * upper_tail(abs(difference) / sqrt(whole.variance), whole.df))
 
 
 def optimism(found: Ranked, entries: Sequence[str], attempts: int) -> float | None:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..benchmarks import benchmark as definitions
 from ..benchmarks.benchmark import Benchmark
 from ..benchmarks.run import Carded, card_problem
+from ..benchmarks.scored import WantedRows, wanted_rows
 from ..loaders.cache import plain_disk_errors
 from ..splits.errors import FarshiftError, UnknownName
 from .validation.archive import CARD, Archive
 from .validation.card import ModelCard, SubmissionCard, submission_card
 from .validation.limits import RUNS, SUBMISSION_BYTES
-from .validation.predictions import Rows, table_problems, wanted_rows, wanted_table
+from .validation.predictions import table_problems, wanted_table
 from .validation.problem import Problems, shown
 from .validation.process import Reader
 from .validation.run_card import value_problems
@@ -77,7 +78,7 @@ class _Read:
     card: dict[str, Any]
     benchmark: Benchmark
     table: pa.Table
-    rows: list[Rows]
+    rows: list[WantedRows]
     file: str
 
 

@@ -44,7 +44,8 @@ class EncoderDecoder(nn.Module):
         """The state before the first token, from source ids (K, n, S)."""
         lengths = (source != PAD).sum(dim=-1).clamp(min=1)
         memory, states = self.encoder(self.dropout(self.read(source)), lengths)
-        return {"memory": memory, "padding": source == PAD} | _named(states)
+        # In one piece: every product with it, of each step, would copy it otherwise.
+        return {"memory": memory.contiguous(), "padding": source == PAD} | _named(states)
 
     def _decode(self, state: State, tokens: Tensor) -> tuple[Tensor, State]:
         """Features (K, n, T, width) after each of `tokens` (K, n, T), and the state after the last."""

@@ -27,11 +27,10 @@ from typing import Any
 
 from ..derived.not_available import NotAvailable
 from .clusters import INDEPENDENT, Clustering
+from .margin import LEVEL
 from .sample import Sample, finite
 from .spread import Spread, average, seed_spread, together
 from .student_t import two_sided
-
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -94,13 +93,19 @@ def interval(
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
     if not all(map(isfinite, (value, row_se, seed_se or 0.0))):
         return nan, nan, row_se, seed_se
-    whole = together([*rows, *known])
-    reach = 0.0
-    if whole.variance:
-        left = max(whole.variance - interaction, row_se**2, (seed_se or 0.0) ** 2)
-        reach = two_sided(LEVEL, whole.df * (left / whole.variance) ** 2) * sqrt(left)
+    whole = crossed(rows, known, interaction)
+    reach = two_sided(LEVEL, whole.df) * sqrt(whole.variance) if whole.variance else 0.0
     low, high = _by_logit(value, reach, bounds, logit) if logit else (value - reach, value + reach)
     return max(bounds[0], low), min(bounds[1], high), row_se, seed_se
+
+
+def crossed(rows: list[Spread], seeds: list[Spread], interaction: float) -> Spread:
+    """How a value varies with its rows and its seeds together: what both have in them, the `interaction`, once."""
+    whole = together([*rows, *seeds])
+    if not whole.variance:
+        return whole
+    left = max(whole.variance - interaction, *(fsum(one.variance for one in some) for some in (rows, seeds)))
+    return Spread(left, whole.df * (left / whole.variance) ** 2)
 
 
 def _by_logit(value: float, reach: float, bounds: tuple[float, float], rows: int) -> tuple[float, float]:

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clusters import treated
-from .interval import Estimate, paired_difference
+from .interval import crossed, paired_difference
 from .mcnemar import mcnemar
-from .sample import RowScores
+from .sample import RowScores, Sample
 from .sign_flip import FLIPS, MOST, sign_flip, units
-from .spread import Spread, seed_spread, together
+from .spread import average, seed_spread
 from .student_t import upper_tail
 
 
@@ -37,7 +37,8 @@ def compare_rows(left: RowScores, right: RowScores) -> dict[str, Any]:
     record["tests"] = "these trained models, on other rows like these"
     if treated(left.clusters) == "random":
         record["tests"] = "these trained models, on other clusters of rows like these"
-    return record | _exact(left, right) | {"t": _t(left, right, found)}
+    p, df = paired_t(left, right)
+    return record | _exact(left, right) | {"t": {"p": p, "df": None if df is None else round(df, 1)}}
 
 
 def _exact(left: RowScores, right: RowScores) -> dict[str, Any]:
@@ -73,12 +74,13 @@ def _right(scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
     return right if (right | (scores == 0)).all() else None
 
 
-def _t(left: RowScores, right: RowScores, found: Estimate) -> dict[str, float | None]:
-    """The t test that rejects at the 5 % level exactly where the interval, before it is cut, excludes 0."""
-    rows, seeds = found.row_se**2, (found.seed_se or 0.0) ** 2
-    whole = together([Spread(rows, found.row_df), *filter(None, map(seed_spread, (left.per_seed, right.per_seed)))])
+def paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
+    """Two-sided p, and the degrees of freedom (None where nothing varies), of the t test that rejects at the 5 % level
+    exactly where the interval of `paired_difference`, before it is cut, excludes 0."""
+    rows = left.pooled().minus(right.pooled()).spread()
+    seeds = [found for one in (left, right) if (found := seed_spread(one.per_seed)) is not None]
+    whole = crossed([rows], seeds, left.interaction() + right.interaction())
+    difference = average(left.per_seed) - average(right.per_seed)
     if not whole.variance:
-        return {"p": 1.0 if found.value == 0 else 0.0, "df": None}
-    variance = max(whole.variance - found.interaction_se**2, rows, seeds)
-    df = whole.df * (variance / whole.variance) ** 2
-    return {"p": 2 * upper_tail(abs(found.value) / sqrt(variance), df), "df": round(df, 1)}
+        return (1.0 if difference == 0 else 0.0), None
+    return min(1.0, 2 * upper_tail(abs(difference) / sqrt(whole.variance), whole.df)), whole.df

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from ...benchmarks.answers import ABSTAINED, ANSWERED, FAILED
 from ...benchmarks.benchmark import MAX_TEXT, Benchmark
 from ...benchmarks.predictions import ARROW_TYPES
 from ...benchmarks.run import Carded
+from ...benchmarks.scored import WantedRows
 from .problem import Problems, shown
 from .wanted import COLUMNS, Wanted
 
@@ -22,26 +22,7 @@ _SUM_TOLERANCE = 2e-3
 _BYTES_OF_A_CHARACTER = 4
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows that must be predicted: of which part (or selection rule), their ids (n,) ascending, by which candidates."""
-
-    part: str
-    ids: NDArray[np.uint64]
-    candidates: tuple[str, ...]
-
-
-def wanted_rows(benchmark: Benchmark, card: Carded) -> list[Rows]:
-    """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
-    the run's rule by each setting's last checkpoint."""
-    found = [Rows(part, benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts]
-    rule = benchmark.rule(card.selection)
-    if rule.folds is not None and (ballot := rule.ballot(benchmark)) is not None:
-        found.append(Rows(rule.part, np.sort(ballot.row_ids), card.finals))
-    return found
-
-
-def wanted_table(benchmark: Benchmark, card: Carded, rows: list[Rows]) -> Wanted:
+def wanted_table(benchmark: Benchmark, card: Carded, rows: list[WantedRows]) -> Wanted:
     """What the file of these predictions must be, before any of it is decoded."""
     task = benchmark.task
     count = len(card.seeds) * sum(len(one.ids) * len(one.candidates) for one in rows)
@@ -50,7 +31,7 @@ def wanted_table(benchmark: Benchmark, card: Carded, rows: list[Rows]) -> Wanted
 
 
 def table_problems(
-    table: pa.Table, benchmark: Benchmark, card: Carded, rows: list[Rows], file: str, problems: Problems
+    table: pa.Table, benchmark: Benchmark, card: Carded, rows: list[WantedRows], file: str, problems: Problems
 ) -> None:
     """Add what is wrong with the rows and values of a table of predictions."""
     missing = [name for name in COLUMNS if table[name].null_count]
@@ -68,7 +49,7 @@ def _row(table: pa.Table, wrong: NDArray[np.bool_]) -> str:
     return "" if found is None else f"{found:016x}"
 
 
-def _row_problems(table: pa.Table, card: Carded, rows: list[Rows], file: str, problems: Problems) -> None:
+def _row_problems(table: pa.Table, card: Carded, rows: list[WantedRows], file: str, problems: Problems) -> None:
     """Cut the table by part, seed and candidate, and hold each block's ids to those wanted."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -117,7 +98,7 @@ def _block_problems(
             problems.add(f"rows-{what}", file, told, "row_id", first)
 
 
-def _foreign_blocks(table: pa.Table, card: Carded, rows: list[Rows], file: str, problems: Problems) -> None:
+def _foreign_blocks(table: pa.Table, card: Carded, rows: list[WantedRows], file: str, problems: Problems) -> None:
     wanted = {(one.part, seed, name) for one in rows for seed in card.seeds for name in one.candidates}
     keys = ["part", "seed", "candidate"]
     blocks = table.group_by(keys, use_threads=False).aggregate([("row_id", "min")])

@@ -72,6 +72,15 @@ def test_the_p_against_a_baseline_is_that_of_a_paired_t_test():
     assert mine.against["value"] == pytest.approx(float((left - right).mean()), abs=1e-6)
 
 
+def test_the_p_against_a_baseline_is_below_a_twentieth_exactly_where_its_interval_excludes_zero():
+    """Over a fine grid of differences, and three seeds: what rows and seeds both have in them counts once in both."""
+    made = [entry("base", 0.5), *(entry(f"m{k}", 0.5 + 0.002 * k) for k in range(1, 31))]
+    found = [row.against for row in only(gathered(made, baseline="base")).rows if row.against]
+    apart = [one["low"] > 0 or one["high"] < 0 for one in found]
+    assert apart == [one["p"] < 0.05 for one in found]
+    assert 0 < sum(apart) < len(apart)
+
+
 def test_the_baseline_itself_and_a_table_without_it_have_no_verdict():
     made = [entry("base", 0.4), entry("other", 0.6)]
     found = only(gathered(made, baseline="base"))
@@ -176,17 +185,10 @@ def test_the_later_of_two_entries_of_one_model_counts_in_the_aggregate_not_the_b
     assert all(value < 0.4 for value in row.by_benchmark.values())
 
 
-def test_forty_entries_are_ranked_within_a_second():
-    import time
-
-    made = [entry(f"model {k}", 0.2 + 0.015 * k) for k in range(40)]
-    begun = time.perf_counter()
-    found = only(gathered(made))
-    assert time.perf_counter() - begun < 5, "the guard is loose: the machine may be busy"
+def test_of_forty_entries_each_stands_within_its_rank_set():
+    found = only(gathered([entry(f"model {k}", 0.2 + 0.015 * k) for k in range(40)]))
     assert found.ranked == 40
-    assert all(row.rank[0] <= place <= row.rank[1] for place, row in enumerate(found.rows, 1)), (
-        "an entry's place in the order lies in its rank set"
-    )
+    assert all(row.rank[0] <= place <= row.rank[1] for place, row in enumerate(found.rows, 1))
 
 
 def test_rows_that_are_shared_make_for_narrower_rank_sets():
