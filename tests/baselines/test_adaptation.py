@@ -15,8 +15,8 @@ from farshift.baselines.trainer import Training
 from farshift.splits.errors import ModelError
 from torch import Tensor
 
-from .a2_cases import ADAM, begun, encode, head
-from .a3_cases import IMAGES, RESNET, asked, farthest_answers, finished, near, wide_rows
+from .shifted_cohorts import IMAGES, RESNET, asked, farthest_answers, finished, near, wide_rows
+from .small_cohorts import ADAM, begun, encode, head
 
 ON_FEATURES: list[tuple[str, dict[str, Any]]] = [
     ("t3a", {"supports": 2}),

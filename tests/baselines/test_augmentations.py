@@ -14,7 +14,7 @@ from farshift.baselines.recipe import declared, files
 from farshift.benchmarks.model import Task
 from farshift.splits.errors import ModelError
 
-from .a5_cases import COPY, pairs
+from .small_sequences import COPY, pairs
 from .toys import ADD, PARITY, TURN, Rows, accuracy, additions, bits, commands, recipe, trained, words
 
 SCAN = [

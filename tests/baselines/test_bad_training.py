@@ -17,7 +17,7 @@ from farshift.baselines.trainer import Training
 from farshift.loaders.progress import listening
 from farshift.splits.errors import BadDefinition, FarshiftError, ModelError
 
-from .t1_cases import answers, fitted, made
+from .killed_teams import answers, fitted, made
 
 ON = "modadd97/xi35"
 SEEDS = [Member(seed, {}) for seed in range(4)]

@@ -14,7 +14,7 @@ from farshift.benchmarks.model import Budget
 from farshift.loaders.progress import listening
 from farshift.splits.errors import ModelError
 
-from .t1_cases import answers, fitted, killed_before, made, rows
+from .killed_teams import answers, fitted, killed_before, made, rows
 from .toys import ADD
 
 SEEDS = [Member(0, {}), Member(1, {}), Member(2, {})]

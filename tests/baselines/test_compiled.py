@@ -17,7 +17,7 @@ from farshift.baselines.encoding import Sizes
 from farshift.baselines.trainer import Training
 from farshift.splits.errors import ModelError
 
-from .t2_cases import OPTIMISERS, as_float, case, cohort, settings
+from .plain_loops import OPTIMISERS, as_float, case, cohort, settings
 
 STEPS = 14
 EACH: list[dict[str, Any]] = [{"lr": 0.01, "weight_decay": 0.1}, {"lr": 0.003}, {"lr": 0.001, "weight_decay": 0.3}]

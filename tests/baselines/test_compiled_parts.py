@@ -20,7 +20,7 @@ from farshift.baselines.readings import Condition, TracedClock, holds
 from farshift.baselines.replicas import stacked
 from torch import Tensor
 
-from .t2_cases import case, cohort, settings
+from .plain_loops import case, cohort, settings
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from farshift.splits.errors import ModelError
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .a4_cases import CLASSES, ROWS, answered, cohort, descend, rows, weights
+from .twelve_rows import CLASSES, ROWS, answered, cohort, descend, rows, weights
 
 Table = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from farshift.baselines.noise import keys, stream
 from farshift.splits.errors import ModelError
 from torch import Tensor
 
-from .a2_cases import ADAM, PLAIN, batch_of, begun, clock_of, encode, head, moved_along, weights
-from .a3_cases import IMAGES, RESNET, asked, finished, near, wide_rows
+from .shifted_cohorts import IMAGES, RESNET, asked, finished, near, wide_rows
+from .small_cohorts import ADAM, PLAIN, batch_of, begun, clock_of, encode, head, moved_along, weights
 
 KEYS = keys(["one", "two"])
 

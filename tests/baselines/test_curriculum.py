@@ -13,7 +13,7 @@ from farshift.baselines.noise import keys
 from farshift.baselines.trainer import Training
 from farshift.splits.errors import ModelError
 
-from .a5_cases import alone, batch, check_alike, check_alone_as_among_many, clock, risk, training
+from .small_sequences import alone, batch, check_alike, check_alone_as_among_many, clock, risk, training
 from .toys import ADD, Rows, accuracy, additions, commands, recipe, trained
 
 

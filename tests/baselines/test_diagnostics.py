@@ -20,7 +20,7 @@ from farshift.baselines.encoding import Sizes
 from farshift.baselines.replicas import picked
 from torch import nn
 
-from .d1_cases import NAMES, cohort, mlp, numbers, plain, row_gradients, texts
+from .trained_replicas import NAMES, cohort, mlp, numbers, plain, row_gradients, texts
 
 
 @pytest.mark.parametrize("held", [10_000, 150])

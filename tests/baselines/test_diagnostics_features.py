@@ -22,7 +22,7 @@ from scipy.integrate import dblquad
 from scipy.stats import chi, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from .d1_cases import NAMES, cohort, mlp, numbers, plain, texts
+from .trained_replicas import NAMES, cohort, mlp, numbers, plain, texts
 
 
 def normal(*shape, seed=0):

@@ -16,9 +16,9 @@ from farshift.benchmarks.model import Budget
 from farshift.splits.errors import FarshiftError, ModelError
 from farshift.splits.plugins import module_file
 
-from .d1_cases import NAMES, cohort, mlp, numbers, texts
-from .t1_cases import made, rows
+from .killed_teams import made, rows
 from .toys import ADD
+from .trained_replicas import NAMES, cohort, mlp, numbers, texts
 
 ON = "modadd97/xi35"
 

@@ -11,7 +11,7 @@ from farshift.baselines.algorithms import and_mask, fishr, hutchinson
 from farshift.splits.errors import ModelError
 from torch import Tensor, nn
 
-from .a1_cases import (
+from .three_environments import (
     Environments,
     assert_trains_as,
     environments,

@@ -16,7 +16,7 @@ from farshift.baselines.trainer import Training
 from farshift.splits.errors import ModelError
 from torch import Tensor
 
-from .a2_cases import (
+from .small_cohorts import (
     ADAM,
     CLASSES,
     ENVIRONMENTS,

@@ -16,7 +16,7 @@ from farshift.baselines.encoding import EOS, PAD
 from farshift.splits.errors import ModelError
 from torch import Tensor, nn
 
-from .a1_cases import ENVIRONMENTS, ROWS, Environments, assert_trains_as, risks, training
+from .three_environments import ENVIRONMENTS, ROWS, Environments, assert_trains_as, risks, training
 
 TWO: tuple[dict[str, Any], dict[str, Any]] = ({"penalty": 0.5}, {"penalty": 7.0})
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from .a1_cases import training
+from .three_environments import training
 
 ALGORITHMS = [
     "and_mask",

@@ -11,7 +11,7 @@ from farshift.baselines.algorithms._environments import chosen
 from farshift.baselines.noise import permutations
 from torch import Tensor
 
-from .a2_cases import (
+from .small_cohorts import (
     ENVIRONMENTS,
     SHARE,
     batch_of,

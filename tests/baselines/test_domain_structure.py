@@ -10,7 +10,7 @@ from farshift.baselines.algorithms import rsc, sagnet
 from farshift.baselines.noise import permutations, uniform
 from torch import Tensor
 
-from .a2_cases import CLASSES, batch_of, begun, clock_of, close, encode, farthest_alone, head, perceptron, weights
+from .small_cohorts import CLASSES, batch_of, begun, clock_of, close, encode, farthest_alone, head, perceptron, weights
 
 Weights = dict[str, Tensor]
 

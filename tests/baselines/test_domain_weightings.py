@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from torch import Tensor, nn
 
-from .a1_cases import (
+from .three_environments import (
     ENVIRONMENTS,
     ROWS,
     STEPS,

@@ -18,7 +18,7 @@ from farshift.baselines.trainer import Training
 from farshift.splits.errors import ModelError
 from torch import Tensor
 
-from .a5_cases import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, risk, settings, training
+from .small_sequences import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, risk, settings, training
 from .toys import PARITY, accuracy, bits, recipe, trained
 
 SIZES = Sizes(6, source=6, aligned=True)

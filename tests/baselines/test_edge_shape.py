@@ -12,7 +12,7 @@ from farshift.splits.errors import ModelError
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from .a2_cases import (
+from .small_cohorts import (
     CLASSES,
     batch_of,
     begun,

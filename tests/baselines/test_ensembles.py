@@ -12,8 +12,8 @@ from farshift.baselines.algorithms.divdis import divergence, pairwise_informatio
 from farshift.splits.errors import ModelError
 from torch import Tensor
 
-from .a2_cases import ADAM, PLAIN, SMALL, batch_of, begun, encode, head, moved_along, weights
-from .a3_cases import farthest_answers, finished, near, wide_rows
+from .shifted_cohorts import farthest_answers, finished, near, wide_rows
+from .small_cohorts import ADAM, PLAIN, SMALL, batch_of, begun, encode, head, moved_along, weights
 
 
 @pytest.mark.parametrize("algorithm", ["divdis", "d_bat"])

@@ -12,7 +12,7 @@ from farshift.baselines.replicas import picked
 from farshift.baselines.trainer import Training
 from torch import nn
 
-from .t2_cases import (
+from .plain_loops import (
     NETWORKS,
     OPTIMISERS,
     PLAIN,

@@ -13,7 +13,7 @@ from farshift.baselines.recipe import declared, files
 from farshift.benchmarks.model import Task
 from farshift.splits.errors import ModelError, UnknownName
 
-from .a5_cases import COPY, pairs
+from .small_sequences import COPY, pairs
 from .toys import ADD, PARITY, TURN, Rows, accuracy, additions, bits, commands, recipe, trained, words
 
 GRID = Task("sequence", ("grid",), "path", tokens="character", aligned=True)

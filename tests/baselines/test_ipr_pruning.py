@@ -11,7 +11,7 @@ from farshift.baselines.data import Data
 from farshift.baselines.encoding import Sizes
 from farshift.splits.errors import ModelError
 
-from .a4_cases import cohort, rows
+from .twelve_rows import cohort, rows
 
 P, NEURONS = 13, 6
 

@@ -9,7 +9,7 @@ from farshift.baselines.data import Data
 from farshift.baselines.trainer import Training
 from torch import Tensor
 
-from .a4_cases import CLASSES, ROWS, Weights, answered, cohort, descend, rows, settings, weights
+from .twelve_rows import CLASSES, ROWS, Weights, answered, cohort, descend, rows, settings, weights
 
 NAMES = "elr", "sop", "ps_kd"
 

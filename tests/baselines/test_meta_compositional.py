@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from .a5_cases import alone, batch, check_alike, check_alone_as_among_many, clock, risk, training
+from .small_sequences import alone, batch, check_alike, check_alone_as_among_many, clock, risk, training
 
 EACH = [{"inner_lr": 0.3, "meta_weight": 1.0}, {"inner_lr": 0.05, "meta_weight": 0.5}]
 

@@ -12,7 +12,7 @@ from farshift.baselines.recipe import files, literal
 from farshift.baselines.trainer import Training
 from torch import Tensor
 
-from .a4_cases import cohort, rows, settings
+from .twelve_rows import cohort, rows, settings
 
 DIFFERENT: dict[str, list[dict[str, Any]]] = {
     "label_smoothing": [{"rate": 0.1}, {"rate": -0.3}, {"rate": 0.3}],

@@ -14,7 +14,7 @@ from farshift.baselines.trainer import Training
 from farshift.splits.plugins import module
 from torch import Tensor, nn
 
-from .t2_cases import OPTIMISERS, PLAIN, case, cohort, settings
+from .plain_loops import OPTIMISERS, PLAIN, case, cohort, settings
 
 SHAPES = (4, 3), (3,), (2, 5)
 HIDDEN = 0, 2

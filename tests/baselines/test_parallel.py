@@ -25,7 +25,7 @@ from farshift.benchmarks.model import Task
 from farshift.benchmarks.world import ALONE, World
 from farshift.splits.errors import FarshiftError, ModelError
 
-from .t1_cases import in_a_child, made
+from .killed_teams import in_a_child, made
 from .toys import ADD, TURN, Rows, additions, commands
 
 NAMES = ["first", "second"]

@@ -19,7 +19,7 @@ from farshift.splits.errors import ModelError
 from farshift.splits.plugins import module
 from torch import Tensor
 
-from .a5_cases import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, settings, training
+from .small_sequences import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, settings, training
 from .toys import PARITY, TURN, accuracy, bits, commands, recipe, trained
 
 SOURCE = torch.tensor([[[4, 5, 6], [6, 4, PAD]]])

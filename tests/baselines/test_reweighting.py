@@ -17,8 +17,8 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from .a2_cases import ADAM, PLAIN, batch_of, begun, encode, head, weights
-from .a3_cases import farthest_answers, finished, near, wide_rows
+from .shifted_cohorts import farthest_answers, finished, near, wide_rows
+from .small_cohorts import ADAM, PLAIN, batch_of, begun, encode, head, weights
 
 
 @pytest.mark.parametrize("algorithm", ["jtt", "useful", "lff", "dfr"])

@@ -15,7 +15,7 @@ from farshift.splits.errors import ModelError
 from scipy.optimize import brentq
 from torch import Tensor
 
-from .a4_cases import CLASSES, check_steps, cohort, rows, settings
+from .twelve_rows import CLASSES, check_steps, cohort, rows, settings
 
 Own = Mapping[str, Any]
 

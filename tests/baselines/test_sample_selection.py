@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from torch import Tensor
 
-from .a4_cases import CLASSES, ROWS, answered, cohort, descend, rows, settings, weights
+from .twelve_rows import CLASSES, ROWS, answered, cohort, descend, rows, settings, weights
 
 
 def both(network: Any, place: int) -> tuple[list[Tensor], list[Tensor]]:

@@ -9,7 +9,7 @@ import pytest
 from farshift.baselines import stacking
 from farshift.baselines.trainer import Training
 
-from .t2_cases import case, cohort, settings
+from .plain_loops import case, cohort, settings
 
 
 def make(network: str, **own: Any) -> Any:

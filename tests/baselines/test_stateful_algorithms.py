@@ -9,8 +9,8 @@ import torch
 from farshift.baselines.checkpoint import resume, save
 from farshift.baselines.trainer import Training
 
-from .a2_cases import ADAM, begun
-from .a3_cases import IMAGES, RESNET, asked, finished, wide_rows
+from .shifted_cohorts import IMAGES, RESNET, asked, finished, wide_rows
+from .small_cohorts import ADAM, begun
 
 ALGORITHMS = [
     "swa",

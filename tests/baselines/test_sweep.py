@@ -22,7 +22,7 @@ from farshift.benchmarks.run_folder import RunFolder
 from farshift.splits.errors import BadRun, FarshiftError, UnknownName
 from support import SHARED
 
-from .t1_cases import killed_before
+from .killed_teams import killed_before
 
 ON = "modadd97/xi35"
 

@@ -12,7 +12,7 @@ from farshift.baselines.given import Member, Rows
 from farshift.benchmarks.model import Budget, TrainableModel
 from farshift.splits.errors import ModelError
 
-from .t1_cases import answers, fitted, made, rows
+from .killed_teams import answers, fitted, made, rows
 from .toys import ADD, TURN, additions, commands, recipe, trained
 from .toys import Rows as Table
 

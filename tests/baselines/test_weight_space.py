@@ -11,8 +11,8 @@ from farshift.baselines.trainer import Training
 from farshift.splits.errors import ModelError
 from torch import Tensor, nn
 
-from .a2_cases import ADAM, begun
-from .a3_cases import IMAGES, RESNET, asked, farthest_answers, finished, near, steps_of, wide_rows
+from .shifted_cohorts import IMAGES, RESNET, asked, farthest_answers, finished, near, steps_of, wide_rows
+from .small_cohorts import ADAM, begun
 
 
 def history(training: Training) -> list[list[Tensor]]:

@@ -13,7 +13,7 @@ from farshift.baselines.encoding import Sizes
 from farshift.baselines.trainer import Training
 from torch import Tensor
 
-from .a2_cases import ADAM, begun, rows
+from .small_cohorts import ADAM, begun, rows
 
 IMAGES = Sizes(3, numbers=36, shape=(6, 6))
 RESNET: dict[str, Any] = {"widths": [2, 3], "batch_size": 8, "lr": 0.01}
