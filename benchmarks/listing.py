@@ -6,6 +6,7 @@ from typing import Any
 
 from ..splits.manifest import known_kind
 from .benchmark import benchmarks, find_benchmark, suite
+from .canary import guid
 from .definition import Ceiling, PromptPin, Touch
 
 
@@ -57,6 +58,7 @@ def described(name: str) -> dict[str, Any]:
         ("budget", _ceiling(protocol.ceiling)),
         ("may be touched", _touch(protocol.touch)),
         ("prompt", _prompt(definition.prompt)),
+        ("canary", guid(benchmark)),
         *((f"published ({one.mark})", f"{one.model}: {one.score}, {one.source}") for one in definition.references),
         *([("notes", definition.notes)] if definition.notes else []),
     ]

@@ -29,7 +29,9 @@ PAGES = (
     "baselines.md",
     "board.md",
     "leaderboard.md",
+    "sealed.md",
     "statistics.md",
+    "submitting.md",
 )
 BY_PAGE = {page: sections(ROOT / "docs" / page) for page in PAGES}
 SECTIONS = {f"{page}: {title}": found for page in PAGES for title, found in BY_PAGE[page].items()}

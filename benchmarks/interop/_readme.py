@@ -12,6 +12,7 @@ Every row that a run must predict is here once, with its whole prompt, {shots} e
 adds none.
 
 **This folder holds the true labels.** Do not train on it, and do not publish it where a crawler finds it.
+{canary}
 
 | task | rows | what they are |
 |---|---|---|
@@ -48,6 +49,7 @@ def readme(exported: Exported, tool: str, run: str, read: str) -> bytes:
     return _TEXT.format(
         title=exported.title,
         benchmark=grader.benchmark,
+        canary=exported.canary,
         tool=tool,
         shots=pin.k,
         sheets="\n".join(sheets),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...splits.canonical import canonical_json
 from ...splits.errors import BadDefinition, FarshiftError, some_of
 from ..benchmark import Benchmark, benchmarks
+from ..canary import canary
 from ..grading import Grader
 from ..handout import hand_out
 from ..model import Task
@@ -24,7 +25,7 @@ class Sample:
 
     row_id: 16 hexadecimal digits. view: the sheet it is on. prompt: all that the model is told, examples included.
     target: the true label as text. label: the true label as a metric takes it (a class by its index). entry_identity:
-    the benchmark's, so that a log tells what it is of.
+    the benchmark's, so that a log tells what it is of. canary: the benchmark's; no model is told it.
     """
 
     row_id: str
@@ -34,6 +35,7 @@ class Sample:
     target: str
     label: str | int
     entry_identity: str
+    canary: str
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Exported:
     title: str
     grader: Grader
     sheets: tuple[Sheet, ...]
+    canary: str
 
     @property
     def rows(self) -> int:
@@ -130,7 +133,9 @@ def exported(benchmark: Benchmark) -> Exported:
             f"{benchmark.path}: as tasks its views and parts would be called {', '.join(names)}: rename views so that "
             "each has letters or digits, and no two the same"
         )
-    return Exported(_plain(f"farshift_{benchmark.name}"), benchmark.definition.title, grader, tuple(sheets))
+    return Exported(
+        _plain(f"farshift_{benchmark.name}"), benchmark.definition.title, grader, tuple(sheets), canary(benchmark)
+    )
 
 
 def _views(benchmark: Benchmark) -> list[str]:
@@ -148,12 +153,12 @@ def _plain(name: str) -> str:
 
 
 def _samples(benchmark: Benchmark, grader: Grader) -> Iterator[Sample]:
-    task = benchmark.task
+    task, mark = benchmark.task, canary(benchmark)
     for part, row_ids, texts in prompts(benchmark, grader.prompt):
         labels = benchmark.part(part).truth().tolist()
         for row_id, text, label in zip(row_ids, texts, labels, strict=True):
             target = _target(label, task)
-            yield Sample(f"{row_id:016x}", part, "", text, target, label, grader.entry_identity)
+            yield Sample(f"{row_id:016x}", part, "", text, target, label, grader.entry_identity, mark)
 
 
 def _target(label: str | int, task: Task) -> str:

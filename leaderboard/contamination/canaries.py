@@ -1,38 +1,24 @@
-"""Canaries: a string that stands for a benchmark and nowhere else. Whoever finds it in a corpus, or has a model
-continue it, has found the benchmark's data there (after the canary GUID of BIG-bench, Srivastava et al. 2022,
-arXiv:2206.04615)."""
+"""Canaries (benchmarks/canary.py) looked for: whoever finds one in a corpus, or has a model continue it, has found the
+benchmark's data there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.canary import TEXT, guid
 from ...benchmarks.model import Model
-from ...splits.canonical import identity_of
 from ...splits.errors import FarshiftError, ModelError
 from ...splits.schema import Schema
 
-_TEXT = "FARSHIFT CANARY, no training on this data:"
 _KNOWN = 16
 """Hexadecimal digits of the GUID that a model is shown; it is asked for the other sixteen."""
 
 _TOLD = 8
 """Digits in a row of the hidden half that no model guesses (1 in 2^32)."""
-
-
-def guid(benchmark: Benchmark) -> str:
-    """The benchmark's GUID: the head of sha256 over its name and its manifest's identity."""
-    digest = identity_of({"canary": benchmark.name, "manifest": benchmark.manifest.identity})
-    return str(UUID(digest[:32]))
-
-
-def canary(benchmark: Benchmark) -> str:
-    """The line that is printed wherever the benchmark's data are handed out."""
-    return f"{_TEXT} {benchmark.name} {guid(benchmark)}"
 
 
 def in_texts(benchmark: Benchmark, texts: Iterable[str]) -> dict[str, Any]:
@@ -56,7 +42,7 @@ def continued(benchmark: Benchmark, schema: Schema, model: Model) -> dict[str, A
         raise FarshiftError(f"{benchmark.name} does not ask texts for texts: a canary cannot be asked for there")
     digits = guid(benchmark).replace("-", "")
     known, hidden = digits[:_KNOWN], digits[_KNOWN:]
-    shown = f"{_TEXT} {benchmark.name} {known[:8]}-{known[8:12]}-{known[12:]}-"
+    shown = f"{TEXT} {benchmark.name} {known[:8]}-{known[8:12]}-{known[12:]}-"
     answer = model.predict({task.inputs[0]: np.array([shown], object)})
     said = _text(answer)
     bare = "".join(letter for letter in said.lower() if letter in "0123456789abcdef")

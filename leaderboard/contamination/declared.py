@@ -35,7 +35,7 @@ def _record(benchmark: Benchmark, field: str, name: str) -> dict[str, Any]:
 
 def _overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
     if name == UNKNOWN:
-        return "unknown", "the card does not say what the model was trained on", None
+        return "unknown", "the card does not say what it was", None
     own = find_source(benchmark.manifest.definition.source.name)
     wanted = plain(name)
     if wanted in (plain(own.name), plain(own.definition.title)):

@@ -59,10 +59,10 @@ def _found(record: Record) -> bool:
 
 
 def in_words(record: Record) -> str:
-    """A record in a line."""
-    mark = "FOUND" if _found(record) else "ok"
+    """A record in a line: FOUND, ok, or a question mark where nothing is known."""
+    mark = "FOUND" if _found(record) else "?" if record.get("overlap") == "unknown" else "ok"
     if record["probe"] == "declared training data":
-        said = record["why"]
+        said = f"{record['field']}: {record['why']}"
     elif record["probe"] == "duplicates":
         views = (
             f"{name}: {view['exact']} exact and {view['near']} near of {view['rows']} rows "

@@ -17,12 +17,12 @@ import numpy as np
 import tomli_w
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...benchmarks.canary import canary
 from ...loaders.part import Part
 from ...splits.errors import BadData, FarshiftError
 from ...splits.plugins import read_toml
 from ...splits.rows import row_digests, set_digest
 from ...splits.schema import Schema
-from ..contamination.canaries import canary
 from .window import Terms
 
 if TYPE_CHECKING:

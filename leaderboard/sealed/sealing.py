@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...benchmarks.canary import canary
 from ...splits.canonical import canonical_json
 from ...splits.errors import FarshiftError
-from ..contamination.canaries import canary
 from ..kept_files import digests
 from ..private import read_private, write_private
 from .drawing import Drawn, check_sealable, draw

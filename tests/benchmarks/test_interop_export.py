@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.canary import canary, guid
 from farshift.benchmarks.grading import Grader
 from farshift.benchmarks.handout import hand_out
 from farshift.benchmarks.interop import export
@@ -61,6 +62,16 @@ def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
     assert {sample["row_id"]: (sample["part"], sample["prompt"]) for sample in samples} == expected
     assert found["rows"] == len(samples) == len(expected)
     assert {sample["entry_identity"] for sample in samples} == {benchmark.identity("full")}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_canary_goes_with_every_row_and_no_prompt_has_it(tmp_path, tool):
+    export(NAME, tool, tmp_path / "task")
+    mark = canary(find_benchmark(NAME))
+    samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
+    assert {sample["canary"] for sample in samples} == {mark}
+    assert not any(guid(find_benchmark(NAME)) in sample["prompt"] for sample in samples)
+    assert mark in (tmp_path / "task" / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])

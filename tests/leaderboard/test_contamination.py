@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.benchmarks.benchmark import benchmarks, find_benchmark
+from farshift.benchmarks.canary import canary, guid
 from farshift.leaderboard.contamination import corpus as corpus_module
-from farshift.leaderboard.contamination.canaries import canary, continued, guid, in_texts
+from farshift.leaderboard.contamination.canaries import continued, in_texts
 from farshift.leaderboard.contamination.corpus import Corpus
 from farshift.leaderboard.contamination.declared import declared
 from farshift.leaderboard.contamination.fingerprints import fingerprints
@@ -198,6 +199,14 @@ def test_probe_runs_all_that_it_is_given_and_says_what_it_found(tmp_path, asked_
     assert in_words(record).startswith("FOUND")
     assert found_some([record])
     assert not found_some(probe(ON, model=Parrot("")))
+
+
+def test_a_card_that_says_nothing_is_neither_found_nor_fine(tmp_path):
+    (tmp_path / "card.toml").write_text('[model]\ntraining_data = []\npretraining = ["unknown"]\n')
+    records = probe(ON, card=tmp_path / "card.toml")
+    assert [in_words(record).split()[0] for record in records] == ["?"]
+    assert "pretraining: the card does not say" in in_words(records[0])
+    assert not found_some(records)
 
 
 def test_the_command_exits_with_1_where_something_is_found(farshift, farshift_json, tmp_path, asked_texts):

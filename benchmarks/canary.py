@@ -1,0 +1,22 @@
+"""A benchmark's canary: a string that stands for it and nowhere else (after the canary GUID of BIG-bench, Srivastava et
+al. 2022, arXiv:2206.04615). It is printed wherever the labels of its test rows leave the package."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from ..splits.canonical import identity_of
+from .benchmark import Benchmark
+
+TEXT = "FARSHIFT CANARY, no training on this data:"
+
+
+def guid(benchmark: Benchmark) -> str:
+    """The benchmark's GUID: the head of sha256 over its name and its manifest's identity."""
+    digest = identity_of({"canary": benchmark.name, "manifest": benchmark.manifest.identity})
+    return str(UUID(digest[:32]))
+
+
+def canary(benchmark: Benchmark) -> str:
+    """The whole line."""
+    return f"{TEXT} {benchmark.name} {guid(benchmark)}"
