@@ -18,23 +18,14 @@ from farshift.benchmarks.model import Budget
 from farshift.benchmarks.world import ALONE, World
 from farshift.splits.errors import ModelError
 
-from .toys import ADD, additions
+from .toys import ADD, additions, recipe
 from .toys import Rows as Table
 
 STEPS = 12
 
 
 def made(algorithm: str = "erm", network: str = "mlp", steps: int = STEPS, **settings: Any) -> Recipe:
-    return Recipe(
-        name="toy",
-        title="Toy",
-        citation="none",
-        network=network,
-        algorithm=algorithm,
-        settings={"batch_size": 8, "lr": 0.01} | settings,
-        quick={"steps": steps},
-        full={"steps": steps},
-    )
+    return recipe(network, steps, algorithm, **{"batch_size": 8, "lr": 0.01} | settings)
 
 
 def rows(groups: int = 0) -> Rows:

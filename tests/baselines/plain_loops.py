@@ -12,8 +12,10 @@ from farshift.baselines.cohort import Cohort
 from farshift.baselines.data import Data
 from farshift.baselines.encoding import EOS, PAD, Sizes
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
-from farshift.baselines.recipe import Recipe, declared, defaults, files, literal
+from farshift.baselines.recipe import declared, defaults, files, literal
 from torch import Tensor, nn
+
+from .toys import recipe
 
 ROWS = 4
 
@@ -44,16 +46,7 @@ def settings(network: str, optimiser: str = "adamw", algorithm: str = "erm", **o
     tiny = {name: value for name, value in TINY.items() if name in known}
     own = {name: value for name, value in own.items() if name != "dropout" or name in known}
     chosen = tiny | {"optimiser": optimiser, "batch_size": 0, "lr": 0.01} | own
-    made = Recipe(
-        name="case",
-        title="Case",
-        citation="none",
-        network=network,
-        algorithm=algorithm,
-        settings=chosen,
-        quick={"steps": 1},  # type: ignore[arg-type]
-        full={"steps": 1},  # type: ignore[arg-type]
-    )
+    made = recipe(network, 1, algorithm, **chosen)
     return defaults(made) | chosen
 
 

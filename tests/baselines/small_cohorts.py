@@ -10,9 +10,11 @@ from farshift.baselines.algorithm import Clock
 from farshift.baselines.cohort import Cohort
 from farshift.baselines.data import Batch, Data
 from farshift.baselines.encoding import Sizes
-from farshift.baselines.recipe import Recipe, complete
+from farshift.baselines.recipe import complete
 from farshift.baselines.trainer import Training
 from torch import Tensor
+
+from .toys import recipe
 
 FEATURES, CLASSES, ENVIRONMENTS, SHARE = 5, 3, 3, 4
 SMALL = {"lr": 0.1, "batch_size": SHARE, "width": 6}
@@ -49,17 +51,8 @@ def begun(
     names: Sequence[str] = ("first", "second", "third"),
 ) -> Training:
     """The training of a replica for each of `each`, which holds its settings."""
-    recipe = Recipe(
-        name="toy",
-        title="Toy",
-        citation="none",
-        network=network,
-        algorithm=algorithm,
-        settings=dict(common),
-        quick={"steps": steps},
-        full={"steps": steps},
-    )
-    settings = [complete(recipe, "toy/toy", one) for one in each]
+    made = recipe(network, steps, algorithm, **common)
+    settings = [complete(made, "toy/toy", one) for one in each]
     sizes = sizes or Sizes(CLASSES, numbers=FEATURES)
     data = data or rows(sizes=sizes)
     cohort = Cohort(

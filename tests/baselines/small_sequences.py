@@ -11,13 +11,13 @@ from farshift.baselines.algorithm import Clock
 from farshift.baselines.cohort import Cohort
 from farshift.baselines.data import Batch, Data
 from farshift.baselines.encoding import PAD, SequenceEncoding
-from farshift.baselines.recipe import Recipe, complete
+from farshift.baselines.recipe import complete
 from farshift.baselines.replicas import picked
 from farshift.baselines.trainer import Training
 from farshift.benchmarks.model import Task
 from torch import Tensor
 
-from .toys import PARITY, TURN, Rows, bits, commands, words
+from .toys import PARITY, TURN, Rows, bits, commands, recipe, words
 
 COPY = Task("sequence", ("input",), "output")
 
@@ -37,15 +37,7 @@ def pairs(*rows: tuple[str, str]) -> dict[str, Any]:
 def settings(network: str, algorithm: str, **own: Any) -> dict[str, Any]:
     """Complete settings: a tiny network, batches of four and plain gradient descent where nothing else is said."""
     given = PLAIN | TINY.get(network, {}) | own
-    made = Recipe(
-        name="case",
-        title="Case",
-        citation="none",
-        network=network,
-        algorithm=algorithm,
-        quick={"steps": 1},  # type: ignore[arg-type]
-        full={"steps": 1},  # type: ignore[arg-type]
-    )
+    made = recipe(network, 1, algorithm)
     return complete(made, "case/case", given)
 
 

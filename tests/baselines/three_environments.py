@@ -12,10 +12,12 @@ from farshift.baselines.algorithm import Clock
 from farshift.baselines.cohort import Cohort
 from farshift.baselines.data import Data
 from farshift.baselines.encoding import Sizes
-from farshift.baselines.recipe import Recipe, complete
+from farshift.baselines.recipe import complete
 from farshift.baselines.replicas import picked
 from farshift.baselines.trainer import Training
 from torch import Tensor, nn
+
+from .toys import recipe
 
 ENVIRONMENTS, ROWS, WIDTH, CLASSES = 3, 6, 5, 3
 STEPS = 5
@@ -46,18 +48,9 @@ def training(
     """A training of one replica for each of the settings, in float64 by plain gradient steps with momentum, which unlike
     Adam's depend on the loss's scale."""
     basis = {"width": 4, "batch_size": ROWS, "optimiser": "sgd", "lr": 0.1} | common
-    recipe = Recipe(
-        name="case",
-        title="Case",
-        citation="none",
-        network="mlp",
-        algorithm=algorithm,
-        settings=basis,
-        quick={"steps": steps},
-        full={"steps": steps},
-    )
+    made = recipe("mlp", steps, algorithm, **basis)
     given = data() if given is None else given
-    settings = [complete(recipe, "toy/toy", one) for one in each]
+    settings = [complete(made, "toy/toy", one) for one in each]
     names = [f"case/{place}" for place in range(len(each))]
     sizes = Sizes(CLASSES, numbers=WIDTH)
     cohort = Cohort("mlp", algorithm, settings, names, sizes, "classification", given, steps, torch.float64)

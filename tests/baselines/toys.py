@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import Recipe
+from farshift.baselines.recipe import Recipe, Spend
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Budget, Task
 from numpy.typing import NDArray
@@ -62,16 +62,17 @@ def bits(rows: int, length: int) -> Rows:
     return Rows(bits=words(texts[0]), sums=words(texts[1]))
 
 
-def recipe(network: str, steps: int = 200, **settings: Any) -> Recipe:
+def recipe(network: str, steps: int = 200, algorithm: str = "erm", **settings: Any) -> Recipe:
+    """A recipe of a network and an algorithm; twice the steps in full."""
     return Recipe(
         name="toy",
         title="Toy",
         citation="none",
         network=network,
-        algorithm="erm",
+        algorithm=algorithm,
         settings=settings,
-        quick={"steps": steps},
-        full={"steps": 2 * steps},
+        quick=Spend(steps=steps),
+        full=Spend(steps=2 * steps),
     )
 
 

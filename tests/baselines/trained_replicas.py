@@ -9,9 +9,11 @@ from farshift.baselines.cohort import Cohort
 from farshift.baselines.data import Data
 from farshift.baselines.diagnostics._subject import Subject
 from farshift.baselines.encoding import Sizes
-from farshift.baselines.recipe import Recipe, complete
+from farshift.baselines.recipe import complete
 from farshift.baselines.replicas import picked
 from torch import Tensor, nn
+
+from .toys import recipe
 
 ROWS, WIDTH, CLASSES, HIDDEN = 12, 5, 3, 4
 NAMES = ("case/0", "case/1", "case/2")
@@ -21,17 +23,8 @@ def cohort(network: str, data: Data, sizes: Sizes, names: tuple[str, ...] = NAME
     """Untrained replicas, as they would stand after training."""
     task = "sequence" if data.target.ndim == 3 else "classification"
     algorithm = settings.pop("algorithm", "erm")
-    recipe = Recipe(
-        name="case",
-        title="Case",
-        citation="none",
-        network=network,
-        algorithm=algorithm,
-        settings=settings,
-        quick={"steps": 1},
-        full={"steps": 1},
-    )
-    each = [complete(recipe, "toy/toy") for _ in names]
+    made = recipe(network, 1, algorithm, **settings)
+    each = [complete(made, "toy/toy") for _ in names]
     found = Cohort(network, algorithm, each, names, sizes, task, data, 1, torch.float64)
     found.ready()
     return found

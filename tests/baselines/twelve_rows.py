@@ -9,9 +9,11 @@ import torch
 from farshift.baselines.cohort import Cohort
 from farshift.baselines.data import Data
 from farshift.baselines.encoding import Sizes
-from farshift.baselines.recipe import Recipe, defaults
+from farshift.baselines.recipe import defaults
 from farshift.baselines.trainer import Training
 from torch import Tensor
+
+from .toys import recipe
 
 ROWS, INPUTS, CLASSES = 12, 4, 3
 
@@ -23,16 +25,7 @@ def settings(algorithm: str, network: str = "mlp", **own: Any) -> dict[str, Any]
     plain: dict[str, Any] = {"optimiser": "sgd", "momentum": 0.0, "lr": 0.5, "batch_size": 0}
     if network == "mlp":
         plain |= {"width": 5, "depth": 1}
-    made = Recipe(
-        name="case",
-        title="Case",
-        citation="none",
-        network=network,
-        algorithm=algorithm,
-        settings=plain | own,
-        quick={"steps": 1},  # type: ignore[arg-type]
-        full={"steps": 1},  # type: ignore[arg-type]
-    )
+    made = recipe(network, 1, algorithm, **plain | own)
     return defaults(made) | plain | own
 
 
