@@ -114,8 +114,8 @@ def _model(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str
     if scheme != "baseline":
         return *find_model(name, read_options(options)), None
     from .baselines.baseline import baseline
+    from .baselines.plan import code_digest
     from .baselines.recipe import recipe
-    from .baselines.sweep import code_digest
 
     made = recipe(rest)
     return lambda seed, task: baseline(made, task, seed, benchmark), code_digest(made), made.name

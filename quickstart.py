@@ -11,8 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .baselines.plan import Plan, code_digest
 from .baselines.recipe import Recipe, recipes
-from .baselines.sweep import Plan, code_digest, require_extras, run_plans
+from .baselines.sweep import require_extras, run_plans
 from .benchmarks.benchmark import Benchmark, suite
 from .benchmarks.handout import hand_out
 from .benchmarks.harness import seed_numbers

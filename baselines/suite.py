@@ -11,8 +11,8 @@ from ..benchmarks.harness import seed_numbers
 from ..benchmarks.model import Budget
 from ..splits.errors import FarshiftError, ModelError
 from .baseline import check_task
+from .plan import Plan, check_data
 from .recipe import Recipe, recipe, recipes
-from .sweep import Plan, check_data
 
 
 def unfit(made: Recipe, benchmark: Benchmark) -> str:

@@ -10,7 +10,8 @@ from .run import Run, read_run
 from .score import current, entry_identity
 from .scored import Scored
 from .statistics.clusters import in_plain_english
-from .statistics.interval import LEVEL, difference_of_gaps, paired_difference
+from .statistics.interval import difference_of_gaps, paired_difference
+from .statistics.margin import LEVEL
 from .statistics.sample import Sample
 
 

@@ -14,7 +14,8 @@ from .derived.robustness import effective_robustness as above_line
 from .run import Run, read_run
 from .score import current, entry_identity
 from .statistics.clusters import in_plain_english
-from .statistics.interval import LEVEL, Estimate, mean
+from .statistics.interval import Estimate, mean
+from .statistics.margin import LEVEL
 
 Runs = Sequence[Run | Path | str]
 

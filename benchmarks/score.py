@@ -28,7 +28,8 @@ from .run import Carded, Run, read_run
 from .scored import Measured, Scored
 from .selecting import selections
 from .statistics.clusters import in_plain_english
-from .statistics.interval import LEVEL, Estimate, gap, mean
+from .statistics.interval import Estimate, gap, mean
+from .statistics.margin import LEVEL
 from .statistics.sample import finite
 from .statistics.variation import variation_of
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.interval import LEVEL
+from ..statistics.margin import LEVEL
 from ..statistics.sample import Sample
 from ..statistics.spread import seed_spread
 from ..statistics.student_t import two_sided
