@@ -78,19 +78,29 @@ def baselines_results(
     on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Of one benchmark only.")] = "",
     json: Json = False,
 ) -> None:
-    """Score the recorded results from their predictions."""
+    """Score the recorded results from their predictions; the best on OOD first."""
     from .baselines.results import recorded, results
     from .benchmarks.score import score
+    from .loaders.progress import advance
     from .splits.errors import UnknownName
 
     known = results()
     if on and on not in {benchmark for benchmark, _ in known}:
         raise UnknownName("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
+    asked = [pair for pair in known if on in ("", pair[0])]
+    found = []
     with watched():
-        found = [score(recorded(benchmark, name)).record for benchmark, name in known if on in ("", benchmark)]
+        for place, (benchmark, name) in enumerate(asked):
+            advance("scoring", place, len(asked))
+            found.append(score(recorded(benchmark, name)).record)
+        advance("scoring", len(asked), len(asked))
     if json:
         return emit_json(found)
-    rows = [[r["benchmark"], r["model"], *(view(r[name]) for name in ("id", "ood", "gap")), r["seeds"]] for r in found]
+    # The best of a benchmark first, whatever its metric calls better.
+    found.sort(key=lambda r: (r["benchmark"], (-1 if r["better"] == "higher" else 1) * (r["ood"]["value"]), r["model"]))
+    rows = [
+        [r["benchmark"], r["model"], *(view(r[name]) for name in ("id", "ood", "gap")), len(r["seeds"])] for r in found
+    ]
     columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds"]
     table("", columns, rows, "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent.")
 

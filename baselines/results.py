@@ -117,15 +117,16 @@ def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
         raise BadRun(f"{file}: format {card.get('format')!r} is not {FORMAT}")
     found = find_benchmark(benchmark)
     _check_identity(found, card, str(file))
-    digest = file_sha256(file)
-    out = cache_root() / "recorded" / f"{benchmark.replace('/', '__')}-{name}-{digest[:16]}"
+    digest, stated, rule = file_sha256(file), card["budget"], card["benchmark"]["selection"]
+    budget = Budget(stated["name"], stated.get("steps"), stated["device"])
+    identity = found.identity(budget.name, budget.steps, rule)
+    out = cache_root() / "recorded" / f"{benchmark.replace('/', '__')}-{name}-{digest[:16]}-{identity[:8]}"
+    if (out / "run.toml").is_file():
+        return read_run(out)
     model = card["model"] | {"recorded": digest, "spent": json.dumps(card["spent"], sort_keys=True)[:2000]}
     model = {key: value for key, value in model.items() if key not in ("candidates", "finals")}
-    budget = Budget(card["budget"]["name"], card["budget"].get("steps"), card["budget"]["device"])
-    answers = _answers(found, table, card["budget"]["seeds"])
-    return write_recorded_run(
-        found, out, model, answers, budget, card["budget"]["seeds"], card["benchmark"]["selection"]
-    )
+    answers = _answers(found, table, stated["seeds"])
+    return write_recorded_run(found, out, model, answers, budget, stated["seeds"], rule)
 
 
 def _answers(benchmark: Benchmark, table: pa.Table, seeds: Sequence[int]) -> list[dict[str, Answers]]:
