@@ -94,10 +94,10 @@ def baselines_results(
             advance("scoring", place, len(asked))
             found.append(score(recorded(benchmark, name)).record)
         advance("scoring", len(asked), len(asked))
+    # The best of a benchmark first, whatever its metric calls better.
+    found.sort(key=lambda r: (r["benchmark"], r["ood"]["value"] * (-1 if r["better"] == "higher" else 1), r["model"]))
     if json:
         return emit_json(found)
-    # The best of a benchmark first, whatever its metric calls better.
-    found.sort(key=lambda r: (r["benchmark"], (-1 if r["better"] == "higher" else 1) * (r["ood"]["value"]), r["model"]))
     rows = [
         [r["benchmark"], r["model"], *(view(r[name]) for name in ("id", "ood", "gap")), len(r["seeds"])] for r in found
     ]

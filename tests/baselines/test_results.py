@@ -116,6 +116,17 @@ def test_more_than_thirty_baselines_are_shipped_with_results():
     assert len({name for _, name in results()}) >= 30
 
 
+def test_recorded_results_are_listed_best_first(farshift, farshift_json):
+    listed = farshift_json("baselines", "results", "--on", "xor_clusters/eta10")
+    values = [one["ood"]["value"] for one in listed]
+    assert values == sorted(values, reverse=True)
+    assert {one["model"] for one in listed} == {name for on, name in results() if on == "xor_clusters/eta10"}
+    shown = farshift("baselines", "results", "--on", "xor_clusters/eta10")
+    places = [shown.stdout.index(f" {one['model']} ") for one in listed]
+    assert places == sorted(places)
+    assert "nothing to do" not in shown.stderr
+
+
 def test_the_command_line_takes_a_recorded_baseline_for_a_run(run, tmp_path, monkeypatch, capsys):
     from farshift import cli_runs
 
