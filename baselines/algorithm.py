@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from ..splits.draws import key
+from ..splits.errors import ModelError
 from .data import Batch, Data
 from .descent import Descent
 from .encoding import Sizes
@@ -116,10 +117,15 @@ class Algorithm(nn.Module, ABC):
     """Whether predictions change the network (test-time adaptation); then `reset` forgets it."""
     gives_logits = True
     """Whether the softmax of `logits` are probabilities."""
+    remembers = False
+    """Whether `loss` writes down what it saw of the rows, so that it may be taken once a step only."""
 
     def __init__(self, hyper: Hyper, about: About) -> None:
+        """`ModelError` for sharpness-aware steps, which take the loss twice, of what remembers rows."""
         super().__init__()
         self.hyper, self.about = hyper, about
+        if self.remembers and any(hyper.exact("sharpness")):
+            raise ModelError("setting sharpness: this algorithm remembers what its loss saw of each row: leave it at 0")
 
     def assemble(self, build: Build) -> Any:
         """The network to be trained: the recipe's own. Others make several, or give it more heads."""

@@ -24,7 +24,8 @@ def touches(recipe: Recipe) -> tuple[str, ...]:
     if recipe.algorithm is None:
         return ("train",)
     found: tuple[str, ...] = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TOUCHES")
-    return found
+    stops = recipe.settings.get("check_every") and recipe.settings.get("patience")
+    return (*found, "id_val") if stops and "id_val" not in found else found
 
 
 def check_task(recipe: Recipe, task: Task) -> None:

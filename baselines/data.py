@@ -266,6 +266,11 @@ def _at(x: Tensor, rows: Tensor) -> Tensor:
     return x.index_select(0, rows.reshape(-1)).view(*rows.shape, *x.shape[1:])
 
 
+def columns(ids: Tensor) -> Tensor:
+    """How many columns each replica's rows have, (K,) int64, of ids (K, n, S) that are padded at their end."""
+    return (ids != PAD).any(dim=1).sum(dim=-1)
+
+
 def without_padding(source: Tensor) -> Tensor:
     """Source ids without the columns in which all of them are padding."""
     return source[..., : int((source != PAD).flatten(0, -2).any(dim=0).sum())]

@@ -99,7 +99,9 @@ class Training:
         self.losses = torch.full((len(cohort),), math.nan, device=cohort.keys.device)
         every, patience = cohort.hyper["check_every"], cohort.hyper["patience"]
         self.validation: Validation | None = None
-        if every and patience and "id_val" in self.data.held:
+        # An early stage's network is not what the algorithm is trained for: only the last one may stop early.
+        last = self.stage == len(self.stages) - 1
+        if every and patience and last and "id_val" in self.data.held:
             self.validation = Validation(self.data.held["id_val"], len(cohort), patience)
         self.whole: Whole | None = whole(self)
 

@@ -4,8 +4,8 @@ As dann.py, with D the mean over classes of the mean CE(environment | discrimina
 e_y a learned vector of class y. Li et al., ECCV 2018 (class priors normalised), with one discriminator that is told the
 class in place of one for each, as in DomainBed (ICLR 2021, arXiv:2007.01434).
 
-A trap of that code that is avoided: it divides by the number of all classes, so that D shrinks with each class that a
-batch happens to lack; here the mean is over the classes that it has.
+A trap of that code that is avoided: it divides by the largest class of the batch and one, so that D shrinks with each
+class that the batch lacks; here the mean is over the classes that it has.
 """
 
 from __future__ import annotations

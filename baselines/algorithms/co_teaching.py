@@ -1,8 +1,9 @@
 """Co-teaching: two networks, each trained on the rows of a batch that the other finds easiest.
 
-    R(t) = 1 - t_0 min(t / T, 1) of a batch is kept,  t and T in epochs
+    R(t) = 1 - t_0 min(t / T, 1) of a batch is kept
 
-Han et al., NeurIPS 2018, Algorithm 1. t_0 ("forget") is the share of wrong labels, which the paper takes as known;
+Han et al., NeurIPS 2018, Algorithm 1, with T (10 of 200 epochs there) as a share of the steps, since in a budget of
+steps the epochs of large data never end. t_0 ("forget") is the share of wrong labels, which the paper takes as known;
 here it is a setting, the same guess wherever the recipe goes. The released code divides the mean over the kept rows by
 their number once more, which makes the rate depend on the batch size; here the loss is their mean. What is predicted
 is the first network's answer.
@@ -29,9 +30,9 @@ CITATION = (
 )
 TASKS = ("classification",)
 TOUCHES = ("train",)
-SETTINGS: dict[str, Any] = {"forget": 0.2, "gradual": 10.0}
-"""forget: t_0, the share of each batch that is left out in the end. gradual: T, the epochs until then."""
-SEARCH: dict[str, Any] = {"forget": ["uniform", 0.05, 0.6], "gradual": ["choice", 5.0, 10.0, 15.0]}
+SETTINGS: dict[str, Any] = {"forget": 0.2, "gradual_percent": 5.0}
+"""forget: t_0, the share of each batch that is left out in the end. gradual_percent: T, of all steps."""
+SEARCH: dict[str, Any] = {"forget": ["uniform", 0.05, 0.6], "gradual_percent": ["choice", 2.5, 5.0, 7.5]}
 
 
 class Algorithm(Base):
@@ -46,9 +47,9 @@ class Algorithm(Base):
     def remembered(self, clock: Clock, batch: Batch) -> Tensor:
         """How many rows of the batch are kept, at least one, (K,) int64."""
         rows = batch.rows.shape[1]
-        epoch = clock.step * rows / len(self.about.data)
+        done = 100 * clock.step / clock.steps
         counts = [
-            max(1, int((1 - forget * (min(1.0, epoch / gradual) if gradual else 1.0)) * rows))
-            for forget, gradual in zip(self.hyper.exact("forget"), self.hyper.exact("gradual"), strict=True)
+            max(1, int((1 - forget * (min(1.0, done / gradual) if gradual else 1.0)) * rows))
+            for forget, gradual in zip(self.hyper.exact("forget"), self.hyper.exact("gradual_percent"), strict=True)
         ]
         return torch.tensor(counts, device=batch.rows.device)

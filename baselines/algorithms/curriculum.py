@@ -73,6 +73,11 @@ class Algorithm(Base):
         data, rows = about.data, len(about.data)
         self.self_taught = hyper["difficulty"] == "self-taught"
         if self.self_taught:
+            if len(self.stages(about.steps)) == 1:
+                raise ModelError(
+                    f"setting difficulty = 'self-taught': {about.steps} steps with teacher_percent = "
+                    f"{hyper['teacher_percent']} leave the teacher none: give more"
+                )
             order = torch.arange(rows, device=data.lengths.device).repeat(about.replicas, 1)
         elif hyper["difficulty"] != "length":
             raise ModelError(f"setting difficulty = {hyper['difficulty']!r}: use length or self-taught")

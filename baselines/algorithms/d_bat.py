@@ -91,6 +91,6 @@ class Algorithm(Base):
         return -torch.log(theirs * (1 - p) + (1 - theirs) * p + 1e-7).mean(1)
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
-        """The logarithm of the mean of the probabilities of the members that have been trained."""
+        """The logarithm of the sum of the probabilities of the members that have been trained: their mean's softmax."""
         each = [member(*inputs).log_softmax(-1) for member in network[: int(self.begun.max())]]
         return torch.stack(each).logsumexp(0)

@@ -1,12 +1,12 @@
 """Deep feature reweighting: the last layer is fitted again, on validation rows that are balanced over groups.
 
-The network is trained by empirical risk. Then the features of the in-distribution validation rows are standardised, and
-a linear head is fitted by multinomial logistic regression with an l1 penalty to as many of them from every group (class
-x environment) as the smallest group has; the head used is the mean over `draws` such subsets (Kirichenko et al.,
-DFR-Val). Each fit minimises  sum over rows of CE + |W|_1 / inverse_strength,  the biases free:
-scikit-learn's C. Where validation rows name no environments, classes are balanced. A selection rule that reads the same
-rows afterwards judges the head by what it was fitted to. Known trap: a head fitted to the rows that trained the
-features gains little.
+The network is trained by empirical risk. Then the features of the in-distribution validation rows are standardised,
+and a linear head is fitted by multinomial logistic regression with an l1 penalty to as many of them from every group
+(class x environment) as the smallest group has; the head used is the mean over `draws` such subsets (Kirichenko et
+al., DFR-Val; the released code standardises by training features). Each fit minimises sum over rows of CE + |W|_1 /
+inverse_strength, the biases free: scikit-learn's C. Where validation rows name no environments, classes are balanced.
+A selection rule that reads the same rows afterwards judges the head by what it was fitted to. Known trap: a head
+fitted to the rows that trained the features gains little.
 """
 
 from __future__ import annotations

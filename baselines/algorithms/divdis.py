@@ -2,14 +2,15 @@
 
 H linear heads on one feature extractor minimise, on labelled batches S and unlabelled shifted ones T,
 
-    mean over h of CE_S(h) + diversity * mean over pairs h < g of MI_T(h, g) + prior * sum over h of KL(p_T(h) ||
-    p_S(y))
+    mean over h of CE_S(h) + diversity * mean over pairs h < g of MI_T(h, g) + prior * mean over h of
+    KL(p_T(h) || p_S(y))
 
 where MI_T(h, g) is the mutual information of two heads' predictions, their joint distribution being the mean over T of
-the outer product of their probabilities, and p_T(h) the mean prediction (Lee et al., section 3). The paper then
-chooses a head by the labels of a few shifted rows on which the heads disagree; here `head` is a setting, so that such
-labels decide only where a protocol's selection rule reads them. Known trap: the released mean over pairs skips pairs
-whose information is exactly 0.
+the outer product of their probabilities, and p_T(h) the mean prediction (Lee et al., section 3). p_S is the training
+labels' frequencies; the released code can also compare with the heads' own mean prediction on labelled rows. The paper
+then chooses a head by the labels of a few shifted rows on which the heads disagree; here `head` is a setting, so that
+such labels decide only where a protocol's selection rule reads them. Known trap: the released mean over pairs skips
+pairs whose information is exactly 0.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Algorithm(Base):
         risks = [mean(cross_entropy(head, batch.target), batch) for head in heads.unbind(2)]
         probabilities = self._heads(network, shifted(batch)).softmax(-1)
         information: Tensor = self.hyper["diversity"] * pairwise_information(probabilities)
-        apart: Tensor = self.hyper["prior"] * divergence(probabilities.mean(1), self.frequencies[:, None]).sum(1)
+        apart: Tensor = self.hyper["prior"] * divergence(probabilities.mean(1), self.frequencies[:, None]).mean(1)
         return torch.stack(risks).mean(0) + information + apart
 
     def _heads(self, network: Any, inputs: tuple[Tensor, ...]) -> Tensor:

@@ -1,6 +1,6 @@
 """DivideMix-lite: rows with wrong labels become unlabelled, and two networks learn from both as MixMatch does.
 
-Once an epoch, after `warm` epochs of cross-entropy: a mixture of two Gaussians is fitted to a network's losses on all
+After a warm-up of cross-entropy, then once an epoch: a mixture of two Gaussians is fitted to a network's losses on all
 rows, and w_i is the posterior that row i comes from the lower one. The *other* network takes rows with
 w_i > `threshold` as labelled, and the rest as unlabelled. In a batch, for each network:
 
@@ -9,11 +9,13 @@ w_i > `threshold` as labelled, and the rest as unlabelled. In a batch, for each 
     both are mixed with the rows of the shuffled batch: l x + (1 - l) x',  l = max(b, 1 - b), b ~ Beta(alpha, alpha)
     loss = CE of labelled + unlabelled(t) mean squared error of unlabelled + sum_c 1/C log((1/C) / mean p_c)
 
-Li et al., ICLR 2020, Algorithm 1 and sections 3.1 and 3.2; unlabelled(t) rises from 0 over `ramp` epochs. The squared
-error is the mean over classes, as in the released code and in MixMatch. Lite, that is, otherwise than there: no
-augmented views, so p is one answer; a batch is drawn from all rows and divided, instead of equal batches of both
-sorts; both networks move in the same step, not in turns of an epoch; inputs are mixed after the network's `embed`; the
-penalty on confidence in the warm-up of asymmetric noise is left out, since the kind of noise is not known.
+Li et al., ICLR 2020, Algorithm 1 and sections 3.1 and 3.2; unlabelled(t) rises from 0 over a ramp. The squared error
+is the mean over classes, as in the released code and in MixMatch. Lite, that is, otherwise than there: no augmented
+views, so p is one answer; a batch is drawn from all rows and divided, instead of equal batches of both sorts; the
+warm-up and the ramp (10 and 16 of 300 epochs there) are shares of the steps, since in a budget of steps the epochs of
+large data never end; both networks move in the same step, not in turns of an epoch; inputs are mixed after the
+network's `embed`; the penalty on confidence in the warm-up of asymmetric noise is left out, since the kind of noise is
+not known.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ...splits.errors import ModelError
 from ..algorithm import About, Build, Clock
 from ..algorithm import Algorithm as Base
 from ..data import Batch
@@ -46,20 +49,20 @@ CITATION = (
 TASKS = ("classification",)
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {
-    "warm": 10,
-    "ramp": 16.0,
+    "warm_percent": 10,
+    "ramp_percent": 15.0,
     "threshold": 0.5,
     "temperature": 0.5,
     "alpha": 4.0,
     "unlabelled": 25.0,
 }
-"""warm: epochs of cross-entropy. ramp: epochs in which the unlabelled rows' weight rises to `unlabelled` (0, 25, 50 or
-150 in the paper, the more noise the more). threshold: of w. temperature: of sharpening. alpha: of the Beta
-distribution."""
+"""warm_percent: of all steps, those of cross-entropy. ramp_percent: of all steps, those in which the unlabelled rows'
+weight rises to `unlabelled` (0, 25, 50 or 150 in the paper, the more noise the more). threshold: of w. temperature: of
+sharpening. alpha: of the Beta distribution."""
 SEARCH: dict[str, Any] = {
     "unlabelled": ["choice", 0.0, 25.0, 50.0, 150.0],
     "threshold": ["choice", 0.5, 0.6],
-    "warm": ["choice", 5, 10, 20],
+    "warm_percent": ["choice", 5, 10, 20],
 }
 
 ROWS = 512
@@ -73,6 +76,9 @@ class Algorithm(Base):
     def __init__(self, hyper: Hyper, about: About) -> None:
         super().__init__(hyper, about)
         self.noise: Noise | None = None
+        if not 0 <= hyper["warm_percent"] < 100:
+            raise ModelError(f"dividemix: setting warm_percent = {hyper['warm_percent']}: use 0 or more, below 100")
+        self.warm = about.steps * hyper["warm_percent"] // 100
         self.register_buffer("clean", torch.ones(about.replicas, 2, len(about.data)))
         self.register_buffer("own", torch.arange(about.replicas))
 
@@ -96,10 +102,8 @@ class Algorithm(Base):
         return step * (self.hyper["batch_size"] or rows) / rows
 
     def _begins(self, step: int) -> bool:
-        """Whether the rows are divided before this step: the first one of each epoch after the warm-up."""
-        if self.epoch(step) < self.hyper["warm"]:
-            return False
-        return step == 0 or int(self.epoch(step)) > int(self.epoch(step - 1))
+        """Whether the rows are divided before this step: after the warm-up, and then in each epoch's first one."""
+        return step == self.warm or (step > self.warm and int(self.epoch(step)) > int(self.epoch(step - 1)))
 
     @torch.no_grad()
     def divide(self, network: Pair) -> None:
@@ -126,7 +130,7 @@ class Algorithm(Base):
         return torch.cat(pieces, dim=1)
 
     def loss(self, network: Pair, batch: Batch, clock: Clock) -> Tensor:
-        if self.epoch(clock.step) < self.hyper["warm"]:
+        if clock.step < self.warm:
             logits = (one(*batch.inputs) for one in (network.first, network.second))
             first, second = (mean(cross_entropy(one, batch.target), batch) for one in logits)
             return first + second
@@ -166,8 +170,8 @@ class Algorithm(Base):
 
     def _unlabelled(self, clock: Clock) -> Tensor:
         """What unlabelled rows weigh, (K,)."""
-        since = self.epoch(clock.step) - self.hyper["warm"]
-        risen = (since / self.hyper["ramp"].clamp(min=torch.finfo(self.hyper.dtype).tiny)).clamp(max=1)
+        over = self.hyper["ramp_percent"] * clock.steps / 100
+        risen = ((clock.step - self.warm) / over.clamp(min=torch.finfo(self.hyper.dtype).tiny)).clamp(max=1)
         weight: Tensor = risen * self.hyper["unlabelled"]
         return weight
 

@@ -38,6 +38,7 @@ LEAST = 1e-4
 
 class Algorithm(Base):
     additive = True
+    remembers = True
     believed: Tensor
 
     def __init__(self, hyper: Hyper, about: About) -> None:

@@ -54,7 +54,8 @@ SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -6, -3], "test_weight": ["cho
 
 
 class Elementwise(nn.Module):
-    """`depth` layers x -> relu(weight x + bias) of each unit alone, of each replica: the identity above 0 at first."""
+    """`depth` layers x -> weight x + bias of each unit alone, of each replica, with ReLU between them: at first the
+    identity above 0 (of a single layer everywhere)."""
 
     def __init__(self, replicas: int, depth: int, width: int) -> None:
         super().__init__()
@@ -63,8 +64,8 @@ class Elementwise(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(K, n, width) to the same."""
-        for weight, bias in zip(self.weight.unbind(1), self.bias.unbind(1), strict=True):
-            x = torch.relu(weight[:, None] * x + bias[:, None])
+        for place, (weight, bias) in enumerate(zip(self.weight.unbind(1), self.bias.unbind(1), strict=True)):
+            x = weight[:, None] * (torch.relu(x) if place else x) + bias[:, None]
         return x
 
 
@@ -135,9 +136,10 @@ class Algorithm(Adaptive):
         return logits
 
     def _mapped(self, z: Tensor) -> Tensor:
-        """Features through the map, which a network's negative ones pass by: so it is the identity at first."""
-        moved: Tensor = self.map(z) + z.clamp(max=0)
-        return moved
+        """Features through the map, whose first ReLU a network's negative ones pass by: so it is the identity at
+        first."""
+        moved: Tensor = self.map(z)
+        return moved + z.clamp(max=0) if self.hyper["map_depth"] > 1 else moved
 
     @torch.no_grad()
     def reset(self, network: Any) -> None:

@@ -3,8 +3,7 @@
 The biased network minimises the generalised cross-entropy (1 - p_y^q) / q, which amplifies what is easy; the debiased
 one minimises mean W CE_D with W = CE_B / (CE_B + CE_D) (Nam et al., algorithm 1). As in their code,
 both losses of a row are moving averages over the steps that drew it, each divided by the largest of its class.
-Predictions are the debiased network's. Known traps avoided: the released averages start from 0 for rows never drawn,
-here from a row's first loss; the released generalised loss is q times the paper's.
+Predictions are the debiased network's. Known trap avoided: the released generalised loss is q times the paper's.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ SEARCH: dict[str, Any] = {"q": ["choice", 0.5, 0.7, 0.9]}
 
 
 class Algorithm(Base):
+    remembers = True
     biased: Tensor
     debiased: Tensor
 

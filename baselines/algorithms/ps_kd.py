@@ -36,6 +36,7 @@ SEARCH: dict[str, Any] = {"alpha": ["choice", 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 
 class Algorithm(Base):
     additive = True
+    remembers = True
     past: Tensor
 
     def __init__(self, hyper: Hyper, about: About) -> None:

@@ -26,12 +26,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...splits.errors import ModelError
+from ..algorithm import About, Build, Clock
 from ..algorithm import Algorithm as Base
-from ..algorithm import Build, Clock
 from ..data import Batch, Data
 from ..encoding import EOS, PAD
+from ..hyper import Hyper
 from ..layers.linear import Linear
+from ..noise import Noise
 from ._candidates import beams, sampled
+from ._plain import evaluating
 from ._risk import cross_entropy, mean
 
 KIND = "easy-to-hard"
@@ -83,6 +86,10 @@ class Judged(nn.Module):
 
 
 class Algorithm(Base):
+    def __init__(self, hyper: Hyper, about: About) -> None:
+        super().__init__(hyper, about)
+        self.noise: Noise | None = None
+
     def assemble(self, build: Build) -> Any:
         """`ModelError` for networks that do not write token by token."""
         writer, judge = build("weights"), build("judge")
@@ -106,12 +113,15 @@ class Algorithm(Base):
         longest = int(self.about.data.lengths.max())
         target = F.pad(target, (0, longest - target.shape[-1]), value=PAD)
         temperature, keys = self.hyper["temperature"], clock.draw("re_ranking")
-        proposed = sampled(network.writer, source, longest, temperature, keys, network.aligned)
+        with evaluating(network.writer, self.noise):
+            proposed = sampled(network.writer, source, longest, temperature, keys, network.aligned)
         right = (proposed == target).all(dim=-1)
         truth = torch.ones_like(right)
-        return 0.5 * (self._risk(network, source, proposed, right) + self._risk(network, source, target, truth))
+        errors = self._errors(network, source, proposed, right) + self._errors(network, source, target, truth)
+        return 0.5 * mean(errors, batch)
 
     @staticmethod
-    def _risk(network: Judged, source: Tensor, written: Tensor, right: Tensor) -> Tensor:
+    def _errors(network: Judged, source: Tensor, written: Tensor, right: Tensor) -> Tensor:
+        """Of each row, (K, n)."""
         verdicts = network.judged(source, written)
-        return F.binary_cross_entropy_with_logits(verdicts, right.to(verdicts.dtype), reduction="none").mean(1)
+        return F.binary_cross_entropy_with_logits(verdicts, right.to(verdicts.dtype), reduction="none")

@@ -46,6 +46,7 @@ LEAST = 1e-4
 
 class Algorithm(Base):
     additive = True
+    remembers = True
     u: Tensor
     v: Tensor
 

@@ -3,8 +3,8 @@
 Training is empirical risk. Each test batch is normalised by its own moments, predicted, and then the scales and shifts
 of the normalisation layers take a step of Adam down the mean entropy of these predictions (Wang et al., section 3.2;
 online, one step a batch). A prediction is made before the step that it causes. Known traps avoided: `reset` restores
-the moments of Adam along with the parameters; DomainBed's version switches the features to evaluation while it adapts,
-which forgets to switch dropout back. Here dropout is silent throughout.
+the moments of Adam along with the parameters; the version beside T3A's and AdaNPC's code leaves the features in
+training mode once it has adapted. Here dropout is silent throughout.
 """
 
 from __future__ import annotations

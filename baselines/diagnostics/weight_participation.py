@@ -3,7 +3,8 @@ share.
 
     IPR(w) = sum_j |w_j|^4 / (sum_j |w_j|^2)^2
 
-`weights`: of the weights that enter each neuron, the mean over all neurons of all layers. `fourier`: for networks of
+`weights`: of the weights that enter each neuron, the mean over all neurons of linear, convolutional and recurrent
+layers and of a first layer on categories; vectors of words and places are no neurons. `fourier`: for networks of
 one hidden layer on categories, of the Fourier components of each hidden neuron's weights from each input and to the
 classes, the mean over both: near 1 where a network has learned modular arithmetic by waves, lower where it memorises
 (Doshi et al., section 2).
@@ -11,12 +12,17 @@ classes, the mean over both: near 1 where a network has learned modular arithmet
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..algorithms.ipr_pruning import participation
+from ..layers.convolution import Conv2d
+from ..layers.embedding import Embedding
+from ..layers.linear import Linear
+from ..layers.recurrent import Layer
 from ._subject import Subject
 
 CITATION = (
@@ -28,15 +34,26 @@ TASKS = ("classification", "sequence")
 
 def measure(subject: Subject) -> dict[str, Tensor]:
     """weights, and fourier where the network is one hidden layer on categories, each (K,)."""
-    layers = [parameter.detach().double() for parameter in subject.parameters if parameter.ndim > 2]
-    found = {"weights": torch.cat([inverse(layer.flatten(2)) for layer in layers], dim=1).mean(1)}
     network: Any = subject.cohort.network
+    layers = [weights.detach().double() for weights in entering(network)]
+    found = {"weights": torch.cat([inverse(weights) for weights in layers], dim=1).mean(1)}
     if hasattr(network, "into") and hasattr(network, "starts"):
         into = network.into.weight.detach().double().mT
         fields = torch.tensor_split(into, network.starts.tolist()[1:], dim=2)
         every = [*fields, network.head.weight.detach().double().mT]
         found["fourier"] = torch.stack([participation(one) for one in every]).mean((0, 2))
     return found
+
+
+def entering(network: nn.Module) -> Iterator[Tensor]:
+    """The weights that enter the neurons of each layer, (K, neurons, weights)."""
+    for name, module in network.named_modules():
+        if isinstance(module, Linear | Conv2d):
+            yield module.weight.flatten(2)
+        elif isinstance(module, Layer):
+            yield from (weights.mT.flatten(1, 2) for weights in (module.into, module.again))
+        elif isinstance(module, Embedding) and name == "into":
+            yield module.weight.mT
 
 
 def inverse(weights: Tensor) -> Tensor:

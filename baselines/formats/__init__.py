@@ -59,6 +59,9 @@ class Worded(Format):
         """The tokens of one of the task's texts."""
         return list(text.replace(" ", SPACE)) if self.characters else text.split()
 
+    def asked(self, texts: Texts) -> Texts:
+        return [" ".join(self.words(text)) for text in texts] if self.characters else texts
+
     def text(self, words: Sequence[str]) -> str:
         """The task's text of these tokens."""
         return "".join(words).replace(SPACE, " ") if self.characters else " ".join(words)

@@ -127,17 +127,19 @@ class Stack(nn.Module):
         skipped: Tensor | None = None,
         memory: list[Pair] | None = None,
         memory_seen: Tensor | None = None,
+        columns: Tensor | None = None,
     ) -> tuple[Tensor, list[Pair]]:
         """Embedded tokens x (K, n, T, width) to features of the same shape, and every layer's keys and values so far.
 
         seen: which columns, the past's first, hold a token, (K, n, S) bool; None for all. past: what the call before
-        gave. skipped: as `Position.added` has it. memory: what `Stack.memory` gave; memory_seen: as seen, of it."""
+        gave. skipped, columns: as `Position.added` has them. memory: what `Stack.memory` gave; memory_seen: as seen, of
+        it."""
         first, count = past[0][0].shape[-2] if past else 0, x.shape[-2]
         mask = self._mask(first, count, seen, x.device)
         triangle = self.causal and count > 1 and mask is None
         readable = None if memory_seen is None else memory_seen[:, :, None, None, :]
         position, dropout = self.position, self.dropout
-        x = dropout(position.added(x, first, skipped))
+        x = dropout(position.added(x, first, skipped, columns))
         kept = []
         for depth in range(self.depth):
             block = cast(Block, self.blocks[depth % len(self.blocks)])

@@ -29,5 +29,15 @@ class Dropout(nn.Module):
         if self._most == 0:
             return x
         p = self.p.to(x.dtype).view(-1, *[1] * (x.ndim - 1))
-        drawn = uniform(self.noise.fresh(), x.shape[1:], x.dtype)
+        drawn = self._drawn(x)
         return torch.where(drawn < p, 0.0, x / (1 - p))
+
+    def _drawn(self, x: Tensor) -> Tensor:
+        """A uniform number for each entry of x. Those of texts (K, n, T, width) are drawn column by column: a batch is
+        padded to the longest row of any replica, which must not change what a replica draws for its own columns."""
+        assert self.noise is not None
+        keys = self.noise.fresh()
+        if x.ndim != 4:
+            return uniform(keys, x.shape[1:], x.dtype)
+        _, rows, columns, width = x.shape
+        return uniform(keys, (columns, rows, width), x.dtype).transpose(1, 2)

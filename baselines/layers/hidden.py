@@ -7,12 +7,15 @@ from torch import nn
 from .convolution import Conv2d
 from .linear import Linear
 
+OUTPUTS = ("head", "verdict")
+"""Names of output layers: of networks, and of the judge of re_ranking."""
+
 
 def mark_hidden(network: nn.Module) -> None:
-    """Mark the weights of linear maps and convolutions, heads excepted. A mark is on the parameter itself and is lost
-    where parameters are made anew (stacked, picked, copied): mark again then."""
+    """Mark the weights of linear maps and convolutions, those excepted that give a network's output. A mark is on the
+    parameter itself and is lost where parameters are made anew (stacked, picked, copied): mark again then."""
     for name, module in network.named_modules():
-        if isinstance(module, Linear | Conv2d) and name.rpartition(".")[2] != "head":
+        if isinstance(module, Linear | Conv2d) and name.rpartition(".")[2] not in OUTPUTS:
             module.weight.is_hidden = True  # type: ignore[attr-defined]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..data import columns
 from ..decoding import State, greedy, shifted
 from ..encoding import PAD, Sizes
 from ..layers.attention import Stack, restored, stored
@@ -53,10 +54,11 @@ class Network(nn.Module):
         self.stack = Stack(settings, causal=True)
         self.head = Linear(self.width, sizes.outputs)
 
-    def _run(self, x: Tensor, seen: Tensor, state: State) -> tuple[Tensor, State]:
+    def _run(self, x: Tensor, seen: Tensor, state: State, own: Tensor | None = None) -> tuple[Tensor, State]:
         """Features (K, n, T, width) of embedded tokens x, and the state after the last. seen: which columns, those of
-        the state first, are no padding, (K, n, S)."""
-        x, kept = self.stack(x * math.sqrt(self.width), seen, restored(state, "own"), (~seen).sum(dim=-1))
+        the state first, are no padding, (K, n, S). own: how many columns each replica's rows have, (K,)."""
+        past, skipped = restored(state, "own"), (~seen).sum(dim=-1)
+        x, kept = self.stack(x * math.sqrt(self.width), seen, past, skipped, columns=own)
         return x, {"seen": seen} | stored(kept, "own", len(x))
 
     def start(self, source: Tensor) -> State:
@@ -76,7 +78,8 @@ class Network(nn.Module):
         source, tokens = flush_right(source), shifted(target)
         seen = torch.cat([source != PAD, torch.ones_like(tokens, dtype=torch.bool)], dim=-1)
         x = torch.cat([self.read(source), self.wrote(tokens)], dim=-2)
-        return self._run(x, seen, {})[0][..., source.shape[-1] :, :]
+        own = columns(source) + columns(target)
+        return self._run(x, seen, {}, own)[0][..., source.shape[-1] :, :]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, S) and the target ids to be taught (K, n, T) to logits (K, n, T, words)."""

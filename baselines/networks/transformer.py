@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ..data import columns
 from ..decoding import State, greedy, shifted
 from ..encoding import PAD, Sizes
 from ..layers.attention import Pair, Stack, restored, stored
@@ -49,7 +50,7 @@ class Network(nn.Module):
         """Which columns of source ids (K, n, S) are tokens, and what the decoder's blocks read of them."""
         seen = source != PAD
         seen[..., 0] = True  # an empty text is read as one word of padding: attention over nothing is not a number
-        memory, _ = self.encoder(self.read(source) * math.sqrt(self.width), seen)
+        memory, _ = self.encoder(self.read(source) * math.sqrt(self.width), seen, columns=columns(source).clamp(min=1))
         return seen, self.decoder.memory(memory)
 
     def start(self, source: Tensor) -> State:
@@ -71,7 +72,7 @@ class Network(nn.Module):
         """What the head reads, (K, n, T, width), when `target` (K, n, T) is taught for source ids (K, n, S)."""
         seen, memory = self._read(source)
         x = self.wrote(shifted(target)) * math.sqrt(self.width)
-        features: Tensor = self.decoder(x, memory=memory, memory_seen=seen)[0]
+        features: Tensor = self.decoder(x, memory=memory, memory_seen=seen, columns=columns(target))[0]
         return features
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:

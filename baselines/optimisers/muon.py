@@ -8,7 +8,8 @@ momentum and five steps of a quintic iteration that brings the singular values o
 factor before lr makes O as large as AdamW's steps are (Liu et al., Muon is Scalable for LLM Training, 2025,
 arXiv:2502.16982, equation 4), so one rate, one weight decay and one schedule serve both.
 
-A kernel of a convolution is a matrix of outputs by everything else. Heads, embeddings, the stacked gates of recurrent
+A kernel of a convolution is a matrix of outputs by everything else; what a layer keeps as one matrix is taken as one
+(keys above values in attention, the three taps of deep_thinking). Heads, embeddings, the stacked gates of recurrent
 layers, biases and gains are AdamW's. The iteration runs in the parameters' own precision, not in bfloat16, so that a
 replica comes out alike alone and among many in float64 too.
 """

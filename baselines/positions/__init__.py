@@ -29,10 +29,12 @@ class Position(nn.Module):
     def __init__(self, settings: Mapping[str, Any], causal: bool) -> None:
         super().__init__()
 
-    def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None) -> Tensor:
+    def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
         """The stack's input x (K, n, T, width), its columns from `first` on, with what marks their places.
 
-        skipped: the columns of padding before the first token of each row, (K, n) int64; None for none."""
+        skipped: the columns of padding before the first token of each row, (K, n) int64; None for none. columns: how
+        many columns each replica's own rows have, (K,) int64; None for all: a batch is padded to the longest row of
+        any replica, and what a replica gets must not depend on the others'."""
         return x
 
     def turned(self, x: Tensor, first: int = 0) -> Tensor:

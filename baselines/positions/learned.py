@@ -23,7 +23,7 @@ class Encoding(Position):
         super().__init__(settings, causal)
         self.table = nn.Parameter(torch.randn(1, settings["position_range"], settings["width"]) * 0.5**0.5)
 
-    def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None) -> Tensor:
+    def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
         """`ModelError` where a column lies beyond the table."""
         known, needed = self.table.shape[1], first + x.shape[-2]
         if needed > known:

@@ -1,6 +1,6 @@
 """Randomised positions: in training, sinusoids at random increasing places of a range longer than any text.
 
-Ruoss et al., ACL 2023 (arXiv:2305.16843): at each step as many places as there are columns are drawn from
+Ruoss et al., ACL 2023 (arXiv:2305.16843): at each step as many places as a replica's rows have columns are drawn from
 `position_range` without replacement, and sorted; all rows share them. Places of long texts are thus met in training.
 
 In evaluation places are drawn no more, but evenly spaced, with the mean distance that the longest texts of training
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ...splits.errors import ModelError
@@ -33,19 +34,23 @@ class Encoding(Position):
         self.register_buffer("longest", torch.ones(1, dtype=torch.int64))
         self.noise: Noise | None = None
 
-    def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None) -> Tensor:
+    def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
         """`ModelError` where a training text has more columns than `position_range` has places."""
         count = first + x.shape[-2]
         own = places(first, x.shape[-2], skipped, x.device)
         if self.noise is None or self.noise.silent:
             chosen = (own + 1) * self.range // (self.longest.view(-1, 1, 1) + 1)
             return x + sinusoids(chosen, self.width, x.dtype)
-        if count > self.range:
+        needed = self.longest.new_full((), count) if columns is None else columns
+        if count > self.range and int(needed.max()) > self.range:
             raise ModelError(
-                f"randomised positions: a text of {count} tokens, "
+                f"randomised positions: a text of {int(needed.max())} tokens, "
                 f"but the setting position_range = {self.range}: raise it"
             )
-        self.longest.clamp_(min=count)
-        drawn = permutations(self.noise.fresh(), self.range)[:, :count].sort(dim=1).values
+        self.longest.copy_(torch.maximum(self.longest, needed))
+        order = permutations(self.noise.fresh(), self.range)
+        # Columns that only other replicas' rows have stand at the end of the range: nothing attends to them.
+        kept = torch.arange(self.range, device=x.device) < needed.view(-1, 1)
+        drawn = F.pad(order.masked_fill(~kept, self.range).sort(dim=1).values, (0, count), value=self.range)[:, :count]
         chosen = drawn[:, None, own] if skipped is None else drawn.gather(1, own.flatten(1)).view(own.shape)
         return x + sinusoids(chosen, self.width, x.dtype)

@@ -28,5 +28,5 @@ class Encoding(Position):
         super().__init__(settings, causal)
         self.width = settings["width"]
 
-    def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None) -> Tensor:
+    def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
         return x + sinusoids(places(first, x.shape[-2], skipped, x.device), self.width, x.dtype)

@@ -57,9 +57,9 @@ def test_elementwise_maps_are_the_identity_above_nought_at_first() -> None:
 
 
 def elementwise(weight: Tensor, bias: Tensor, x: Tensor) -> Tensor:
-    """Layers (depth, width) of affine maps and ReLU."""
-    for w, b in zip(weight, bias, strict=True):
-        x = torch.relu(x * w + b)
+    """Layers (depth, width) of affine maps with ReLU between them."""
+    for place, (w, b) in enumerate(zip(weight, bias, strict=True)):
+        x = (torch.relu(x) if place else x) * w + b
     return x
 
 

@@ -95,7 +95,7 @@ def test_heads_minimise_risk_and_information_at_each_replicas_own_weights() -> N
         for g, h in ((0, 1), (0, 2), (1, 2)):
             joint = p[:, g].T @ p[:, h] / len(p)
             repulsion = repulsion + (joint * (joint / torch.outer(p[:, g].mean(0), p[:, h].mean(0))).log()).sum() / 3
-        apart = sum((q * (q / share).log()).sum() for q in p.mean(0).unbind())
+        apart = sum((q * (q / share).log()).sum() for q in p.mean(0).unbind()) / 3
         losses.append(risk + own["diversity"] * repulsion + own["prior"] * apart)
     training.step()
     assert near(training.losses, torch.stack(losses))

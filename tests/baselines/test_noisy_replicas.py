@@ -26,9 +26,9 @@ DIFFERENT: dict[str, list[dict[str, Any]]] = {
     "sop": [{"u_lr": 10.0}, {"u_lr": 1.0}, {"u_lr": 5.0}],
     "co_teaching": [{"forget": 0.2}, {"forget": 0.5}, {"forget": 0.4}],
     "dividemix": [
-        {"warm": 2, "unlabelled": 25.0},
-        {"warm": 2, "unlabelled": 5.0},
-        {"warm": 2, "unlabelled": 50.0},
+        {"warm_percent": 20, "unlabelled": 25.0},
+        {"warm_percent": 20, "unlabelled": 5.0},
+        {"warm_percent": 20, "unlabelled": 50.0},
     ],
     "confident_learning": [{"lr": 0.01}, {"lr": 0.02}, {"lr": 0.005}],
     "ps_kd": [{"alpha": 0.8}, {"alpha": 0.4}, {"alpha": 0.6}],
@@ -59,7 +59,7 @@ def test_three_replicas_together_are_the_three_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_a_replica_that_leaves_takes_what_is_its_own_and_the_other_goes_on_as_if_alone(name: str) -> None:
-    data, each = rows(), [own | {"warm": 1} if name == "dividemix" else own for own in DIFFERENT[name][:2]]
+    data, each = rows(), DIFFERENT[name][:2]
     together = Training(cohort(name, each, data, 8), data, 8)
     alone = Training(cohort(name, each[1:], data, 8, names=["replica 1"]), data, 8)
     for training in (together, alone):

@@ -217,6 +217,22 @@ def test_a_replica_draws_its_own_places_alone_or_among_many() -> None:
         assert torch.equal(drawn(noisy([name]), 10)[0], together[place])
 
 
+def test_a_replica_s_places_do_not_depend_on_how_far_others_are_padded() -> None:
+    alone, among = noisy(["a"]), noisy(["a", "b"])
+    among.longest = among.longest.repeat(2)
+    mine = drawn(alone, 4)
+    both = among.added(zeros(9, 2), columns=torch.tensor([4, 9]))
+    assert torch.equal(both[0, :, :4], alone_again(4)[0])
+    assert among.longest.tolist() == [4, 9]
+    assert alone.longest.tolist() == [4]
+    assert mine.shape[-1] == 4
+
+
+def alone_again(count: int) -> Tensor:
+    found: Tensor = noisy(["a"]).added(zeros(count))
+    return found
+
+
 def test_padding_before_a_row_takes_none_of_its_random_places() -> None:
     whole = drawn(noisy(["a"]), 10)
     moved = drawn(noisy(["a"]), 10, skipped=torch.tensor([[0, 3]]))
@@ -244,7 +260,7 @@ def test_an_encoding_of_ones_own_is_one_file(tmp_path: Path, monkeypatch: pytest
     (home / "counted.py").write_text(
         "from farshift.baselines.positions import Position\n\n\n"
         "class Encoding(Position):\n"
-        "    def added(self, x, first=0, skipped=None):\n"
+        "    def added(self, x, first=0, skipped=None, columns=None):\n"
         "        return x + first\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))

@@ -39,8 +39,8 @@ def check(training: Training, plain: list[tuple[list[Tensor], list[Tensor]]], lo
 
 
 def test_co_teaching_descends_on_the_rows_that_the_other_network_finds_easiest() -> None:
-    each = [{"forget": 0.5, "gradual": 2.0}, {"forget": 0.3, "gradual": 0.0}]
-    kept = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12: an epoch a step
+    each = [{"forget": 0.5, "gradual_percent": 50.0}, {"forget": 0.3, "gradual_percent": 0.0}]
+    kept = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
     data = rows()
     x, label = data.inputs[1], data.target[0]
     training = Training(cohort("co_teaching", each, data), data, 4)
@@ -57,7 +57,7 @@ def test_co_teaching_descends_on_the_rows_that_the_other_network_finds_easiest()
             descend(plain[place][1], second)
             losses.append((first + second).detach())
         check(training, plain, losses)
-    assert settings("co_teaching")["gradual"] == 10.0
+    assert settings("co_teaching")["gradual_percent"] == 5.0
 
 
 def test_the_rows_of_small_loss_are_as_many_as_each_replica_keeps() -> None:
@@ -117,7 +117,23 @@ def test_the_mixture_tells_two_kinds_of_losses_apart_and_bears_equal_ones() -> N
     assert torch.isfinite(of_lower(torch.full((1, 5), 0.25))).all()
 
 
-MIX = {"warm": 1, "ramp": 2.0}
+MIX = {"warm_percent": 25, "ramp_percent": 50.0}
+
+
+def test_dividemix_divides_the_rows_where_training_is_shorter_than_an_epoch() -> None:
+    data = rows()
+    training = Training(cohort("dividemix", [MIX | {"batch_size": 2}], data), data, 4)
+    before = training.cohort.algorithm.clean.clone()
+    training.step()
+    assert torch.equal(training.cohort.algorithm.clean, before)
+    training.step()
+    assert not torch.equal(training.cohort.algorithm.clean, before)
+
+
+def test_dividemix_leaves_steps_after_its_warm_up() -> None:
+    data = rows()
+    with pytest.raises(ModelError, match="warm_percent = 100: use 0 or more, below 100"):
+        Training(cohort("dividemix", [{"warm_percent": 100}], data), data, 4)
 
 
 def test_dividemix_warms_up_with_cross_entropy_then_divides_and_mixes_as_in_its_definition() -> None:
