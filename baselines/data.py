@@ -256,7 +256,7 @@ def taken(data: Data, rows: Tensor) -> Batch:
         target = data.target[torch.arange(len(rows), device=rows.device)[:, None], rows]
     inputs = tuple(_at(x, rows) for x in (data.inputs[:1] if target.ndim == 3 else data.inputs))
     if target.ndim == 3:
-        target = target[..., : int(data.lengths[rows].max())]
+        target = target[..., : max(1, int(data.lengths[rows].max()))]
         inputs = (without_padding(inputs[0]), target)
     return Batch(inputs, target, rows, group=None if data.group is None else data.group[rows])
 
@@ -272,5 +272,5 @@ def columns(ids: Tensor) -> Tensor:
 
 
 def without_padding(source: Tensor) -> Tensor:
-    """Source ids without the columns in which all of them are padding."""
-    return source[..., : int((source != PAD).flatten(0, -2).any(dim=0).sum())]
+    """Source ids without the columns in which all of them are padding, but for one: texts may all be empty."""
+    return source[..., : max(1, int((source != PAD).flatten(0, -2).any(dim=0).sum()))]

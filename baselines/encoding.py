@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,8 @@ class ClassEncoding:
         self.buckets, self.pieces = buckets, dict(pieces)
         self.numbers = [name for name in task.inputs if name not in {*self.categories, *self.texts}]
         self.values = {name: int(train[name].max()) + 1 for name in self.categories}
-        self.scale = {name: float(np.abs(train[name]).max()) or 1.0 for name in self.numbers}
+        # In float64: the least of signed integers has no absolute value of its own type.
+        self.scale = {name: float(np.abs(train[name].astype(np.float64)).max()) or 1.0 for name in self.numbers}
         width = sum(int(np.prod(train[name].shape[1:])) for name in self.numbers) + buckets * len(self.texts)
         shapes = [train[name].shape[1:] for name in self.numbers]
         image = shapes[0] if len(task.inputs) == len(shapes) == 1 and len(shapes[0]) in (2, 3) else ()
@@ -116,14 +118,20 @@ class ClassEncoding:
         rows = len(batch[self.task.inputs[0]])
         ids = [self._ids(name, batch[name]) for name in self.categories]
         flat: list[NDArray[Any]] = [
-            np.reshape(batch[name], (rows, -1)) / np.float32(self.scale[name]) for name in self.numbers
+            self._scaled(name, np.reshape(batch[name], (rows, prod(batch[name].shape[1:])))) for name in self.numbers
         ]
         flat += [self._hashed(batch[name]) for name in self.texts]
         categories = np.stack(ids, axis=1) if ids else np.zeros((rows, 0), np.int64)
         numbers = np.concatenate(flat, axis=1, dtype=np.float32) if flat else np.zeros((rows, 0), np.float32)
         return torch.from_numpy(categories), torch.from_numpy(numbers)
 
+    def _scaled(self, name: str, column: NDArray[Any]) -> NDArray[Any]:
+        scale = self.scale[name]
+        return column / (np.float32(scale) if 1e-30 < scale < 1e30 else scale)
+
     def _hashed(self, column: NDArray[Any]) -> NDArray[np.float32]:
+        if not len(column):
+            return np.zeros((0, self.buckets), np.float32)
         from sklearn.feature_extraction.text import HashingVectorizer
 
         hashing = HashingVectorizer(n_features=self.buckets, alternate_sign=False, dtype=np.float32, **self.pieces)
@@ -182,6 +190,8 @@ class Vocabulary:
 
     def texts(self, ids: Ids) -> list[str]:
         """Each row of ids (n, T) as text, up to its first EOS or PAD."""
+        if not ids.shape[1]:
+            return [""] * len(ids)
         ended = (ids == EOS) | (ids == PAD)
         stop = np.where(ended.any(axis=1), ended.argmax(axis=1), ids.shape[1])
         joint = "" if self.tokens == "character" else " "

@@ -120,6 +120,10 @@ class Noise:
         self._drawn += 1
         return stream(self.keys, "noise", self.step, self._drawn)
 
+    def skip(self) -> None:
+        """Count a draw that is not made, so that later ones do not depend on whether it was."""
+        self._drawn += 1
+
     @contextmanager
     def hushed(self) -> Iterator[None]:
         """Evaluation: no noise inside."""

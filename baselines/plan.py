@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +20,7 @@ from ..splits.canonical import identity_of
 from ..splits.errors import BadDefinition, ModelError
 from ..splits.plugins import PACKAGE, module_file
 from .baseline import check_task, touches
-from .recipe import Recipe, complete
+from .recipe import Recipe, Sort, complete, files
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,12 @@ class Plan:
         the benchmark does not have or its protocol does not open."""
         check_task(self.recipe, self.benchmark.task)
         check_data(self.recipe, self.benchmark)
-        if self.recipe.estimator is None:
+        if self.recipe.estimator:
+            from .estimator import estimator
+
+            for values in self.settings.values():
+                estimator(self.recipe, self.benchmark.name, self.recipe.name, values)
+        else:
             for name, values in self.settings.items():
                 try:
                     complete(self.recipe, self.benchmark.name, values)
@@ -104,24 +110,41 @@ def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
             raise ModelError(f"{where} {what}")
 
 
+_CHOSEN_BY_SETTINGS: tuple[Sort, ...] = ("positions", "formats", "augmentations", "optimisers", "schedules")
+
+
 def code_digest(recipe: Recipe) -> str:
     """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, and
     the versions of Farshift, torch and scikit-learn."""
     room = PACKAGE / "baselines"
     paths = sorted(room.glob("*.py"))
     if recipe.network and recipe.algorithm:
-        for shared in ("networks", "algorithms", "optimisers"):
+        for shared in ("networks", "algorithms"):
             paths += sorted((room / shared).glob("_*.py"))
-        for whole in ("layers", "positions", "formats", "augmentations", "optimisers", "schedules"):
-            paths += sorted((room / whole).glob("*.py"))
-        paths.append(module_file("baselines/networks", recipe.network, "network"))
-        paths.append(module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
+        paths += sorted((room / "layers").glob("*.py"))
+        for sort in _CHOSEN_BY_SETTINGS:
+            paths += sorted((room / sort).glob("_*.py"))
+            paths += [path for _, path in sorted(files(sort).items())]
+        paths += _with_siblings(module_file("baselines/networks", recipe.network, "network"))
+        paths += _with_siblings(module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
     versions = [_installed(name) for name in ("farshift", "torch", "scikit-learn")]
     if recipe.encoder:
         from .frozen import pinned
 
         versions += [pinned(recipe.encoder), _installed("transformers")]
     return identity_of([recipe.model_dump(mode="json"), [file_sha256(path) for path in paths], versions])
+
+
+def _with_siblings(path: Path) -> list[Path]:
+    """A file, and those beside it that it imports."""
+    found = [path]
+    for one in found:
+        tree = ast.parse(one.read_text(encoding="utf-8"))
+        near = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+        named = {node.module or alias.name for node in near for alias in node.names}
+        beside = sorted(one.with_name(f"{name}.py") for name in named)
+        found += [other for other in beside if other.is_file() and other not in found]
+    return found
 
 
 def _installed(name: str) -> str:

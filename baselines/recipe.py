@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..splits.errors import BadDefinition, UnknownName
 from ..splits.plugins import named, read_definition
+from .ranges import out_of_range
 
 Kind = Literal["any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 Role = Literal["plain", "helps"]
@@ -175,6 +176,8 @@ def _fit(settings: Mapping[str, Any], known: Mapping[str, Any], where: str) -> N
         if type(value) is not type(default) and not (type(value) is int and isinstance(default, float)):
             kind = type(default).__name__
             raise BadDefinition(f"{where}: {name} = {value!r} must be of type {kind}, as {default!r}")
+        if problem := out_of_range(name, value):
+            raise BadDefinition(f"{where}: {name} = {value!r}: {problem}")
 
 
 def unknown_setting(name: str, known: Mapping[str, Any], where: str) -> BadDefinition:

@@ -3,6 +3,7 @@ is busy with arithmetic anyway, halved where memory does not suffice."""
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -94,6 +95,8 @@ def in_stacks(items: Sequence[T], count: int, go: Callable[[Sequence[T]], None],
             say(f"memory does not suffice for {len(some)} replicas at once: going on with {count}")
         else:
             start += len(some)
+            continue
+        gc.collect()  # what failed holds itself in a cycle where its steps were graphs
 
 
 def _lacks_memory(error: Exception) -> bool:

@@ -39,7 +39,7 @@ def suite_plans(
 ) -> list[Plan]:
     """A plan for every baseline (or those in `only`) on every benchmark of a suite that it belongs on, each with the
     run folder `out/BENCHMARK/BASELINE`, the slash of the benchmark's name written as two underscores."""
-    chosen = [recipe(one) for one in only] or list(recipes().values())
+    chosen = [recipe(one) for one in dict.fromkeys(only)] or list(recipes().values())
     plans = [
         Plan(
             made,

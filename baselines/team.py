@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,9 @@ class Team:
         """Remove the team's checkpoints: all is done."""
         for path in self.written:
             path.unlink(missing_ok=True)
-        if self.kept is not None and self.kept.is_dir() and not any(self.kept.iterdir()):
-            self.kept.rmdir()
+        if self.kept is not None:
+            with suppress(OSError):  # not empty, or another team of the run was quicker
+                self.kept.rmdir()
 
     def fit(self, rows: Rows, budget: Budget) -> Fit:
         """All members trained on these rows; they are trained at the first call. A selection rule may have them trained

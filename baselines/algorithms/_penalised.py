@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...splits.errors import ModelError
 from ..algorithm import About, Clock
 from ..algorithm import Algorithm as Base
 from ..data import Batch
@@ -29,6 +30,15 @@ class Penalised(Base):
         risk, penalty = self.terms(network, batch, clock)
         total: Tensor = risk + self.hyper["penalty"] * penalty
         return total
+
+
+def check_spread(name: str, least: int) -> None:
+    """`ModelError` where an environment has so few rows in a batch that nothing varies."""
+    if least < 2:
+        raise ModelError(
+            f"{name} compares how features vary within environments, and one has {least} row in a batch: "
+            "set batch_size to 2 or more, or leave out environments of a single row"
+        )
 
 
 class Annealed(Penalised):

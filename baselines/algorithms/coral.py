@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..algorithm import Clock
 from ..data import Batch
-from ._penalised import Penalised
+from ._penalised import Penalised, check_spread
 from ._risk import by_environment, cross_entropy, each_mean, split
 
 KIND = "domain"
@@ -32,6 +32,7 @@ SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 1]}
 
 def discrepancy(features: Tensor) -> Tensor:
     """Of the features of environments, (K, E, n, d): (K,)."""
+    check_spread("coral", features.shape[2])
     means = features.mean(2)
     centred = features - means[:, :, None]
     covariances = centred.transpose(2, 3) @ centred / (features.shape[2] - 1)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..algorithm import Clock
 from ..data import Batch
-from ._penalised import Annealed
+from ._penalised import Annealed, check_spread
 from ._risk import by_environment, cross_entropy, each_mean, split
 
 KIND = "domain"
@@ -39,6 +39,7 @@ SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 5], "anneal_percent": ["choic
 
 def bottleneck(features: Tensor) -> Tensor:
     """The mean variance of features over the rows of an environment: (K, E, n, d) to (K,)."""
+    check_spread("an information bottleneck", features.shape[2])
     return each_mean(features.var(2))
 
 

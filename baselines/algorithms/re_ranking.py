@@ -100,6 +100,8 @@ class Algorithm(Base):
 
     def stages(self, steps: int) -> tuple[int, ...]:
         second = steps * self.hyper["judge_percent"] // 100
+        if second == steps:
+            raise ModelError(f"setting judge_percent = {self.hyper['judge_percent']}: the writer is left no step")
         return (steps - second, second) if second else (steps,)
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:

@@ -32,6 +32,7 @@ from ..algorithm import Algorithm as Base
 from ..data import Batch, Data
 from ..hyper import Hyper
 from ..noise import keys, permutations, stream
+from ._plain import share_of
 from ._risk import cross_entropy, mean
 
 KIND = "easy-to-hard"
@@ -59,6 +60,11 @@ class Algorithm(Base):
         rows, device = len(about.data), about.data.lengths.device
         order = permutations(stream(keys(about.names, device), "weak_to_strong"), rows)
         count = rows * hyper["teacher_rows_percent"] // 100
+        if not 0 < count < rows:
+            raise ModelError(
+                f"setting teacher_rows_percent = {hyper['teacher_rows_percent']}: of {rows} rows the teacher gets "
+                f"{count}, and the student the rest: both need some"
+            )
         taught = torch.zeros(about.replicas, rows, dtype=torch.bool, device=device)
         self.register_buffer("taught", taught.scatter_(1, order[:, :count], True))
         """Which rows the teacher learns, (K, N)."""
@@ -66,7 +72,7 @@ class Algorithm(Base):
         """The teacher's probabilities, (K, N, classes)."""
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = max(1, steps * self.hyper["teacher_percent"] // 100)
+        first = share_of(steps, self.hyper["teacher_percent"], "weak_to_strong")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:

@@ -27,6 +27,7 @@ class Dropout(nn.Module):
         if self._most is None:
             self._most = float(self.p.max())  # read once: on a GPU each look would wait for it
         if self._most == 0:
+            self.noise.skip()
             return x
         p = self.p.to(x.dtype).view(-1, *[1] * (x.ndim - 1))
         drawn = self._drawn(x)

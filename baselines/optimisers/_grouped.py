@@ -65,21 +65,24 @@ class Grouped:
         self.optimiser.step()
 
     def state(self) -> State:
-        """All that is remembered between steps: tensors (K, ..), and how many steps there were."""
+        """All that is remembered between steps: tensors (K, ..), how many steps there were, and for parameters whose
+        gradients began later how many they took (`steps/PLACE`)."""
         found: State = {"steps": 0}
+        taken = [self.optimiser.state.get(view, {}).get("step") for view in self.optimiser.param_groups[0]["params"]]
+        found["steps"] = max((int(step) for step in taken if step is not None), default=0)
+        for place, step in enumerate(taken):
+            if step is not None and int(step) != found["steps"]:
+                found[f"steps/{place}"] = int(step)
         for name in self.kept:
             for place, parameter in enumerate(self.parameters):
-                pieces = [self._of(group["params"][place], name, found) for group in self.optimiser.param_groups]
+                pieces = [self._of(group["params"][place], name) for group in self.optimiser.param_groups]
                 if pieces[0] is not None:
                     found[f"{name}/{place}"] = torch.cat([piece for piece in pieces if piece is not None])
                 assert parameter.shape[0] == self.runs[-1][0].stop
         return found
 
-    def _of(self, view: nn.Parameter, name: str, found: State) -> Tensor | None:
-        state = self.optimiser.state.get(view, {})
-        if "step" in state:
-            found["steps"] = int(state["step"])
-        value = state.get(name)
+    def _of(self, view: nn.Parameter, name: str) -> Tensor | None:
+        value = self.optimiser.state.get(view, {}).get(name)
         return value if isinstance(value, Tensor) else None
 
     def load(self, state: State) -> None:
@@ -90,7 +93,7 @@ class Grouped:
                     name: state[f"{name}/{place}"][some].clone() for name in self.kept if f"{name}/{place}" in state
                 }
                 if kept:
-                    step = torch.tensor(float(state["steps"]), device=view.device)
+                    step = torch.tensor(float(state.get(f"steps/{place}", state["steps"])), device=view.device)
                     self.optimiser.state[view] = {"step": step, **kept}
         self.loaded()
 

@@ -58,7 +58,7 @@ class Written(ABC):
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` gave."""
         self.steps.fill_(state["steps"])
-        self.kept = {name: value.clone() for name, value in state.items() if name != "steps"}
+        self.kept = {name: value.clone() for name, value in state.items() if isinstance(value, Tensor)}
 
     def tensors(self) -> dict[str, Tensor]:
         """The same as `state`, as the very tensors that a step moves."""

@@ -166,10 +166,21 @@ def test_the_same_training_twice_is_the_same_in_every_bit(network: str) -> None:
     assert all(gap(first, place, picked(second, [place])) == 0 for place in range(3))
 
 
-@pytest.mark.parametrize("network", ["lstm", "transformer"])
-def test_masks_of_a_replica_do_not_depend_on_the_length_of_the_others_rows(network: str) -> None:
-    """Replicas whose batches are padded to the longest row of all of them."""
-    each = [settings(network, batch_size=1, dropout=0.4, **own) for own in EACH]
+@pytest.mark.parametrize(
+    ("network", "more"),
+    [
+        ("lstm", {}),
+        ("transformer", {}),
+        ("transformer", {"position": "randomised"}),
+        ("decoder_transformer", {"position": "randomised", "dropout": 0.0}),
+    ],
+)
+def test_the_noise_of_a_replica_depends_on_neither_the_length_of_the_others_rows_nor_their_dropout(
+    network: str, more: dict[str, Any]
+) -> None:
+    """Replicas whose batches are padded to the longest row of all of them, some without dropout."""
+    rates = [{"dropout": rate} for rate in (0.4, 0.0, 0.2)]
+    each = [settings(network, **{"batch_size": 2} | own | rate | more) for own, rate in zip(EACH, rates, strict=True)]
     data, sizes = case(network, 8)
 
     def widths(places: list[int]) -> tuple[set[int], Any]:
@@ -183,4 +194,4 @@ def test_masks_of_a_replica_do_not_depend_on_the_length_of_the_others_rows(netwo
     for place in range(3):
         seen, alone = widths([place])
         assert len(seen) > 1
-        assert gap(together, place, alone) <= 1e-12
+        assert gap(together, place, alone) <= 1e-9, "sums over padding round otherwise; other noise is 0.1 or more"

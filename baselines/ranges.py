@@ -1,0 +1,51 @@
+"""What settings may be, whoever reads them: refused before anything is trained, not by what a library makes of it."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from typing import Any
+
+RANGES: dict[str, tuple[float, float]] = {
+    "batch_size": (0, inf),
+    "lr": (0, inf),
+    "weight_decay": (0, inf),
+    "clip": (0, inf),
+    "sharpness": (0, inf),
+    "pool": (1, inf),
+    "chunk": (0, inf),
+    "candidates": (1, inf),
+    "check_every": (0, inf),
+    "patience": (0, inf),
+    "dropout": (0, 1),
+    "momentum": (0, 1),
+    "beta1": (0, 1),
+    "beta2": (0, 1),
+    "eps": (0, inf),
+    "width": (1, inf),
+    "layers": (1, inf),
+    "heads": (1, inf),
+    "feedforward": (1, inf),
+    "depth": (0, inf),
+    "buckets": (1, inf),
+    "stretch": (0, inf),
+    "copies": (0, inf),
+    "hint_range": (1, inf),
+    "position_range": (1, inf),
+}
+"""The least and the most of settings that many recipes share; a name that ends in _percent is of 0 to 100."""
+
+CHOICES = {"compile": ("auto", "always", "never"), "precision": ("auto", "float32", "bfloat16")}
+
+
+def out_of_range(name: str, value: Any) -> str:
+    """What is wrong with a setting's value, of the right type; empty if nothing is known to be."""
+    if name in CHOICES and value not in CHOICES[name]:
+        return f"use {', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    if not isfinite(value):
+        return "use a finite number"
+    least, most = RANGES.get(name, (0, 100) if name.endswith("_percent") else (-inf, inf))
+    if least <= value <= most:
+        return ""
+    return f"use {least:g} or more" if most == inf else f"use a number from {least:g} to {most:g}"

@@ -1,0 +1,210 @@
+"""Input that is legal and unusual is trained on; settings that can come to nothing are refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from farshift.baselines.algorithms.coral import discrepancy
+from farshift.baselines.algorithms.ib_erm import bottleneck
+from farshift.baselines.encoding import ClassEncoding, SequenceEncoding, encoding
+from farshift.baselines.hyper import Hyper, alike
+from farshift.baselines.plan import code_digest
+from farshift.baselines.recipe import complete
+from farshift.baselines.suite import suite_plans
+from farshift.baselines.trainer import Training
+from farshift.benchmarks.model import Task
+from farshift.splits.errors import BadDefinition, ModelError
+from farshift.splits.plugins import module
+from torch import nn
+
+from .toys import ADD, TURN, Rows, accuracy, recipe, trained, words
+from .twelve_rows import cohort, rows
+
+READERS = ("lstm", "gru", "elman", "transformer", "decoder_transformer", "stack_rnn", "tape_rnn")
+
+
+@pytest.mark.parametrize("network", READERS)
+def test_texts_that_are_all_empty_are_trained_on_and_answered(network: str) -> None:
+    given = Rows(command=words(["", "", ""]), actions=words(["W", "W", "W"]))
+    model = trained(recipe(network, 30, lr=0.02), TURN, given)
+    assert accuracy(model, TURN, given) == 1.0
+
+
+@pytest.mark.parametrize("network", ["lstm", "lstm_aligned", "deep_thinking"])
+def test_an_aligned_task_whose_texts_are_all_empty_has_empty_answers(network: str) -> None:
+    task = Task("sequence", ("bits",), "sums", tokens="character", aligned=True)
+    model = trained(recipe(network, 2), task, Rows(bits=words(["01", "1"]), sums=words(["01", "1"])))
+    assert model.predict({"bits": words(["", ""])}) == ["", ""]
+
+
+@pytest.mark.parametrize("column", [np.arange(6.0).reshape(2, 3), words(["a b", "c"]), np.arange(2)])
+def test_no_rows_are_no_rows_of_features(column: np.ndarray) -> None:
+    known = ClassEncoding(Task("classification", ("x",), "y", classes=2), {"x": column, "y": np.arange(2)}, buckets=16)
+    categories, numbers = known.inputs({"x": column[:0]})
+    assert len(categories) == len(numbers) == 0
+    assert numbers.shape[1] == known.sizes.numbers
+
+
+@pytest.mark.parametrize(
+    ("values", "scaled"),
+    [
+        (np.array([[-128], [3]], np.int8), [[-1.0], [3 / 128]]),
+        (np.array([[1e300], [5e299]]), [[1.0], [0.5]]),
+        (np.array([[1e-60], [0.0]]), [[1.0], [0.0]]),
+    ],
+)
+def test_numbers_are_divided_by_their_greatest_size_whatever_it_is(values: np.ndarray, scaled: list) -> None:
+    task = Task("classification", ("x",), "y", classes=2)
+    found = ClassEncoding(task, {"x": values, "y": np.arange(2)}, how="numbers").inputs({"x": values})[1]
+    assert np.allclose(found.numpy(), scaled, rtol=1e-6)
+
+
+def test_a_scratchpad_reads_a_task_of_characters_word_by_word() -> None:
+    task = Task("sequence", ("input",), "output", tokens="character")
+    train = {"input": words(["abc", "ba", "cab"]), "output": words(["cba", "ab", "bac"])}
+    coding = encoding(task, train, {"format": "scratchpad", "pieces": "io", "hint_range": 8, "stretch": 4.0})
+    assert isinstance(coding, SequenceEncoding)
+    ids, lengths = coding.inputs({"input": words(["ccb"])})
+    assert lengths.tolist() == [3]
+    assert ids[0, 0] == ids[0, 1] != ids[0, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("batch_size", -3, "use 0 or more"),
+        ("candidates", 0, "use 1 or more"),
+        ("warmup_percent", 200, "use a number from 0 to 100"),
+        ("lr", -0.1, "use 0 or more"),
+        ("lr", float("inf"), "use a finite number"),
+        ("width", 0, "use 1 or more"),
+        ("compile", "perhaps", "use auto, always or never"),
+        ("precision", "half", "use auto, float32 or bfloat16"),
+    ],
+)
+def test_a_setting_out_of_its_range_is_refused_with_the_range(name: str, value: object, told: str) -> None:
+    with pytest.raises(BadDefinition, match=f"{name} = {value!r}: {told}"):
+        complete(recipe("mlp"), "toy/toy", {name: value})
+
+
+@pytest.mark.parametrize("algorithm", ["elr", "ps_kd", "sop", "lff"])
+def test_what_remembers_rows_takes_no_sharpness_aware_steps(algorithm: str) -> None:
+    with pytest.raises(ModelError, match="setting sharpness: this algorithm remembers what its loss saw"):
+        cohort(algorithm, [{"sharpness": 0.05}], rows())
+
+
+def test_sharpness_aware_steps_and_plain_ones_are_never_stacked() -> None:
+    assert alike({"sharpness": 0.0, "lr": 0.1}) == alike({"sharpness": 0.0, "lr": 0.2})
+    assert alike({"sharpness": 0.0}) != alike({"sharpness": 0.05})
+
+
+@pytest.mark.parametrize("algorithm", ["forward_correction", "backward_correction"])
+def test_a_percentile_beyond_a_class_s_share_of_the_rows_is_refused(algorithm: str) -> None:
+    with pytest.raises(ModelError, match=r"of 3 classes one has about 33 % of the rows.*use 83.33 or more"):
+        cohort(algorithm, [{"percentile": 60.0}], rows())
+    assert cohort(algorithm, [{"percentile": 97.0}], rows()).algorithm is not None
+
+
+def test_an_early_stage_is_not_stopped_early() -> None:
+    """Forward correction, whose first stage only estimates the matrix: it is kept until the second."""
+    data = rows()
+    held = rows(6, seed=3)
+    training = Training(cohort("forward_correction", [{"check_every": 1, "patience": 1}], data, 20), data, 20)
+    training.data.held["id_val"] = held
+    for _ in range(10):
+        training.step()
+    assert len(training.cohort) == 1
+    assert training.stage == 1
+
+
+def test_a_judge_that_leaves_the_writer_no_step_is_refused() -> None:
+    with pytest.raises(ModelError, match="judge_percent = 100: the writer is left no step"):
+        trained(
+            recipe("lstm", 4, "re_ranking", judge_percent=100), TURN, Rows(command=words(["a"]), actions=words(["W"]))
+        )
+
+
+def test_a_curriculum_whose_teacher_has_no_step_is_refused() -> None:
+    with pytest.raises(ModelError, match="leave the teacher none"):
+        cohort("curriculum", [{"difficulty": "self-taught", "teacher_percent": 0, "batch_size": 4}], rows())
+
+
+@pytest.mark.parametrize("share", [0, 100])
+def test_a_teacher_with_no_rows_or_all_is_refused(share: int) -> None:
+    with pytest.raises(ModelError, match="both need some"):
+        cohort("weak_to_strong", [{"teacher_rows_percent": share, "batch_size": 4}], rows())
+
+
+@pytest.mark.parametrize("measure", [discrepancy, bottleneck])
+def test_environments_of_one_row_in_a_batch_are_refused(measure) -> None:
+    with pytest.raises(ModelError, match="one has 1 row in a batch: set batch_size to 2 or more"):
+        measure(torch.zeros(1, 2, 1, 3))
+
+
+def test_a_baseline_named_twice_is_run_once(tmp_path: Path) -> None:
+    plans = suite_plans("core", tmp_path, ["most-frequent", "most-frequent"])
+    assert len({plan.out for plan in plans}) == len(plans)
+
+
+OWN = '''"""Down the gradient."""
+
+SETTINGS: dict[str, float] = {{}}
+
+
+class Optimiser:
+    sign = {sign}
+'''
+
+
+def test_a_run_s_code_has_the_files_of_one_s_own_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "baselines" / "optimisers"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    made = recipe("mlp")
+    digests = [code_digest(made)]
+    for sign in (-1, 1):
+        (home / "down.py").write_text(OWN.format(sign=sign))
+        digests.append(code_digest(made))
+    assert len(set(digests)) == 3
+
+
+def test_a_run_s_code_has_the_algorithms_that_its_own_is_built_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr("farshift.baselines.plan.file_sha256", lambda path: seen.append(Path(path).name) or "")
+    code_digest(recipe("mlp", algorithm="cdann"))
+    assert {"cdann.py", "dann.py"} <= set(seen)
+    assert "irm.py" not in seen
+
+
+def test_additions_with_one_row_and_a_batch_larger_than_the_data_are_learned() -> None:
+    given = Rows(a=np.array([1]), b=np.array([2]), sum=np.array([3]))
+    assert accuracy(trained(recipe("mlp", 20, batch_size=100, lr=0.05), ADD, given), ADD, given) == 1.0
+
+
+def test_a_parameter_whose_gradients_began_late_goes_on_from_a_saved_state() -> None:
+    """A head that is switched on in the middle: its bias corrections are of its own steps."""
+    hyper = cohort("erm", [{"optimiser": "adamw", "lr": 0.1}], rows()).hyper
+    made = [[nn.Parameter(torch.ones(1, 2)), nn.Parameter(torch.ones(1, 3))] for _ in range(2)]
+    first, second = (optimiser(parameters, hyper) for parameters in made)
+    for step in range(6):
+        if step == 4:
+            second.load(first.state())
+            with torch.no_grad():
+                for mine, other in zip(*made, strict=True):
+                    other.copy_(mine)
+        for place, one in enumerate((first, second)):
+            if place and step < 4:
+                continue
+            made[place][0].grad = torch.full((1, 2), 1.0 + step)
+            made[place][1].grad = torch.full((1, 3), 1.0 - step) if step >= 2 else None
+            one.step(1.0)
+    for mine, other in zip(*made, strict=True):
+        assert torch.equal(mine, other)
+
+
+def optimiser(parameters: list[nn.Parameter], hyper: Hyper) -> Any:
+    return module("baselines/optimisers", "adamw", "optimiser").Optimiser(parameters, [0.1], hyper)
