@@ -93,7 +93,8 @@ class Grouped:
                     name: state[f"{name}/{place}"][some].clone() for name in self.kept if f"{name}/{place}" in state
                 }
                 if kept:
-                    step = torch.tensor(float(state.get(f"steps/{place}", state["steps"])), device=view.device)
+                    own = f"steps/{place}"
+                    step = torch.tensor(float(state[own if own in state else "steps"]), device=view.device)
                     self.optimiser.state[view] = {"step": step, **kept}
         self.loaded()
 
