@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from farshift.baselines.results import HOME, record, recorded, results
 from farshift.baselines.sweep import run_baseline
-from farshift.benchmarks.benchmark import KNOWN, find_benchmark
+from farshift.benchmarks.benchmark import KNOWN, find_benchmark, suite
 from farshift.splits.errors import BadRun, FarshiftError, Unavailable, UnknownName
 
 ON = "modadd97/xi35"
@@ -112,7 +112,10 @@ def test_shipped_results_are_of_the_benchmark_as_it_is(on):
         pytest.skip(str(error))
 
 
-def test_more_than_thirty_baselines_are_shipped_with_results():
+def test_every_benchmark_of_the_core_suite_has_results_and_many_have_thirty():
+    counts = {one.name: sum(on == one.name for on, _ in results()) for one in suite("core")}
+    assert min(counts.values()) >= 4
+    assert sum(count >= 30 for count in counts.values()) >= 5
     assert len({name for _, name in results()}) >= 30
 
 
