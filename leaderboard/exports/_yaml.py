@@ -1,4 +1,5 @@
-"""Plain data as YAML 1.2: mappings and lists in blocks, every text quoted as in JSON, which YAML reads as it is."""
+"""Plain data as YAML 1.2: mappings and lists in blocks, every text quoted as in JSON, which YAML reads as it is; names
+that no YAML takes for anything else stand bare."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 _ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """Characters that JSON leaves as they are, and YAML does not take, or reads as the end of a line."""
+_BARE = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[a-z_][a-z0-9_]*", re.IGNORECASE)
 
 
 def dumped(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
@@ -18,10 +20,15 @@ def dumped(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
 
 def _lines(value: Any) -> list[str]:
     if isinstance(value, Mapping) and value:
-        return [line for key, item in value.items() for line in _entry(f"{key}:", item)]
+        return [line for key, item in value.items() for line in _entry(f"{_name(key)}:", item)]
     if isinstance(value, list | tuple) and value:
         return [line for item in value for line in _item(item)]
     return [_scalar(value)]
+
+
+def _name(key: str) -> str:
+    """YAML 1.1 reads a bare no, on or null as a value of another type."""
+    return key if _BARE.fullmatch(key) else _scalar(key)
 
 
 def _scalar(value: Any) -> str:
