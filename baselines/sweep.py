@@ -163,9 +163,9 @@ def _jobs(
 
 
 def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, Job]], at_work: Engine, together: World) -> list[Failure]:
-    """Run teams, and tell how far they are."""
+    """Run teams, and tell how far they are. What failed is in the order of the jobs, whichever ended first."""
     total = sum(len(job.missing) for _, job in jobs)
-    failures: list[Failure] = []
+    failures: dict[int, Failure] = {}
     waiting = [sum(owner == number for owner, _ in jobs) for number in range(len(plans))]
     done = 0
     tells = together.rank == 0
@@ -175,16 +175,16 @@ def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, Job]], at_work: Engin
         number, job = jobs[index]
         plan = plans[number]
         if error is not None:
-            failures.append(Failure(plan, error))
+            failures[index] = Failure(plan, error)
         waiting[number] -= 1
         done += len(job.missing)
         if tells:
             if error is not None:
                 say(f"{plan.title}: {error}")
             advance("training", done, total)
-            if not waiting[number] and all(failure.plan is not plan for failure in failures):
+            if not waiting[number] and all(failure.plan is not plan for failure in failures.values()):
                 say(f"{plan.title}: {len(plan.seeds)} seeds done")
-    return failures
+    return [failures[index] for index in sorted(failures)]
 
 
 def _teams(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
