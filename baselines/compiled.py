@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from ..loaders.progress import say
-from ..splits.errors import ModelError
+from ..splits.errors import ModelError, first_line
 from .algorithm import Clock
 from .readings import NotTraceable, holds
 from .traced import REFUSALS, Batches, Run, Trace, flat, live, shape, slots, trace
@@ -278,5 +278,5 @@ class Captured:
 
 def _said(error: Exception) -> str:
     """An error's first line, short enough to be read."""
-    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    first = first_line(error)
     return first if len(first) <= 160 else f"{first[:157]}..."

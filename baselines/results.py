@@ -25,7 +25,7 @@ from ..benchmarks.recorded import write_recorded_run
 from ..benchmarks.run import Run, read_run
 from ..loaders.cache import cache_root, file_sha256, write_atomically
 from ..splits.canonical import canonical_json
-from ..splits.errors import BadRun, FarshiftError, UnknownName
+from ..splits.errors import BadRun, FarshiftError, UnknownName, first_line
 from ..splits.plugins import PACKAGE
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
         table = pq.read_table(file)
         card = json.loads(table.schema.metadata[_CARD])
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise BadRun(f"{file} is no recorded result: {str(error).splitlines()[0][:200]}") from error
+        raise BadRun(f"{file} is no recorded result: {first_line(error, 200)}") from error
     if card.get("format") != FORMAT:
         raise BadRun(f"{file}: format {card.get('format')!r} is not {FORMAT}")
     found = find_benchmark(benchmark)

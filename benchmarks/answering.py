@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..splits.errors import FarshiftError, ModelError
+from ..splits.errors import FarshiftError, ModelError, first_line
 from ..splits.plugins import PACKAGE
 from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from .benchmark import MAX_TEXT
@@ -43,7 +43,9 @@ def named_errors(where: object) -> Iterator[None]:
     except FarshiftError:
         raise
     except (Exception, SystemExit) as error:
-        raise ModelError(f"{where} raised {type(error).__name__}: {_first_line(error)}{_source(error)}") from error
+        raise ModelError(
+            f"{where} raised {type(error).__name__}: {first_line(error, silent='no message')}{_source(error)}"
+        ) from error
 
 
 def _source(error: BaseException) -> str:
@@ -52,10 +54,6 @@ def _source(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if not f.filename.startswith((*rooms, "<")) and "site-packages" not in f.filename]
     return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or "no message").splitlines()[0][:300]
 
 
 def read_answer(answer: Any, place: Place, task: Task) -> Answers:

@@ -13,7 +13,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from ..loaders.cache import file_sha256
-from ..splits.errors import BadDefinition, FarshiftError, UnknownName
+from ..splits.errors import BadDefinition, FarshiftError, UnknownName, first_line
 from ..splits.plugins import module, named
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
@@ -88,7 +88,7 @@ def _own(name: str, place: str, attribute: str, adapters: Mapping[str, ModuleTyp
                 f"model {name!r}: there is neither a module nor a kind of model named {place!r}; "
                 f"kinds are {', '.join(adapters)}"
             ) from error
-        line = (str(error).strip() or "no message").splitlines()[0]
+        line = first_line(error, silent="no message")
         raise FarshiftError(f"model {name!r}: importing {place} raised {type(error).__name__}: {line}") from error
     if not hasattr(holder, attribute):
         raise UnknownName(f"attribute of {place}", attribute, (key for key in vars(holder) if not key.startswith("_")))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..loaders.cache import offline
 from ..loaders.progress import advance
 from ..loaders.remote.http import RETRIED, Broken, persist
-from ..loaders.remote.received import first_line, json_object
-from ..splits.errors import FarshiftError, Unavailable
+from ..loaders.remote.received import json_object
+from ..splits.errors import FarshiftError, Unavailable, first_line
 from .validate import check
 from .validation.problem import Problem, refusal, shown
 

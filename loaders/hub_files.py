@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..splits.errors import BadDefinition, Unavailable
+from ..splits.errors import BadDefinition, Unavailable, first_line
 from ..splits.pins import FilePin
 from .cache import file_sha256, offline
 from .mirrors.hub import client_errors
-from .remote.received import first_line
 
 
 def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:

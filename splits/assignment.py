@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BadDefinition
+from .errors import BadDefinition, first_line
 from .rows import row_digests, set_digest
 from .schema import Field, Schema
 
@@ -73,7 +73,7 @@ def _column(name: str, values: Any, rows: int) -> pa.Array:
     try:
         column = pa.array(np.ma.getdata(values) if name == "label" else values, mask=mask)
     except (TypeError, ValueError, pa.ArrowNotImplementedError) as error:
-        raise BadDefinition(f"the rule gives no column of values as {name!r}: {str(error).splitlines()[0]}") from error
+        raise BadDefinition(f"the rule gives no column of values as {name!r}: {first_line(error)}") from error
     if len(column) != rows:
         raise BadDefinition(f"the rule gives {len(column)} values of {name!r} for {rows} rows")
     if name in _TYPES:

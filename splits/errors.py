@@ -25,6 +25,11 @@ def restated(kind: type[FarshiftError], message: str) -> FarshiftError:
     return error
 
 
+def first_line(error: BaseException, most: int = 300, silent: str = "") -> str:
+    """The first line of what an error says, at most so many characters; where it says nothing `silent`, or its type."""
+    return (str(error).strip().splitlines() or [silent or type(error).__name__])[0][:most]
+
+
 class UnknownName(FarshiftError):
     """No split, source, benchmark, baseline, part .. of this name."""
 

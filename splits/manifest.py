@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .assignment import PARTS, Assignment, part_digests
 from .canonical import identity_of
-from .errors import BadData, BadDefinition, FarshiftError, UnknownName, restated
+from .errors import BadData, BadDefinition, FarshiftError, UnknownName, first_line, restated
 from .pins import FilePin
 from .plugins import function, read_definition
 
@@ -214,7 +214,7 @@ class Manifest:
             table = pq.read_table(path)
             table.validate(full=True)
         except (OSError, pa.ArrowInvalid) as error:
-            raise BadData(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+            raise BadData(f"{path}: cannot be read: {first_line(error)}") from error
         absent = sorted({"row_id", "check", "part"} - set(table.column_names))
         if absent:
             raise BadData(f"{path}: lacks the columns {', '.join(absent)}")

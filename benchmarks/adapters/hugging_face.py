@@ -17,7 +17,7 @@ from ...loaders.cache import file_sha256, offline
 from ...loaders.mirrors import own_disk
 from ...loaders.mirrors.hub import client_errors
 from ...splits.canonical import identity_of
-from ...splits.errors import FarshiftError, MissingExtra, ModelError, Unavailable
+from ...splits.errors import FarshiftError, MissingExtra, ModelError, Unavailable, first_line
 from ..answering import named_errors
 from ..model import Model, Task
 from ._hf_classifier import TextClassifier
@@ -94,7 +94,7 @@ def _snapshot(repository: str, revision: str | None) -> Path:
             raise FarshiftError(
                 f"model hf:{repository}: its files cannot be stored: {error}; set HF_HOME elsewhere"
             ) from error
-        reason = (str(error).strip() or "no message").splitlines()[0]
+        reason = first_line(error, silent="no message")
         named = f"{repository}@{revision}" if revision else repository
         advice = "check name and revision; a private or gated model needs a login (hf auth login)"
         if Path(repository).is_dir():

@@ -15,7 +15,7 @@ import numpy as np
 from ...loaders.cache import file_sha256
 from ...splits.canonical import identity_of
 from ...splits.draws import key
-from ...splits.errors import FarshiftError, MissingExtra, ModelError
+from ...splits.errors import FarshiftError, MissingExtra, ModelError, first_line
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._options import Options, read_options
@@ -40,7 +40,7 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
         module = copy.deepcopy(thing)
     except RuntimeError as error:
         raise ModelError(
-            f"the torch module {type(thing).__name__} cannot be copied ({str(error).splitlines()[0][:200]}): "
+            f"the torch module {type(thing).__name__} cannot be copied ({first_line(error, 200)}): "
             "give a factory that makes it"
         ) from error
     return TrainableModule(module, task, seed) if hasattr(module, "fit") else FromModule(module, task)
@@ -190,6 +190,8 @@ def _state_dict(path: Path) -> dict[str, torch.Tensor]:
         state = _read(path)
     except (FarshiftError, MemoryError):
         raise
+    except OSError as error:  # of the disk, not of what is in the file
+        raise ModelError(f"weights file {path} cannot be opened: {first_line(error)}") from error
     except Exception as error:  # what a foreign or cut-off file raises is anybody's guess
         raise ModelError(
             f"weights file {path} cannot be read as plain tensors ({type(error).__name__}): {advice}"

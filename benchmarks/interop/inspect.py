@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...splits.canonical import canonical_json
-from ...splits.errors import BadRun, MissingExtra, restated
+from ...splits.errors import BadRun, MissingExtra, first_line, restated
 from ._logs import Log, Recorded
 from ._readme import readme
 from ._sheets import Exported
@@ -127,7 +127,7 @@ def _opened(read: Any, path: Path) -> Any:
     except MemoryError:  # says nothing of the file
         raise
     except Exception as error:  # whatever its reader meets in a file that is damaged, or is none of its logs
-        first = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        first = first_line(error, 200)
         raise BadRun(f"{path} cannot be read as a log of Inspect: {first}") from error
 
 

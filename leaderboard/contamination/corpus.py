@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import BadData, FarshiftError
+from ...splits.errors import BadData, FarshiftError, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +79,7 @@ def _opened(path: Path) -> Any:
 
 
 def _unreadable(path: Path, error: Exception) -> BadData:
-    return BadData(f"{path}: cannot be read: {str(error).splitlines()[0][:200]}")
+    return BadData(f"{path}: cannot be read: {first_line(error, 200)}")
 
 
 def _texts(path: Path) -> Iterator[str]:

@@ -19,7 +19,7 @@ import tomli_w
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import canary
 from ...loaders.part import Part
-from ...splits.errors import BadData, FarshiftError
+from ...splits.errors import BadData, FarshiftError, first_line
 from ...splits.plugins import read_toml
 from ...splits.rows import row_digests, set_digest
 from ...splits.schema import Schema
@@ -120,7 +120,7 @@ def read_draw(folder: Path | str) -> Draw:
         inputs = pq.read_table(io.BytesIO(content))
         inputs.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        raise BadData(f"{path}: cannot be read: {str(error).splitlines()[0][:200]}") from error
+        raise BadData(f"{path}: cannot be read: {first_line(error, 200)}") from error
     if inputs.column_names != wanted or inputs_digest(inputs, benchmark) != digest:
         raise BadData(f"{path} does not hold the inputs that {CARD} names: take the draw from the board again")
     return Draw(terms, commitment, digest, inputs.combine_chunks())

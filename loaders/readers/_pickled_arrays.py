@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadData
+from ...splits.errors import BadData, first_line
 
 
 def pickled_integers(path: Path, names: Iterable[str], length: int) -> dict[str, NDArray[np.int64]]:
@@ -39,7 +39,7 @@ def pickled_integers(path: Path, names: Iterable[str], length: int) -> dict[str,
                 found[name] = np.frombuffer(argument.encode("latin-1"), "<i8").astype(np.int64)
                 name = ""
     except (ValueError, UnicodeEncodeError) as error:
-        raise BadData(f"{path.name}: its pickle cannot be read: {str(error).splitlines()[0]}") from error
+        raise BadData(f"{path.name}: its pickle cannot be read: {first_line(error)}") from error
     if absent := sorted(wanted - found.keys()):
         raise BadData(f"{path.name} holds no array of {length} whole numbers called {', '.join(absent)}")
     return found

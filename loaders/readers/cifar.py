@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadData, BadDefinition
+from ...splits.errors import BadData, BadDefinition, first_line
 from ._pickled_arrays import pickled_integers
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _records(archive: Path, members: list[str], labels: int) -> NDArray[np.uint8
                 file = tape.extractfile(member)
                 found.append(np.frombuffer(b"" if file is None else file.read(), np.uint8))
     except (KeyError, tarfile.TarError, EOFError) as error:
-        raise BadData(f"{archive.name}: {str(error).splitlines()[0]}") from error
+        raise BadData(f"{archive.name}: {first_line(error)}") from error
     for member, content in zip(members, found, strict=True):
         if not len(content) or len(content) % width:
             raise BadData(f"{archive.name}: {member} has {len(content)} bytes, no whole number of {width}-byte records")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...splits.errors import BadData, BadDefinition
+from ...splits.errors import BadData, BadDefinition, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def read(
     try:
         table = pa.csv.read_csv(path, read_options=pa.csv.ReadOptions(autogenerate_column_names=not header))
     except pa.ArrowInvalid as error:
-        raise BadData(f"{name}: not a readable CSV: {str(error).splitlines()[0]}") from error
+        raise BadData(f"{name}: not a readable CSV: {first_line(error)}") from error
     if table.num_columns != columns + 1:
         raise BadData(f"{name} has {table.num_columns} columns, expected {columns + 1}")
     values = np.column_stack([column.to_numpy() for column in table.columns[:-1]])

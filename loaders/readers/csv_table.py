@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...splits.draws import shuffled
-from ...splits.errors import BadData, BadDefinition
+from ...splits.errors import BadData, BadDefinition, first_line
 from ._tensors import tensor_column
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _strings(name: str, path: Path, names: list[str] | None, skip: int) -> pa.Ta
         )
         table = pa.csv.read_csv(io.BytesIO(content), read_options=options, convert_options=convert)
     except pa.ArrowInvalid as error:
-        raise BadData(f"{name}: not a readable CSV: {str(error).splitlines()[0]}") from error
+        raise BadData(f"{name}: not a readable CSV: {first_line(error)}") from error
     columns = [pc.utf8_trim_whitespace(column.combine_chunks()) for column in table.columns]
     return pa.Table.from_arrays(columns, names=table.column_names)
 
@@ -157,7 +157,7 @@ class _Rows:
         try:
             values: NDArray[np.float64] = self.table[self.place(column)].cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid as error:
-            raise BadData(f"{self.where}: column {column!r}: {str(error).splitlines()[0]}") from error
+            raise BadData(f"{self.where}: column {column!r}: {first_line(error)}") from error
         return values
 
     def whole(self, column: str) -> NDArray[np.int64]:

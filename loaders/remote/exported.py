@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import BadData
+from ...splits.errors import BadData, first_line
 from ...splits.schema import Schema
 from ..cache import cache_root, intact, locked, mark, write_atomically
 from ..cache_entries import one_call
@@ -18,7 +18,7 @@ from ..export.proof import TYPES
 from ..export.webdataset import FORMAT
 from . import File, samples
 from .ranges import LONGEST
-from .received import first_line, json_object
+from .received import json_object
 from .sources import ExportFolder
 
 if TYPE_CHECKING:

@@ -18,10 +18,9 @@ from itertools import count
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
-from ...splits.errors import BadData, Unavailable
+from ...splits.errors import BadData, Unavailable, first_line
 from ..cache import offline
 from . import Halted
-from .received import first_line
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,10 +13,9 @@ from threading import Event
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ...splits.errors import FarshiftError, Unavailable
+from ...splits.errors import FarshiftError, Unavailable, first_line
 from ..cache import offline
 from .http import RETRIED, Broken, HttpFile, persist
-from .received import first_line
 
 T = TypeVar("T")
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadData, FarshiftError
+from ...splits.errors import BadData, FarshiftError, first_line
 from ...splits.schema import Field, Schema
 from ..export.proof import TRUE_LABELS, read_true_labels
 from . import File
 from .prefetch import THREADS, Task, ahead
 from .range_file import RangeFile
 from .ranges import together
-from .received import first_line, json_object
+from .received import json_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -283,5 +283,6 @@ def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
         if len(flat) == rows * kind.list_size:
             return pa.FixedSizeListArray.from_arrays(flat.cast(kind.value_type), kind.list_size)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise BadData(f"{where}: column {field.name!r} is {column.type}, not {field.type}") from error
+        why = first_line(error, 200)
+        raise BadData(f"{where}: column {field.name!r} is {column.type}, not {field.type} ({why})") from error
     raise BadData(f"{where}: column {field.name!r} has {len(flat)} elements in {rows} rows, not {field.type}")

@@ -15,8 +15,3 @@ def json_object(content: bytes | str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError("its JSON is no object")
     return found
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of what an error says, for messages of one line; its type's name where it says nothing."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

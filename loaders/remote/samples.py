@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...splits.errors import BadData
+from ...splits.errors import BadData, first_line
 from ...splits.schema import Field
-from .received import first_line, json_object
+from .received import json_object
 
 if TYPE_CHECKING:
     import pyarrow as pa

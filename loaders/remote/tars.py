@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...splits.errors import BadData
+from ...splits.errors import BadData, first_line
 from ...splits.schema import Schema
 from . import File, samples
 from .prefetch import Task, ahead
 from .ranges import LONGEST
-from .received import first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from farshift.benchmarks.adapters.torch_module import adapt, from_spec
+from farshift.benchmarks.adapters.torch_module import _state_dict, adapt, from_spec
 from farshift.benchmarks.making import factory
 from farshift.benchmarks.model import Budget, Task
 from farshift.benchmarks.visible import VisibleRows
@@ -301,3 +301,8 @@ def test_a_spec_that_names_no_module_or_no_weights_is_refused(saved):
         from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:make", {"dtype": "half"})
     with pytest.raises(ModelError, match="the factory gave a list, which has no predict"):
         from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:wrong", {})(0, PAIRS, "cpu")
+
+
+def test_weights_that_cannot_be_opened_are_said_to_be_so_and_not_to_be_something_else(tmp_path):
+    with pytest.raises(ModelError, match=r"cannot be opened: \[Errno \d+\] Is a directory"):
+        _state_dict(tmp_path)

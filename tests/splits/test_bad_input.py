@@ -19,6 +19,8 @@ from farshift import cli
 from farshift.loaders.cache import cache_root
 from farshift.loaders.freeze import drafts, freeze_draft
 from farshift.splits import catalogue, rows
+from farshift.splits.assignment import Assignment
+from farshift.splits.errors import BadDefinition
 from farshift.splits.manifest import check_parameters
 from farshift.splits.plugins import function
 from farshift.splits.schema import Field
@@ -278,6 +280,16 @@ def test_a_rule_of_one_s_own_that_fails_is_told_in_one_line(home, build, body, c
     assert error.startswith("farshift: error: mine/split: "), error
     assert complaint.format(file=file) in error
     assert manifests(home) == unfinished() == []
+
+
+def test_an_error_without_a_word_is_told_by_its_type():
+    class Silent:
+        def __arrow_array__(self, type=None):
+            raise ValueError
+
+    source = pa.table({"row_id": [1], "check": [1]})
+    with pytest.raises(BadDefinition, match="the rule gives no column of values as 'part': ValueError$"):
+        Assignment(part=Silent()).table(source)
 
 
 def test_a_split_without_a_test_is_refused(home, build):
