@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import splits
-    from .baselines.results import recorded as baseline
+    from .baselines.running.results import recorded as baseline
     from .benchmarks.adapters.function import predictor
     from .benchmarks.answers import Answers, Failed
     from .benchmarks.benchmark import find_benchmark as benchmark
-    from .benchmarks.compare import compare
-    from .benchmarks.conformance import check_model
-    from .benchmarks.harness import evaluate
-    from .benchmarks.run import read_run
-    from .benchmarks.score import score
-    from .benchmarks.variation import variation
+    from .benchmarks.comparison.compare import compare
+    from .benchmarks.comparison.variation import variation
+    from .benchmarks.harness.conformance import check_model
+    from .benchmarks.harness.evaluate import evaluate
+    from .benchmarks.runs.run import read_run
+    from .benchmarks.scoring.score import score
+    from .core.errors import FarshiftError
     from .loaders.split import load
-    from .loaders.stream import stream
-    from .splits.errors import FarshiftError
+    from .loaders.stream.open import stream
 
 __all__ = [
     "Answers",
@@ -52,18 +52,18 @@ __all__ = [
 _HOMES = {
     "Answers": ("benchmarks.answers", "Answers"),
     "Failed": ("benchmarks.answers", "Failed"),
-    "FarshiftError": ("splits.errors", "FarshiftError"),
-    "baseline": ("baselines.results", "recorded"),
+    "FarshiftError": ("core.errors", "FarshiftError"),
+    "baseline": ("baselines.running.results", "recorded"),
     "benchmark": ("benchmarks.benchmark", "find_benchmark"),
-    "check_model": ("benchmarks.conformance", "check_model"),
-    "compare": ("benchmarks.compare", "compare"),
-    "evaluate": ("benchmarks.harness", "evaluate"),
+    "check_model": ("benchmarks.harness.conformance", "check_model"),
+    "compare": ("benchmarks.comparison.compare", "compare"),
+    "evaluate": ("benchmarks.harness.evaluate", "evaluate"),
     "load": ("loaders.split", "load"),
     "predictor": ("benchmarks.adapters.function", "predictor"),
-    "read_run": ("benchmarks.run", "read_run"),
-    "score": ("benchmarks.score", "score"),
-    "stream": ("loaders.stream", "stream"),
-    "variation": ("benchmarks.variation", "variation"),
+    "read_run": ("benchmarks.runs.run", "read_run"),
+    "score": ("benchmarks.scoring.score", "score"),
+    "stream": ("loaders.stream.open", "stream"),
+    "variation": ("benchmarks.comparison.variation", "variation"),
 }
 
 
@@ -71,7 +71,7 @@ def __getattr__(name: str) -> Any:
     if name == "splits":
         return import_module(".splits", __name__)
     if name == "__version__":
-        return import_module(".benchmarks.run", __name__).version()
+        return import_module(".core.version", __name__).version()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     place, attribute = _HOMES[name]

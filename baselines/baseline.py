@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..benchmarks.answers import Answers
 from ..benchmarks.model import Budget, Columns, Model, Task, TrainingRows
-from ..splits.errors import MissingExtra, ModelError
-from ..splits.plugins import module, module_file
+from ..core.errors import MissingExtra, ModelError
+from ..core.plugins import module, module_file
 from .recipe import Recipe, literal
 
 if TYPE_CHECKING:
-    from .given import Member
-    from .team import Fit, Team
+    from .training.replica_group import Fit, Team
+    from .training.training_rows import Member
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -65,8 +65,8 @@ class Baseline:
         """settings: in which this replica differs from its recipe. team: those that it is trained with; by default it
         is alone."""
         try:
-            from .given import Member
-            from .team import Team
+            from .training.replica_group import Team
+            from .training.training_rows import Member
         except ImportError as error:
             raise MissingExtra("a baseline", "train") from error
 
@@ -85,7 +85,7 @@ class Baseline:
         return self._fitted(train, val, budget)
 
     def _fitted(self, train: TrainingRows, val: TrainingRows | None, budget: Budget, **more: Any) -> dict[str, Any]:
-        from .given import Rows
+        from .training.training_rows import Rows
 
         self._fit = self.team.fit(Rows(train, val, **more), budget)
         return self._fit.remarks(self.member)

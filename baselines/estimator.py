@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..benchmarks.adapters.scikit_learn import answers_of, fit_weighted
 from ..benchmarks.answers import Answers
 from ..benchmarks.model import Columns, Task
-from ..splits.draws import key
-from ..splits.errors import BadDefinition
-from .encoding import ClassEncoding
+from ..core.draws import key
+from ..core.errors import BadDefinition
+from .encoding.encoding import ClassEncoding
 from .recipe import Recipe, unknown_setting
 
 _TOKENS: dict[str, dict[str, Any]] = {

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..splits.errors import BadDefinition, UnknownName
-from ..splits.plugins import named, read_definition
+from ..core.errors import BadDefinition, UnknownName
+from ..core.plugins import named, read_definition
 from .ranges import out_of_range
 
 Kind = Literal["any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
@@ -125,9 +125,9 @@ def defaults(recipe: Recipe) -> dict[str, Setting]:
     """Every setting a network recipe may give, with its default: the trainer's, the encoding's, the optimiser's, the
     schedule's, the network's, the algorithm's. The algorithm may have defaults of its own for any of the others."""
     assert recipe.network and recipe.algorithm, "an estimator's defaults are its own"
-    trainer = declared(HERE / "trainer.py")
+    trainer = declared(HERE / "training" / "trainer.py")
     algorithm = declared(_named("algorithm", "algorithms", recipe.algorithm))
-    known: dict[str, Setting] = trainer | declared(HERE / "encoding.py")
+    known: dict[str, Setting] = trainer | declared(HERE / "encoding" / "encoding.py")
     for sort in ("optimiser", "schedule"):
         chosen = recipe.settings.get(sort, algorithm.get(sort, trainer[sort]))
         known |= declared(_named(sort, f"{sort}s", str(chosen)))  # type: ignore[arg-type]

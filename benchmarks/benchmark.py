@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.canonical import identity_of
+from ..core.draws import shuffled
+from ..core.errors import BadDefinition, FarshiftError, UnknownName
+from ..core.family import read_family
+from ..core.plugins import gathered
 from ..loaders.part import Part
 from ..loaders.split import Split, open_split
-from ..splits.canonical import identity_of
 from ..splits.catalogue import find as find_split
-from ..splits.draws import shuffled
-from ..splits.errors import BadDefinition, FarshiftError, UnknownName
-from ..splits.family import read_family
 from ..splits.manifest import Manifest
-from ..splits.plugins import gathered
 from .definition import Definition, Holdout, View
 from .metrics import Metric, metric
 from .model import Task
@@ -30,20 +30,9 @@ SCORER = 3
 KNOWN = (2, 3)
 """Versions of the scorer whose runs hold the same predictions, so that this one scores them."""
 
-MAX_SEEDS = 100
-MAX_CANDIDATES = 1000
-MAX_TEXT = 100_000
-"""Seeds and candidates of a run, and characters of a predicted text, that harness and boards take."""
 
 VALIDATION = ("id_val", "ood_val")
 """The parts that candidates are chosen on; predicted wherever a benchmark has them."""
-
-
-def name_problem(name: Any, whose: str = "the model's name") -> str:
-    """What is wrong with the name of a model, setting or checkpoint; empty if nothing is."""
-    if isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable():
-        return ""
-    return f"{whose} must be 1 to 100 printable characters"
 
 
 @dataclass(frozen=True)

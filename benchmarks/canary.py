@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from ..splits.canonical import identity_of
+from ..core.canonical import identity_of
 from .benchmark import Benchmark
 
 TEXT = "FARSHIFT CANARY, no training on this data:"

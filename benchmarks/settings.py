@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from ..splits.errors import FarshiftError
-from .benchmark import MAX_CANDIDATES, name_problem
+from ..core.errors import FarshiftError
+from .limits import MAX_CANDIDATES, name_problem
 
 Settings = Mapping[str, Mapping[str, Any]]
 

@@ -16,7 +16,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
@@ -24,48 +23,26 @@ from typing import Any
 
 import tomli_w
 
-from ..benchmarks.run import now
-from ..loaders.cache import lock_elsewhere, locked, write_atomically
-from ..splits.canonical import identity_of
-from ..splits.errors import FarshiftError
-from ..splits.plugins import read_toml
-from .copies import BoardCopy
-from .durable import ADVICE
-from .entries import Entered, Left, Scored, entries, submission_path
-from .kept_files import INCOMING, publish, recover, stage
+from ..core.canonical import identity_of
+from ..core.durable import ADVICE
+from ..core.errors import FarshiftError
+from ..core.files import lock_elsewhere, locked, write_atomically
+from ..core.plugins import read_toml
+from ..core.private import read_private, write_private
+from ..core.version import now
+from .entries import Apart, Entered, Scored, Standing, entries, submission_path
 from .ledger import Ledger, Record
 from .ledger.book import Event
 from .ledger.keys import SigningKey, create_key
 from .ledger.migrate import migrate, require_current
 from .ledger.store import Store
-from .private import read_private, write_private
-from .rescoring import Rescoring, rescore
-from .submitting import submit
-from .verify import Verification, verify
+from .operations.rescore import Rescoring, rescore
+from .operations.submit import submit
+from .operations.verify import Verification, verify
+from .storage.board_files import INCOMING, publish, recover, stage
+from .storage.readers import BoardCopy
 
 FORMAT = 2
-
-
-@dataclass(frozen=True)
-class Standing:
-    """One entry as it stands on the board: who, when, and its newest score record. run: its number in the
-    submission."""
-
-    entry: str
-    submission: str
-    run: int
-    team: str
-    note: str
-    time: str
-    score: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Apart:
-    """One entry that is in no table, why, and the newest score that it had."""
-
-    standing: Standing
-    left: Left
 
 
 class Board:
@@ -113,7 +90,7 @@ class Board:
 
     @property
     def private(self) -> Path:
-        """A folder for what nobody else may see (`private.py` writes and reads files there)."""
+        """A folder for what nobody else may see (`core/private.py` writes and reads files there)."""
         return self.path / "private"
 
     @contextmanager

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..splits.errors import FarshiftError
+from ..core.errors import FarshiftError
 from .ledger import Record
 
 Hex16 = Field(pattern=r"^[0-9a-f]{16}$")
@@ -106,6 +107,28 @@ class Entered:
     @property
     def entry(self) -> str:
         return self.item.entry
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One entry as it stands on the board: who, when, and its newest score record. run: its number in the
+    submission."""
+
+    entry: str
+    submission: str
+    run: int
+    team: str
+    note: str
+    time: str
+    score: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Apart:
+    """One entry that is in no table, why, and the newest score that it had."""
+
+    standing: Standing
+    left: Left
 
 
 def submission_path(digest: str) -> str:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import tomli_w
 
-from ..loaders.cache import write_atomically
-from ..splits.errors import BadDefinition
-from ..splits.plugins import read_toml
-from .durable import ADVICE
+from ..core.durable import ADVICE
+from ..core.errors import BadDefinition
+from ..core.files import write_atomically
+from ..core.plugins import read_toml
 
 FILE = "settings.toml"
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..splits.errors import MissingExtra, UnknownName
+from ..core.errors import MissingExtra, UnknownName
 from ..splits.schema import Schema
-from .batches import Column, FixedColumn, Text, TextColumn, check_text, objects, read_batches
-from .order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
+from .batching.columns import Column, FixedColumn, Text, TextColumn, check_text, objects, read_batches
+from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from torch import device as Device
 
-    from .on_device import DevicePart
-    from .torch_stream import TorchStream
+    from .batching.on_device import DevicePart
+    from .batching.torch_stream import TorchStream
 
 _ADDED = ("row_id", "weight", "group", "severity", "corrupted")
 
@@ -157,7 +157,7 @@ class Part:
         `batch_size` counts the global batch, over all ranks. See `TorchStream` for ranks, workers and resuming.
         """
         _need_torch("a torch stream")
-        from .torch_stream import TorchStream
+        from .batching.torch_stream import TorchStream
 
         return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world)
 
@@ -169,7 +169,7 @@ class Part:
         Raises `FarshiftError` for a text column, unless `text="bytes"` asks for its bytes and offsets.
         """
         _need_torch("a part on a device")
-        from .on_device import DevicePart
+        from .batching.on_device import DevicePart
 
         return DevicePart.load(self, device, columns, text)
 

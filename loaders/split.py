@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.errors import BadData, UnknownName
+from ..core.files import cache_root
 from ..splits.assignment import PARTS
 from ..splits.catalogue import find
-from ..splits.errors import BadData, UnknownName
 from ..splits.manifest import Manifest
-from .cache import cache_root, stored_table
-from .compared import compared
+from .acquire.match import compared
+from .acquire.source import Source, find_source
+from .cache.store import stored_table
 from .part import Part
-from .source import Source, find_source
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BadDefinition, first_line
+from ..core.errors import BadDefinition, first_line
 from .rows import row_digests, set_digest
 from .schema import Field, Schema
 

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .errors import BadDefinition, FarshiftError, UnknownName
+from ..core.errors import BadDefinition, FarshiftError, UnknownName
+from ..core.plugins import PACKAGE, files
 from .manifest import NAME, Manifest, known_kind, read_manifest
-from .plugins import PACKAGE, files
 
 LOCK = PACKAGE / "splits" / "manifests.lock"
 

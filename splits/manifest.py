@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..core.canonical import identity_of
+from ..core.errors import BadData, BadDefinition, FarshiftError, UnknownName, first_line, restated
+from ..core.plugins import function, read_definition
 from .assignment import PARTS, Assignment, part_digests
-from .canonical import identity_of
-from .errors import BadData, BadDefinition, FarshiftError, UnknownName, first_line, restated
 from .pins import FilePin
-from .plugins import function, read_definition
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BadData
+from ..core.errors import BadData
 from .schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -202,3 +202,30 @@ def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], su
         seen[inputs[place]] = occurrence + 1
         head = sha256(inputs[place] + struct.pack("<Q", occurrence)).digest()[:8]
         ids[suspects[place]] = int.from_bytes(head, "big")
+
+
+def numbered_ids(table: pa.Table, schema: Schema, occurrences: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The row ids of rows whose occurrence numbers are known, shape (rows,); see `splits/rows.py`."""
+    inputs = canonical_rows(table, schema.of_role("input"))
+    pairs = zip(inputs, occurrences.tolist(), strict=True)
+    joined = b"".join([sha256(b"".join((row, struct.pack("<Q", number)))).digest()[:8] for row, number in pairs])
+    return np.frombuffer(joined, ">u8").astype(np.uint64)
+
+
+def occurrence_numbers(table: pa.Table, schema: Schema, row_ids: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
+    """Which occurrence, counted from 0, gives each row its known id, shape (rows,). `most` is the number of rows that
+    there can be of equal inputs. Raises `BadData` for a row that no number fits."""
+    numbers = np.zeros(table.num_rows, np.int64)
+    for place in np.flatnonzero(numbered_ids(table, schema, numbers) != row_ids).tolist():
+        (row,) = canonical_rows(table.slice(place, 1), schema.of_role("input"))
+        numbers[place] = occurrence_of(bytes(row), int(row_ids[place]), most)
+    return numbers
+
+
+def occurrence_of(inputs: bytes, row_id: int, most: int) -> int:
+    """The occurrence number below `most` with which canonical input bytes have this id; `BadData` if none has."""
+    wanted = row_id.to_bytes(8, "big")
+    for number in range(most):
+        if sha256(inputs + struct.pack("<Q", number)).digest()[:8] == wanted:
+            return number
+    raise BadData(f"row {row_id:016x} does not recompute from its inputs")

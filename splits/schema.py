@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .errors import BadDefinition, first_line
+from ..core.errors import BadDefinition, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +83,7 @@ class Schema:
         for field in self.fields:
             if field.name == name:
                 return field
-        from .errors import UnknownName
+        from ..core.errors import UnknownName
 
         raise UnknownName("field", name, (field.name for field in self.fields))
 

@@ -92,8 +92,8 @@ extraction = { name = "first_line", version = 1 }
 
 def echo_home(folder: Path) -> Path:
     """Put the benchmark `echo/long` into a folder that `FARSHIFT_PATH` names, its source pinned and its split frozen."""
-    from farshift.loaders.freeze import freeze
-    from farshift.splits.errors import FarshiftError
+    from farshift.core.errors import FarshiftError
+    from farshift.loaders.freezing.freeze import freeze
 
     for name, content in _FILES.items():
         path = folder / name

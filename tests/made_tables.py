@@ -8,13 +8,13 @@ import numpy as np
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.statistics.interval import gap, mean
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.leaderboard.board import Standing
-from farshift.leaderboard.gathered import Gathered
+from farshift.leaderboard.entries import Standing
 from farshift.leaderboard.ledger import Record
-from farshift.leaderboard.row_scores import EntryRows
-from farshift.leaderboard.sheets import sheet
-from farshift.leaderboard.standings import tables
-from farshift.leaderboard.suite_table import suite_tables
+from farshift.leaderboard.tables.row_scores import EntryRows
+from farshift.leaderboard.tables.snapshot import Gathered
+from farshift.leaderboard.tables.standings import tables
+from farshift.leaderboard.tables.suite_table import suite_tables
+from farshift.leaderboard.tables.table_view import sheet
 from records import record
 
 ROWS = 600

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from farshift.core.draws import below, bits
 from farshift.splits.assignment import Assignment
-from farshift.splits.draws import below, bits
 from numpy.typing import NDArray
 
 CLASSES = 10

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.loaders.source import find_source
-from farshift.splits.errors import Unavailable
+from farshift.core.errors import Unavailable
+from farshift.loaders.acquire.source import find_source
 from support import SHARED
 
 PUBLIC = Path(os.environ.get("FARSHIFT_PUBLIC_DATA", SHARED))

@@ -14,13 +14,15 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-FLOORS = ["splits", "loaders", "benchmarks", "baselines", "leaderboard"]
+FLOORS = ["core", "cli", "splits", "loaders", "benchmarks", "baselines", "leaderboard"]
 MAY_USE = {
-    "splits": {"splits"},
-    "loaders": {"splits", "loaders"},
-    "benchmarks": {"splits", "loaders", "benchmarks"},
-    "baselines": {"splits", "loaders", "benchmarks", "baselines"},
-    "leaderboard": {"splits", "loaders", "benchmarks", "leaderboard"},
+    "core": {"core"},
+    "splits": {"core", "splits"},
+    "loaders": {"core", "splits", "loaders"},
+    "benchmarks": {"core", "splits", "loaders", "benchmarks"},
+    "baselines": {"core", "splits", "loaders", "benchmarks", "baselines"},
+    "leaderboard": {"core", "splits", "loaders", "benchmarks", "leaderboard"},
+    "cli": {"core", "splits", "loaders", "benchmarks", "baselines", "leaderboard", "cli"},
 }
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SOURCES = [path for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]

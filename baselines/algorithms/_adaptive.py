@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..algorithm import About
-from ..data import Data
-from ..descent import spread
-from ..hyper import Hyper
-from ..noise import Noise
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import Noise
+from ..training.algorithm import About
+from ..training.optimiser_step import spread
+from ..training.sampler import Data
 from ._plain import Plain
 from ._weights import Kept
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..decoding import State, Stepwise
-from ..encoding import BOS, EOS, PAD, UNKNOWN
-from ..noise import stream, uniform
+from ..encoding.decoding import State, Stepwise
+from ..encoding.encoding import BOS, EOS, PAD, UNKNOWN
+from ..replicas.rng import stream, uniform
 
 
 def _banned(source: Tensor, aligned: bool) -> Tensor:

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..data import Batch
-from ._risk import by_environment, cross_entropy, gradients, of_rows
+from ..training.losses import by_environment, cross_entropy, gradients, of_rows
+from ..training.sampler import Batch
 
 
 def risks(network: Any, batch: Batch) -> Tensor:

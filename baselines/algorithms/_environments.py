@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ..data import Batch
+from ..training.sampler import Batch
 
 
 def chosen(batch: Batch, which: Tensor) -> Batch:

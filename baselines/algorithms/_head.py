@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..data import Batch
+from ...core.errors import ModelError
 from ..layers.linear import Linear
-from ._risk import split
+from ..training.losses import split
+from ..training.sampler import Batch
 
 
 def of_head(network: Any) -> tuple[int, int, int]:

@@ -14,11 +14,11 @@ from typing import Any
 
 from torch import Tensor
 
-from ..algorithm import Build, Clock
-from ..data import Batch
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy, mean, split
+from ..training.sampler import Batch
 from ._head import errors_by_environment, features_and_logits, mean_products, of_head
 from ._penalised import Annealed
-from ._risk import cross_entropy, mean, split
 
 
 class HessianAligned(Annealed):

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from ..data import Data
 from ..layers.norm import BatchNorm
+from ..training.sampler import Data
 
 
 @contextmanager

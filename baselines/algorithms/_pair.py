@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..algorithm import Build
+from ..training.algorithm import Build
 
 
 class Pair(nn.Module):

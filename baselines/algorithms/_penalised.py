@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..descent import Descent
-from ..hyper import Hyper
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch
 
 
 class Penalised(Base):

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..algorithm import Algorithm, Clock
-from ..data import Batch
-from ..noise import Noise
-from ._risk import cross_entropy, mean
+from ...core.errors import ModelError
+from ..replicas.rng import Noise
+from ..training.algorithm import Algorithm, Clock
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
 
 
 class Plain(Algorithm):

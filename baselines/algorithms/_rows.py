@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..noise import uniform
+from ..replicas.rng import uniform
 
 
 def by_weight(weight: Tensor, keys: Tensor, count: int, share: Tensor | None = None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..data import Batch
+from ..training.sampler import Batch
 
 
 def selected(errors: Tensor, share: Tensor, batch: Batch) -> Tensor:

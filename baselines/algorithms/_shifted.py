@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About
-from ..data import Batch
-from ..hyper import Hyper
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About
+from ..training.sampler import Batch
 
 
 def check_shifted(name: str, hyper: Hyper, about: About) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..noise import beta, permutations, stream
+from ..replicas.rng import beta, permutations, stream
 
 
 def restyled(x: Tensor, keys: Tensor, concentration: Sequence[float]) -> Tensor:

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..algorithm import About, Build, Clock
-from ..data import Data
-from ..descent import spread
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Build, Clock
+from ..training.optimiser_step import spread
+from ..training.sampler import Data
 from ._norms import renormalise
 from ._plain import Plain, share_of
 

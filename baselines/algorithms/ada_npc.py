@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..algorithm import Build
-from ..data import Data
+from ..training.algorithm import Build
+from ..training.sampler import Data
 from ._adaptive import Adaptive
 from ._plain import features_of
 

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Build, Clock
-from ..data import Batch
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
 from ._perceptron import Perceptron
-from ._risk import cross_entropy, mean
 
 KIND = "domain"
 CITATION = (

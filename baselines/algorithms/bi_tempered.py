@@ -18,12 +18,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
-from ._risk import mean
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import mean
+from ..training.sampler import Batch
 
 KIND = "corrupted-label"
 CITATION = (

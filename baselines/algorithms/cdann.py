@@ -15,9 +15,9 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..algorithm import Build
-from ..data import Batch
 from ..layers.embedding import Embedding
+from ..training.algorithm import Build
+from ..training.sampler import Batch
 from .dann import Algorithm as Unconditional
 
 KIND = "domain"

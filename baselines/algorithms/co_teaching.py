@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Build, Clock
-from ..data import Batch
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy
+from ..training.sampler import Batch
 from ._pair import Pair, pair
-from ._risk import cross_entropy
 from ._selection import selected, small
 
 KIND = "corrupted-label"

@@ -22,15 +22,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch, Data, taken
-from ..descent import Descent
-from ..encoding import PAD
-from ..hyper import Hyper
-from ..noise import keys, permutations, stream
-from ._risk import cross_entropy, mean, of_rows
+from ...core.errors import ModelError
+from ..encoding.encoding import PAD
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import keys, permutations, stream
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean, of_rows
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch, Data, taken
 from ._rows import by_weight
 
 KIND = "easy-to-hard"

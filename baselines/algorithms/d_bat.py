@@ -17,15 +17,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Build, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..descent import Descent
-from ..hyper import Hyper
-from ..noise import Noise
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import Noise
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch
 from ._plain import evaluating
-from ._risk import cross_entropy, mean
 from ._shifted import check_shifted, shifted
 
 KIND = "domain"

@@ -18,12 +18,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Build, Clock
-from ..data import Batch
-from ..descent import Descent
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch
 from ._perceptron import Perceptron
-from ._risk import cross_entropy, mean
 
 KIND = "domain"
 CITATION = "Ganin et al., Domain-adversarial training of neural networks, JMLR 2016 (arXiv:1505.07818)"

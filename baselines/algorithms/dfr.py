@@ -18,11 +18,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About
-from ..data import Data
-from ..hyper import Hyper
-from ..noise import Noise, permutations, stream
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import Noise, permutations, stream
+from ..training.algorithm import About
+from ..training.sampler import Data
 from ._head import of_head
 from ._plain import Plain, features_of
 

@@ -27,17 +27,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Build, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..descent import Descent
-from ..hyper import Hyper
-from ..noise import Noise, beta, permutations
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import Noise, beta, permutations
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch
 from ._memory import recalled
 from ._mixture import of_lower
 from ._pair import Pair, pair
-from ._risk import cross_entropy, mean
 from ._selection import selected
 from ._soft import sharpened, soft_cross_entropy
 

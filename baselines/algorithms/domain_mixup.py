@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
-from ..noise import permutations
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import permutations
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.sampler import Batch
 from .mixup import check_alpha, mixed_loss, shares
 
 KIND = "domain"

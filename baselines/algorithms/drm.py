@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Build, Clock
-from ..data import Batch
 from ..layers.linear import Linear
-from ._risk import cross_entropy, mean, split
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy, mean, split
+from ..training.sampler import Batch
 
 KIND = "domain"
 CITATION = "Zhang et al., Domain-specific risk minimization for domain generalization, KDD 2023 (arXiv:2208.08661)"

@@ -14,14 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
-from ..images import channel_axis, planes
+from ...core.errors import ModelError
+from ..encoding.images import channel_axis, planes
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
 from ._canny import edges
-from ._risk import cross_entropy, mean
 
 KIND = "domain"
 CITATION = (

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
 from ._memory import recalled, remember
-from ._risk import cross_entropy, mean
 
 KIND = "corrupted-label"
 CITATION = (

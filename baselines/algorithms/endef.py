@@ -16,15 +16,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Build, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
+from ...core.errors import ModelError
 from ..layers.embedding import Embedding
-from ..noise import uniform
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import uniform
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
 from ._perceptron import Perceptron
-from ._risk import cross_entropy, mean
 
 KIND = "domain"
 CITATION = (

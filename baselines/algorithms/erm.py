@@ -10,12 +10,12 @@ from typing import Any
 
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
-from ._risk import cross_entropy, mean, smoothed, squared
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean, smoothed, squared
+from ..training.sampler import Batch
 
 KIND = "any"
 CITATION = "Vapnik, Statistical Learning Theory, 1998"

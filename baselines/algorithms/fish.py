@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Clock
-from ..data import Batch
-from ..descent import Descent
-from ..noise import permutations
+from ..replicas.rng import permutations
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Clock
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch
 from ._environments import chosen
-from ._risk import cross_entropy, mean
 
 KIND = "domain"
 CITATION = "Shi et al., Gradient matching for domain generalization, ICLR 2022 (arXiv:2104.09937)"

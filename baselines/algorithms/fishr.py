@@ -17,13 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Build, Clock
-from ..data import Batch
-from ..hyper import Hyper
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Build, Clock
+from ..training.losses import cross_entropy, each_mean, mean, split
+from ..training.sampler import Batch
 from ._head import errors_by_environment, features_and_logits, mean_products, of_head
 from ._penalised import Annealed
-from ._risk import cross_entropy, each_mean, mean, split
 
 KIND = "domain"
 CITATION = (

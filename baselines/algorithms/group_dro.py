@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.sampler import Batch
 from ._environment_risks import risks
 
 KIND = "domain"

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..algorithm import Clock
+from ..training.algorithm import Clock
 from ._head import hessian_products
 from ._hessian import HessianAligned
 

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import Clock
-from ..noise import uniform
+from ..replicas.rng import uniform
+from ..training.algorithm import Clock
 from ._head import hessian_products, mean_products
 from ._hessian import HessianAligned
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ..algorithm import Clock
-from ..data import Batch
+from ..training.algorithm import Clock
+from ..training.losses import by_environment, cross_entropy, each_mean, split
+from ..training.sampler import Batch
 from ._penalised import Annealed, check_spread
-from ._risk import by_environment, cross_entropy, each_mean, split
 
 KIND = "domain"
 CITATION = (

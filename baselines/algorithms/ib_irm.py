@@ -12,11 +12,11 @@ from typing import Any
 
 from torch import Tensor
 
-from ..algorithm import About, Clock
-from ..data import Batch
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.losses import by_environment, cross_entropy, split
+from ..training.sampler import Batch
 from ._penalised import Annealed
-from ._risk import by_environment, cross_entropy, split
 from .ib_erm import bottleneck
 from .irm import check_halves, invariance
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import Clock
-from ..data import Batch
+from ..training.algorithm import Clock
+from ..training.sampler import Batch
 from ._environment_risks import risks_and_gradients
 from ._penalised import Penalised
 

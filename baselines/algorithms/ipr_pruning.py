@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import Build
-from ..data import Data
+from ...core.errors import ModelError
+from ..training.algorithm import Build
+from ..training.sampler import Data
 from .erm import Algorithm as EmpiricalRisk
 
 KIND = "corrupted-label"

@@ -17,12 +17,12 @@ from typing import Any
 
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Clock
-from ..data import Batch
-from ..hyper import Hyper
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.losses import by_environment, cross_entropy, of_rows, split
+from ..training.sampler import Batch
 from ._penalised import Annealed
-from ._risk import by_environment, cross_entropy, of_rows, split
 
 KIND = "domain"
 CITATION = "Arjovsky, Bottou, Gulrajani and Lopez-Paz, Invariant Risk Minimization, 2019 (arXiv:1907.02893)"

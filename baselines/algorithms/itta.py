@@ -23,13 +23,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..algorithm import Build, Clock
-from ..data import Batch
-from ..descent import Descent
-from ..noise import stream
+from ...core.errors import ModelError
+from ..replicas.rng import stream
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy, each_mean, gradients, mean
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch
 from ._adaptive import Adaptive, OnlineAdam
-from ._risk import cross_entropy, each_mean, gradients, mean
 from ._style import restyled
 
 KIND = "domain"

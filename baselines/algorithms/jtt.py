@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..data import Data
+from ..training.sampler import Data
 from ._plain import Plain, share_of
 
 KIND = "domain"

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Clock
-from ..data import Batch
-from ._risk import mean, smoothed
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Clock
+from ..training.losses import mean, smoothed
+from ..training.sampler import Batch
 
 KIND = "corrupted-label"
 CITATION = (

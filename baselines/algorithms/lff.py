@@ -13,14 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Build, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
 from ._memory import recalled, remember
 from ._pair import pair
-from ._risk import cross_entropy, mean
 
 KIND = "domain"
 CITATION = (

@@ -25,12 +25,12 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Clock
-from ..data import Batch, taken
-from ..encoding import PAD
-from ..noise import uniform
-from ._risk import cross_entropy, mean
+from ..encoding.encoding import PAD
+from ..replicas.rng import uniform
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Clock
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch, taken
 from ._rows import by_weight
 
 KIND = "compositional"

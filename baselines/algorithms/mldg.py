@@ -15,14 +15,14 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
-from ..noise import permutations
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import permutations
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, gradients, mean
+from ..training.sampler import Batch
 from ._environments import chosen
-from ._risk import cross_entropy, gradients, mean
 
 KIND = "domain"
 CITATION = "Li et al., Learning to generalize: meta-learning for domain generalization, AAAI 2018 (arXiv:1710.03463)"

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithm import Clock
-from ..data import Batch
+from ..training.algorithm import Clock
+from ..training.losses import by_environment, cross_entropy, split
+from ..training.sampler import Batch
 from ._penalised import Penalised
-from ._risk import by_environment, cross_entropy, split
 
 KIND = "domain"
 CITATION = "Li, Pan, Wang and Kot, Domain Generalization with Adversarial Feature Learning, CVPR 2018"

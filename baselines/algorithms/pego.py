@@ -19,14 +19,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Build, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch, Data
-from ..descent import Descent
-from ..hyper import Hyper
+from ...core.errors import ModelError
 from ..layers.linear import Linear
-from ._risk import cross_entropy, mean
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch, Data
 
 KIND = "domain"
 CITATION = (

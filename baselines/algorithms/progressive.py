@@ -19,12 +19,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import Algorithm as Base
-from ..algorithm import Build, Clock
-from ..data import Batch
-from ..noise import uniform
-from ._risk import cross_entropy, mean
+from ...core.errors import ModelError
+from ..replicas.rng import uniform
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
 
 KIND = "easy-to-hard"
 CITATION = (

@@ -14,12 +14,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import mean
+from ..training.sampler import Batch
 from ._memory import recalled, remember
-from ._risk import mean
 from ._soft import soft_cross_entropy
 
 KIND = "corrupted-label"

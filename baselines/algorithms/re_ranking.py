@@ -25,17 +25,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Build, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch, Data
-from ..encoding import EOS, PAD
-from ..hyper import Hyper
+from ...core.errors import ModelError
+from ..encoding.encoding import EOS, PAD
 from ..layers.linear import Linear
-from ..noise import Noise
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import Noise
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch, Data
 from ._candidates import beams, sampled
 from ._plain import evaluating
-from ._risk import cross_entropy, mean
 
 KIND = "easy-to-hard"
 CITATION = (

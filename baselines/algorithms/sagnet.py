@@ -19,13 +19,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Build, Clock
-from ..data import Batch
-from ..descent import Descent
 from ..layers.linear import Linear
-from ..noise import permutations, uniform
-from ._risk import cross_entropy, mean
+from ..replicas.rng import permutations, uniform
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import Descent
+from ..training.sampler import Batch
 
 KIND = "domain"
 CITATION = "Nam et al., Reducing domain gap by reducing style bias, CVPR 2021 (arXiv:1910.11645)"

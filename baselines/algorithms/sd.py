@@ -11,10 +11,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Clock
-from ..data import Batch
-from ._risk import cross_entropy, mean
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Clock
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
 
 KIND = "domain"
 CITATION = (

@@ -19,13 +19,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch
-from ..hyper import Hyper
-from ..noise import keys, normal, stream
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import keys, normal, stream
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import mean
+from ..training.sampler import Batch
 from ._memory import add, recalled
-from ._risk import mean
 
 KIND = "corrupted-label"
 CITATION = (

@@ -14,9 +14,9 @@ from typing import Any
 
 from torch import Tensor
 
-from ..algorithm import About, Build, Clock
-from ..data import Data
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
+from ..training.algorithm import About, Build, Clock
+from ..training.sampler import Data
 from ._norms import renormalise
 from ._plain import Plain, share_of
 from ._weights import Kept

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..algorithm import Build
+from ..training.algorithm import Build
 from ._adaptive import Adaptive, entropy
 from ._head import of_head
 

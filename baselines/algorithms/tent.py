@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..algorithm import Build
-from ..data import Data
+from ...core.errors import ModelError
 from ..layers.norm import BatchNorm, LayerNorm
+from ..training.algorithm import Build
+from ..training.losses import gradients
+from ..training.sampler import Data
 from ._adaptive import Adaptive, OnlineAdam, entropy
 from ._norms import by_batch
-from ._risk import gradients
 from ._weights import Kept
 
 KIND = "domain"

@@ -23,12 +23,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..algorithm import Algorithm as Base
-from ..algorithm import Build, Clock
-from ..data import Batch
-from ..descent import Descent, spread
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Build, Clock
+from ..training.losses import cross_entropy, each_mean, gradients, mean
+from ..training.optimiser_step import Descent, spread
+from ..training.sampler import Batch
 from ._head import mean_products, of_head
-from ._risk import cross_entropy, each_mean, gradients, mean
 from .fishr import gradient_variances
 
 KIND = "domain"

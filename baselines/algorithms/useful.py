@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data import Data
+from ..training.losses import cross_entropy
+from ..training.sampler import Data
 from ._plain import Plain, share_of
-from ._risk import cross_entropy
 
 KIND = "any"
 CITATION = (

@@ -12,8 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..algorithm import Clock
-from ..data import Batch
+from ..training.algorithm import Clock
+from ..training.sampler import Batch
 from ._environment_risks import risks
 from ._penalised import Annealed
 

@@ -26,14 +26,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..algorithm import About, Clock
-from ..algorithm import Algorithm as Base
-from ..data import Batch, Data
-from ..hyper import Hyper
-from ..noise import keys, permutations, stream
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import keys, permutations, stream
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch, Data
 from ._plain import share_of
-from ._risk import cross_entropy, mean
 
 KIND = "easy-to-hard"
 CITATION = (

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, Task
-from ...splits.errors import ModelError
-from ...splits.plugins import module
+from ...core.errors import ModelError
+from ...core.plugins import module
 
 More = tuple[dict[str, list[Any]], list[int]]
 """Added rows as columns, and the place of the row that each was made from."""

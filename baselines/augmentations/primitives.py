@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...benchmarks.model import Columns, Task
-from ...splits.draws import key
-from ...splits.errors import ModelError
+from ...core.draws import key
+from ...core.errors import ModelError
 from . import More, text_field
 
 

@@ -11,14 +11,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import FarshiftError, ModelError, UnknownName
-from ...splits.plugins import module, named
+from ...core.errors import FarshiftError, ModelError, UnknownName
+from ...core.plugins import module, named
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ..cohort import Cohort
-    from ..data import Data
+    from ..training.replica_stack import Cohort
+    from ..training.sampler import Data
 
 ROWS = 256
 """The most training rows on which a replica is diagnosed."""

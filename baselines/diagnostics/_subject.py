@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithms._risk import cross_entropy, gradients, of_rows, squared
-from ..cohort import Cohort
-from ..data import Batch, Data
-from ..encoding import PAD
-from ..noise import keys, permutations
+from ..encoding.encoding import PAD
+from ..replicas.rng import keys, permutations
+from ..training.losses import cross_entropy, gradients, of_rows, squared
+from ..training.replica_stack import Cohort
+from ..training.sampler import Batch, Data
 from . import NotApplicable
 
 HELD_VALUES = 1 << 24

@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..noise import normal, stream
+from ..replicas.rng import normal, stream
 from . import NotApplicable
 from ._subject import Subject
 

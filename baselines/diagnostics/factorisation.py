@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..encoding import PAD
+from ..encoding.encoding import PAD
 from . import NotApplicable
 from ._subject import Subject
 

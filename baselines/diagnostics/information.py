@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..noise import permutations, stream
+from ..replicas.rng import permutations, stream
 from . import NotApplicable
 from ._subject import Subject
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..algorithms._risk import gradients
-from ..noise import normal, stream
+from ..replicas.rng import normal, stream
+from ..training.losses import gradients
 from ._subject import Subject
 
 CITATION = (

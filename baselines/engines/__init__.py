@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from ...splits.errors import FarshiftError
-from ...splits.plugins import module
+from ...core.errors import FarshiftError
+from ...core.plugins import module
 
 Outcome = tuple[int, FarshiftError | None]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from . import Engine, Outcome
 
 

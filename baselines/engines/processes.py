@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from typing import Any
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from . import Engine, Outcome
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

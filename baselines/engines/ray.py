@@ -14,7 +14,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from ...splits.errors import FarshiftError, MissingExtra
+from ...core.errors import FarshiftError, MissingExtra
 from . import Engine, Outcome
 
 _TRIES = 3

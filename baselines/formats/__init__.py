@@ -16,7 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, Task
-from ...splits.plugins import module
+from ...core.plugins import module
 
 Texts = Sequence[str] | NDArray[Any]
 

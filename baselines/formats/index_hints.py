@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...benchmarks.model import Columns, Task
-from ...splits.draws import key
-from ...splits.errors import ModelError
+from ...core.draws import key
+from ...core.errors import ModelError
 from . import Texts, Worded
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...benchmarks.model import Columns, Task
-from ...splits.errors import ModelError
+from ...core.errors import ModelError
 from . import Texts, Worded
 from ._computations import COMPUTATIONS, Computation, Step, Words
 

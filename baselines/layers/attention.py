@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
+from ...core.errors import ModelError
 from ..positions import position
 from .dropout import Dropout
 from .linear import Linear

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..noise import Noise, uniform
+from ..replicas.rng import Noise, uniform
 
 
 class Dropout(nn.Module):

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..noise import Noise
+from ...core.errors import ModelError
+from ..replicas.rng import Noise
 from .one_by_one import one_by_one
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..decoding import State, greedy, shifted
-from ..encoding import PAD, Sizes
+from ...core.errors import ModelError
+from ..encoding.decoding import State, greedy, shifted
+from ..encoding.encoding import PAD, Sizes
 from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from ..decoding import State, greedy
-from ..encoding import PAD, Sizes
+from ..encoding.decoding import State, greedy
+from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..encoding import Sizes
-from ..images import image_size, planes
+from ..encoding.encoding import Sizes
+from ..encoding.images import image_size, planes
 from ..layers.convolution import Conv2d
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..data import columns
-from ..decoding import State, greedy, shifted
-from ..encoding import PAD, Sizes
+from ..encoding.decoding import State, greedy, shifted
+from ..encoding.encoding import PAD, Sizes
 from ..layers.attention import Stack, restored, stored
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
+from ..training.sampler import columns
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {

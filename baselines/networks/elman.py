@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..encoding import Sizes
+from ..encoding.encoding import Sizes
 from ..layers.recurrent import Elman
 from ._attentive import EncoderDecoder
 

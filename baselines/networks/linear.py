@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..encoding import Sizes
+from ..encoding.encoding import Sizes
 from ..layers.linear import Linear
 from ._inputs import dense
 

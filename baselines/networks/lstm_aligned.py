@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..decoding import likeliest
-from ..encoding import PAD, Sizes
+from ..encoding.decoding import likeliest
+from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 from ..layers.recurrent import LSTM

@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..decoding import likeliest
-from ..encoding import PAD, Sizes
+from ...core.errors import ModelError
+from ..encoding.decoding import likeliest
+from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 

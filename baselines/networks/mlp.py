@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..encoding import Sizes
+from ..encoding.encoding import Sizes
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear
 from ._inputs import dense

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..encoding import Sizes
+from ...core.errors import ModelError
+from ..encoding.encoding import Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 

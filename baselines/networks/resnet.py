@@ -13,9 +13,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..encoding import Sizes
-from ..images import image_size, planes
+from ...core.errors import ModelError
+from ..encoding.encoding import Sizes
+from ..encoding.images import image_size, planes
 from ..layers.convolution import Conv2d
 from ..layers.linear import Linear
 from ..layers.norm import BatchNorm

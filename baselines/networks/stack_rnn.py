@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..decoding import State
-from ..encoding import Sizes
+from ..encoding.decoding import State
+from ..encoding.encoding import Sizes
 from ._machine import Machine
 
 TASK = "sequence"

@@ -16,9 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
-from ..decoding import State, greedy
-from ..encoding import EOS, PAD, Sizes
+from ...core.errors import ModelError
+from ..encoding.decoding import State, greedy
+from ..encoding.encoding import EOS, PAD, Sizes
 from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..decoding import State
-from ..encoding import PAD, Sizes
+from ..encoding.decoding import State
+from ..encoding.encoding import PAD, Sizes
 from ._machine import Machine
 
 TASK = "sequence"

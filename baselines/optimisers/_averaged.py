@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from torch import Tensor
 
-from ..descent import spread
+from ..training.optimiser_step import spread
 from ._written import Move, Written
 
 

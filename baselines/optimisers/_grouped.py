@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
 from ._written import Written
 
 State = dict[str, Any]

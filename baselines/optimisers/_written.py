@@ -2,7 +2,7 @@
 
 torch's fused optimisers hold one set of rates a parameter group, and count their steps where a graph cannot see them.
 What is written here keeps everything in tensors, so that a whole training step, the optimiser's included, can be one
-graph (`compiled.py`)."""
+graph (`training/graphs/capture.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
 
 Move = Callable[..., None]
 """`move(parameter, gradient, *kept)` of one parameter, in place; all (K, ..)."""

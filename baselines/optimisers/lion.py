@@ -14,8 +14,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..descent import spread
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
+from ..training.optimiser_step import spread
 from ._averaged import Averaged
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.99}

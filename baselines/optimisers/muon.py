@@ -23,9 +23,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..descent import spread
-from ..hyper import Hyper
 from ..layers.hidden import is_hidden
+from ..replicas.hyperparameters import Hyper
+from ..training.optimiser_step import spread
 from . import adamw
 from ._averaged import Averaged
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..descent import spread
-from ..hyper import Hyper
+from ..replicas.hyperparameters import Hyper
+from ..training.optimiser_step import spread
 from ._grouped import Grouped
 from ._written import Move, Written
 

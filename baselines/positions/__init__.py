@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.plugins import module
+from ...core.plugins import module
 
 
 class Position(nn.Module):

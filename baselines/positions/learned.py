@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...splits.errors import ModelError
+from ...core.errors import ModelError
 from . import Position, places
 
 

@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...splits.errors import ModelError
-from ..noise import Noise, permutations
+from ...core.errors import ModelError
+from ..replicas.rng import Noise, permutations
 from . import Position, places
 from .sinusoidal import sinusoids
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...splits.errors import ModelError
+from ...core.errors import ModelError
 from . import Position
 
 

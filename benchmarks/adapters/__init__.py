@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...splits.plugins import module, named
+from ...core.plugins import module, named
 from ..model import Model, Task
 
 

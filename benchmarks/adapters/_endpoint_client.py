@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...splits.errors import ModelError
+from ...core.errors import ModelError
 from ._responses import Response
 
 if TYPE_CHECKING:

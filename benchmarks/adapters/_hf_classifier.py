@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...splits.errors import ModelError
+from ...core.errors import ModelError
 from ..answers import Answers
 from ..model import Columns, Task
 from ._hf_quiet import quiet

@@ -11,7 +11,7 @@ from ._hf_quiet import quiet
 from ._hf_tokens import pad_token, window
 
 if TYPE_CHECKING:
-    from ..prompt import Prompt
+    from ..prompting.prompt import Prompt
 
 OVER_WINDOW = "prompt over the context window"
 UNREAD = "no answer could be read"

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...splits.errors import FarshiftError, UnknownName
+from ...core.errors import FarshiftError, UnknownName
 
 
 class Options(BaseModel):

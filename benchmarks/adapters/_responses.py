@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ...loaders.cache import cache_root, write_atomically
-from ...splits.canonical import canonical_json, identity_of
+from ...core.canonical import canonical_json, identity_of
+from ...core.files import cache_root, write_atomically
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from ...loaders.cache import file_sha256
-from ...splits.canonical import identity_of
-from ...splits.errors import FarshiftError, ModelError
+from ...core.canonical import identity_of
+from ...core.errors import FarshiftError, ModelError
+from ...core.files import file_sha256
 from ..answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
-from ..prompt import Prompt
+from ..prompting.prompt import Prompt
 from ._child import Child, Silence
 from ._options import Options, read_options
 

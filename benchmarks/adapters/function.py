@@ -9,8 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ...splits.canonical import identity_of
-from ...splits.errors import ModelError
+from ...core.canonical import identity_of
+from ...core.errors import ModelError
 from ..answers import Answers
 from ..fingerprint import fingerprint
 from ..model import Columns, Model, Task

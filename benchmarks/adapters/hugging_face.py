@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from ...loaders.cache import file_sha256, offline
+from ...core.canonical import identity_of
+from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable, first_line
+from ...core.files import file_sha256, offline
 from ...loaders.mirrors import own_disk
 from ...loaders.mirrors.hub import client_errors
-from ...splits.canonical import identity_of
-from ...splits.errors import FarshiftError, MissingExtra, ModelError, Unavailable, first_line
-from ..answering import named_errors
 from ..model import Model, Task
+from ..parsing import named_errors
 from ._hf_classifier import TextClassifier
 from ._hf_generator import TextGenerator
 from ._hf_quiet import hub_bars, quiet
 from ._options import Options, read_options
 
 if TYPE_CHECKING:
-    from ..prompt import Prompt
+    from ..prompting.prompt import Prompt
 
 SCHEME = "hf"
 

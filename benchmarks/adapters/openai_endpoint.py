@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from ...loaders.cache import offline
-from ...loaders.progress import advance
-from ...splits.canonical import identity_of
-from ...splits.errors import FarshiftError, MissingExtra, ModelError, Unavailable
+from ...core.canonical import identity_of
+from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable
+from ...core.files import offline
+from ...core.progress import advance
 from ..answers import Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
-from ..prompt import Prompt
+from ..prompting.prompt import Prompt
 from ._endpoint_client import EndpointClient, Lost, Pace, Wait
 from ._event_loop import completed
 from ._options import Options, read_options

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import key
-from ...splits.errors import ModelError
+from ...core.draws import key
+from ...core.errors import ModelError
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
 

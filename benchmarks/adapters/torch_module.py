@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...loaders.cache import file_sha256
-from ...splits.canonical import identity_of
-from ...splits.draws import key
-from ...splits.errors import FarshiftError, MissingExtra, ModelError, first_line
+from ...core.canonical import identity_of
+from ...core.draws import key
+from ...core.errors import FarshiftError, MissingExtra, ModelError, first_line
+from ...core.files import file_sha256
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._options import Options, read_options
@@ -139,7 +139,7 @@ def from_spec(rest: str, options: Mapping[str, str]) -> TorchFactory:
     """The factory of `torch:weights.pt@file.py:factory`: `factory` gives the module (it may take `seed`, `task` and
     `device` by name), the file its weights: a state dict as `torch.save` or safetensors write it. Nothing else is ever
     unpickled. No options. Raises `FarshiftError` where either file is not there."""
-    from ..own_model import find_model
+    from ..harness.model_spec import find_model
 
     weights, _, place = rest.rpartition("@")
     if not weights:
@@ -165,7 +165,7 @@ class TorchFactory:
             import torch  # noqa: F401
         except ImportError as error:
             raise MissingExtra("a torch module", "train") from error
-        from ..making import factory
+        from ..harness.factory import factory
 
         made = factory(self.make, task, device)(seed, {})
         if not isinstance(made, FromModule):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadDefinition
-from ...splits.plugins import module
+from ...core.errors import BadDefinition
+from ...core.plugins import module
 from ..model import Columns, Task
 
 

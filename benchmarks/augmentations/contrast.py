@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import uniform
+from ...core.draws import uniform
 from ._pixels import like, per_row
 
 LEAST, MOST = 0.2, 0.5

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import bits, uniform
+from ...core.draws import bits, uniform
 from ._pixels import like, span
 
 REACH = 0.25

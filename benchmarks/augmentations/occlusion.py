@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import below
+from ...core.draws import below
 from ._pixels import per_row
 
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from ..statistics.clusters import Codes, clustering, codes, covariance_of_means
 from ..statistics.interval import Estimate, interval, mean
+from ..statistics.not_available import NotAvailable
 from ..statistics.sample import RowScores
 from ..statistics.spread import Spread
-from .not_available import NotAvailable
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from ..statistics.clusters import INDEPENDENT, Clustering
 from ..statistics.interval import Estimate, interval
 from ..statistics.jackknife import delete_group, ends
+from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Scores
 from ..statistics.spread import Spread
 from .curve import Curve, Tally, isotonic, tally
 from .half_samples import balanced_halves, half_sample_spread
-from .not_available import NotAvailable
 
 FINE, COARSE = 200, 20
 """The most points of the curves that `area` and `half` are of; where there are more severities, neighbours are joined.

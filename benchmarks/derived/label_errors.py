@@ -26,9 +26,9 @@ from ..model import Task
 from ..statistics.clusters import INDEPENDENT, Clustering
 from ..statistics.interval import Estimate, interval
 from ..statistics.jackknife import ends
+from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Replicates, replicates
 from ..statistics.spread import seed_spread
-from .not_available import NotAvailable
 
 CORRUPTED = Task("classification", inputs=(), label="corrupted", classes=2)
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.margin import LEVEL
+from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Sample
 from ..statistics.spread import seed_spread
 from ..statistics.student_t import two_sided
-from .not_available import NotAvailable
 
 FEWEST_SE = 2.0
 """Below this many of its standard errors, a gap is too small for a share of it to mean anything."""

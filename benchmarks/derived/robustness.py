@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from ..statistics.interval import Estimate, interval
 from ..statistics.spread import Spread, seed_spread
 

@@ -14,8 +14,8 @@ from math import isnan
 from typing import Any
 
 from ..statistics.interval import Estimate, gap
+from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Sample
-from .not_available import NotAvailable
 
 FEWEST = 3
 """A valley has a bottom and two sides."""

@@ -16,9 +16,9 @@ import math
 import re
 from collections.abc import Callable
 
-from ...splits.errors import BadDefinition
-from ...splits.plugins import module
-from ..benchmark import MAX_TEXT
+from ...core.errors import BadDefinition
+from ...core.plugins import module
+from ..limits import MAX_TEXT
 from ..model import Task
 
 Prediction = str | int | float

@@ -6,7 +6,7 @@ A module has
     files(exported) -> dict[str, bytes]             the exported folder of an `Exported` (_sheets.py): contents by path
     logs(paths) -> Sequence[Log]                    what it recorded (_logs.py); `BadRun` says what is wrong
 
-A runner's scores are never read: only what the model said, which is graded here as there (grading.py).
+A runner's scores are never read: only what the model said, which is graded here as there (prompting/grading.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...splits.canonical import identity_of
-from ...splits.errors import BadRun, UnknownName
-from ...splits.plugins import module, named
+from ...core.canonical import identity_of
+from ...core.errors import BadRun, UnknownName
+from ...core.plugins import module, named
 from ..benchmark import find_benchmark
-from ..recorded import write_recorded_run
-from ..run import Run
+from ..runs.replay import write_recorded_run
+from ..runs.run import Run
 from ._folder import write_folder
 from ._logs import answers_to, digests, model_of, transcript
 from ._sheets import asked_by_prompt, exported

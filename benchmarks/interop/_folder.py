@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...loaders.cache import lock_elsewhere, locked, plain_disk_errors
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
+from ...core.files import lock_elsewhere, locked, plain_disk_errors
 
 _ADVICE = "name another --out"
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ...loaders.cache import file_sha256
-from ...splits.errors import BadRun
+from ...core.errors import BadRun
+from ...core.files import file_sha256
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..grading import answers_in
-from ..handout import hand_out
-from ..prompt import Prompt
-from ..scored import row_id_problem
+from ..blind.handout import hand_out
+from ..prompting.grading import answers_in
+from ..prompting.prompt import Prompt
+from ..scoring.measured import row_id_problem
 from ._sheets import prompts
 
 _ROW_ID = re.compile(r"[0-9a-f]{16}")

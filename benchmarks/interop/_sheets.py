@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.canonical import canonical_json
-from ...splits.errors import BadDefinition, FarshiftError, some_of
+from ...core.canonical import canonical_json
+from ...core.errors import BadDefinition, FarshiftError, some_of
 from ..benchmark import Benchmark, benchmarks
+from ..blind.handout import hand_out
 from ..canary import canary
-from ..grading import Grader
-from ..handout import hand_out
 from ..model import Task
-from ..prompt import Prompt
+from ..prompting.grading import Grader
+from ..prompting.prompt import Prompt
 
 
 @dataclass(frozen=True)

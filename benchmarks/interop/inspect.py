@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...splits.canonical import canonical_json
-from ...splits.errors import BadRun, MissingExtra, first_line, restated
+from ...core.canonical import canonical_json
+from ...core.errors import BadRun, MissingExtra, first_line, restated
 from ._logs import Log, Recorded
 from ._readme import readme
 from ._sheets import Exported
@@ -28,7 +28,7 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.scorer import Score, grouped, mean, scorer
 from inspect_ai.solver import generate
 
-from farshift.benchmarks.grading import Grader
+from farshift.benchmarks.prompting.grading import Grader
 
 HERE = Path(__file__).parent
 GRADER = Grader.read(HERE / "benchmark.json")

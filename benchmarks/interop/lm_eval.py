@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...splits.canonical import canonical_json
-from ...splits.errors import BadRun
+from ...core.canonical import canonical_json
+from ...core.errors import BadRun
 from ._logs import Log, Recorded
 from ._readme import readme
 from ._sheets import Exported, Sheet
@@ -25,7 +25,7 @@ import json
 from pathlib import Path
 
 import datasets
-from farshift.benchmarks.grading import Grader
+from farshift.benchmarks.prompting.grading import Grader
 
 HERE = Path(__file__).parent
 GRADER = Grader.read(HERE / "benchmark.json")

@@ -30,8 +30,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import FarshiftError
-from ...splits.plugins import module
+from ...core.errors import FarshiftError
+from ...core.plugins import module
 from ..answers import Answers
 from ..model import Task
 from ._tally import added

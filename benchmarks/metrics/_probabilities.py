@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from ..answers import Answers
 
 

@@ -11,10 +11,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...loaders.cache import write_atomically
-from ...splits.drawing import drawn_with
-from ...splits.errors import FarshiftError
-from ...splits.plugins import module, named
+from ...core.errors import FarshiftError
+from ...core.figures import drawn_with
+from ...core.files import write_atomically
+from ...core.plugins import module, named
 from ._panels import Record, checked, protocol
 from ._style import SETTINGS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...splits.drawing import drawn_with
+from ...core.figures import drawn_with
 from . import save
 from ._page import page
 from ._style import BODY, COLUMN, GREY, HEAD, MINUS, PAGE, PALE, SETTINGS, TITLE, VIEWS, Look, key, marks

@@ -13,7 +13,7 @@ from itertools import count
 from math import floor, log10
 from typing import Any, TypeGuard
 
-from ...splits.errors import BadRun, FarshiftError
+from ...core.errors import BadRun, FarshiftError
 
 Record = Mapping[str, Any]
 """A score record: `Score.record`, or the same read back from its JSON."""

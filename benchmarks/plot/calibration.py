@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from ._axis import percent_ticks
 from ._page import page
 from ._panels import Record, apart, panels

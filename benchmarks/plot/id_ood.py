@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from ..derived.robustness import FEWEST, Line, Point, fit_line
 from ._labels import label_points
 from ._page import grid, page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from ._panels import Record, apart, estimate, meaning_of_intervals, panels
 from ._rows import rows
 from ._style import BLUE, GREEN, PURPLE, VERMILLION, Look, key, marks

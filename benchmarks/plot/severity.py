@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from ._axis import ends, score_axis
 from ._labels import label_ends
 from ._page import grid, page

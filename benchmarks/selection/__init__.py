@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.plugins import module, named
+from ...core.plugins import module, named
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..handout import Handout, Inputs
-    from ..visible import VisibleRows
+    from ..blind.handout import Handout, Inputs
+    from ..blind.training_rows import VisibleRows
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import bits
-from ...splits.plugins import module_file
+from ...core.draws import bits
+from ...core.plugins import module_file
 from ..augmentations import augmented
 from . import Ballot, Fold, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..handout import Handout
+    from ..blind.handout import Handout
 
 PART = "crafted_shift"
 

@@ -12,7 +12,7 @@ from . import Ballot, Fold
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..handout import Handout
+    from ..blind.handout import Handout
 
 PART = "leave_one_group_out"
 MAX_GROUPS = 50

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..derived.not_available import NotAvailable
 from .margin import LEVEL
+from .not_available import NotAvailable
 from .streams import generator
 
 MORE_THAN = 6

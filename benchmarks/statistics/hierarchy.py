@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from .clusters import FEW
 from .iqm import kept
 from .margin import added

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import FarshiftError, some_of
+from ...core.errors import FarshiftError, some_of
 from .jackknife import ends
 from .margin import Margin, added, margin
 from .normalised import Scale, Summary, normalised, scale_of, summary

@@ -25,9 +25,9 @@ from functools import reduce
 from math import fsum, inf, isfinite, log, nan, sqrt, tanh
 from typing import Any
 
-from ..derived.not_available import NotAvailable
 from .clusters import INDEPENDENT, Clustering
 from .margin import LEVEL
+from .not_available import NotAvailable
 from .sample import Sample, finite
 from .spread import Spread, average, seed_spread, together
 from .student_t import two_sided

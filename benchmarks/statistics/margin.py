@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, isfinite, nan, sqrt
 from typing import Any
 
-from ..derived.not_available import NotAvailable
+from .not_available import NotAvailable
 from .spread import Spread, together
 from .student_t import two_sided
 

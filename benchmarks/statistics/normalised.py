@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from .margin import added
 from .sample import Sample
 from .shared_rows import shared_spread

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import shuffled
+from ...core.draws import shuffled
 from .clusters import INDEPENDENT, Clustering, Codes, clustering, codes, count, covariance_of_means, treated
 from .jackknife import delete_group
 from .spread import Spread, average, mean_spread

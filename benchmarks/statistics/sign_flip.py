@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import bits
+from ...core.draws import bits
 from .clusters import Codes, treated
 
 EXACT = 20

@@ -1,14 +1,14 @@
 """Random numbers by name: the same name gives the same numbers.
 
 NumPy may change what a `Generator` draws from one version to the next, so a number that was simulated may move within
-its Monte Carlo error; where bits must never move, splits/draws.py has counter-based draws.
+its Monte Carlo error; where bits must never move, core/draws.py has counter-based draws.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...splits.draws import key
+from ...core.draws import key
 
 
 def generator(name: str) -> np.random.Generator:

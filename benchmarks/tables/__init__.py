@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...splits.plugins import module, named
+from ...core.plugins import module, named
 from ..plot._panels import Record, checked
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.canary import TEXT, guid
 from ...benchmarks.model import Model
-from ...splits.errors import FarshiftError, ModelError
+from ...core.errors import FarshiftError, ModelError
 from ...splits.schema import Schema
 
 _KNOWN = 16

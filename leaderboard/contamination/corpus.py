@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import BadData, FarshiftError, first_line
+from ...core.errors import BadData, FarshiftError, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

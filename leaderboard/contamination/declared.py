@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark, benchmarks
-from ...loaders.source import Source, find_source, sources
+from ...core.errors import Unavailable
+from ...loaders.acquire.source import Source, find_source, sources
 from ...loaders.split import open_split
 from ...splits.catalogue import manifests
-from ...splits.errors import Unavailable
 from ..validation.card import UNKNOWN, ModelCard
 
 FIELDS = ("training_data", "pretraining")

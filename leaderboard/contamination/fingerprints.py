@@ -2,8 +2,8 @@
 
 Exact: the row's inputs are there, field by field (Parquet columns of the inputs' names: by row id), or its input texts
 are one of the texts, without regard to case and spaces. Near: a text resembles the row's to at least 0.8
-(splits/near_duplicates.py). Texts of one template resemble each other whoever wrote them, so the share of the same rows
-that resemble the benchmark's own training rows stands beside it.
+(splits/measures/near_duplicates.py). Texts of one template resemble each other whoever wrote them, so the share of the
+same rows that resemble the benchmark's own training rows stands beside it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
+from ...core.errors import BadData, FarshiftError
 from ...loaders.part import Part
-from ...splits.errors import BadData, FarshiftError
-from ...splits.near_duplicates import shingled
+from ...splits.measures.near_duplicates import shingled
 from ...splits.rows import first_ids
 from .corpus import PIECE, Corpus
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...benchmarks.making import factory
-from ...splits.errors import FarshiftError
-from ...splits.plugins import read_toml
+from ...benchmarks.harness.factory import factory
+from ...core.errors import FarshiftError
+from ...core.plugins import read_toml
 from ..validation.card import who_and_model
 from ..validation.problem import Problems
 from .canaries import continued, in_texts

@@ -1,8 +1,8 @@
 """Exports: a board's tables in the formats of others. One file a format, found by its name.
 
 A format's module has `files(board, options) -> dict[str, bytes]`: relative path by path, what to write. It gets a
-`Gathered` (gathered.py); the same board gives the same bytes. `OPTIONS` names the options that it takes, each with what
-it is for; those in `NEEDED` must be given.
+`Gathered` (tables/snapshot.py); the same board gives the same bytes. `OPTIONS` names the options that it takes, each
+with what it is for; those in `NEEDED` must be given.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...loaders.cache import write_atomically
-from ...splits.errors import FarshiftError
-from ...splits.plugins import module, named
-from ..gathered import Gathered
+from ...core.errors import FarshiftError
+from ...core.files import write_atomically
+from ...core.plugins import module, named
+from ..tables.snapshot import Gathered
 
 PLACE = "leaderboard/exports"
 

@@ -7,7 +7,7 @@ from math import hypot
 from typing import Any
 
 from ...benchmarks.plot._panels import in_percent, in_words, measured, one_line
-from ..sheets import Row, Sheet
+from ..tables.table_view import Row, Sheet
 
 NUMBERS = ("OOD", "ID", "gap", "behind the first", "worst group")
 """Columns that hold a number and its interval."""

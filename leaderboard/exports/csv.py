@@ -9,8 +9,8 @@ from typing import Any
 
 from ...benchmarks.plot._panels import measured
 from ...benchmarks.tables.csv import FORMULA
-from ..gathered import Gathered
-from ..sheets import Row, Sheet
+from ..tables.snapshot import Gathered
+from ..tables.table_view import Row, Sheet
 
 
 def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:

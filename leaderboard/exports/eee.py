@@ -13,9 +13,9 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from ...benchmarks.run import version
-from ..gathered import Gathered
-from ..sheets import Row, Sheet
+from ...core.version import version
+from ..tables.snapshot import Gathered
+from ..tables.table_view import Row, Sheet
 from ._grid import rank_set, standard_error
 from ._names import slug, slugs
 

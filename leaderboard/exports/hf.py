@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...benchmarks.plot._panels import in_percent, in_words
-from ...splits.errors import FarshiftError
-from ..gathered import Gathered
-from ..sheets import Row, Sheet
-from ..suite_table import as_published, who
+from ...core.errors import FarshiftError
+from ..tables.snapshot import Gathered
+from ..tables.suite_table import as_published, who
+from ..tables.table_view import Row, Sheet
 from ._grid import rank_set
 from ._names import slug, slugs
 from ._yaml import dumped

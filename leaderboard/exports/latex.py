@@ -7,8 +7,8 @@ from typing import Any
 
 from ...benchmarks.plot._panels import in_percent, measured
 from ...benchmarks.tables.latex import escaped, floated
-from ..gathered import Gathered
-from ..sheets import Row, Sheet
+from ..tables.snapshot import Gathered
+from ..tables.table_view import Row, Sheet
 from ._grid import caption, rank_set, standard_error, words
 
 PLUS_MINUS = "The number after $\\pm$ is the standard error, over test rows and training seeds."

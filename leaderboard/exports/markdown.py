@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from ...benchmarks.plot._panels import one_line
 from ...benchmarks.tables.markdown import escaped
-from ..board import Apart
-from ..gathered import Gathered
-from ..sheets import Sheet
+from ..entries import Apart
+from ..tables.snapshot import Gathered
+from ..tables.table_view import Sheet
 from ._grid import NUMBERS, caption, cells, columns
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...splits.errors import FarshiftError, MissingExtra
+from ...core.errors import FarshiftError, MissingExtra
 from .store import SCHEMA, Store
 
 MIGRATIONS = Path(__file__).parent / "migrations"

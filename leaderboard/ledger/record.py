@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ...splits.canonical import canonical_json, identity_of
+from ...core.canonical import canonical_json, identity_of
 
 GENESIS = "0" * 64
 """What the first record has as `previous`."""

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...splits.canonical import canonical_json
-from ...splits.errors import FarshiftError, MissingExtra, first_line
+from ...core.canonical import canonical_json
+from ...core.errors import FarshiftError, MissingExtra, first_line
 from .record import Record
 
 if TYPE_CHECKING:

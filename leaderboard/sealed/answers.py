@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...benchmarks.run import Run
-from ...splits.errors import BadSubmission, FarshiftError
-from ..submission import Card, pack
-from ..validate import Entry, Submission, checked
+from ...benchmarks.runs.run import Run
+from ...core.errors import BadSubmission, FarshiftError
+from ..submission.pack import Card, pack
+from ..submission.validate import Entry, Submission, checked
 from ..validation.process import Reader
 from .asked import SealedBenchmark, sealed_benchmark
 from .handing_out import Draw, benchmark_of, read_draw

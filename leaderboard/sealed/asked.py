@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.definition import View
+from ...core.canonical import identity_of
+from ...core.errors import FarshiftError
 from ...loaders.part import Part
-from ...splits.canonical import identity_of
-from ...splits.errors import FarshiftError
 from .drawing import SEALED, VIEWS, Drawn
 from .handing_out import Draw
 

@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import FarshiftError
-from ..kept_files import digests
+from ...core.errors import FarshiftError
+from ..storage.board_files import digests
 from .answers import check_answers
 from .asked import sealed_benchmark
 from .handing_out import benchmark_of, read_draw

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ...benchmarks.derived.not_available import NotAvailable
-from ...benchmarks.run import Carded
-from ...benchmarks.scored import Scored
+from ...benchmarks.runs.run import Carded
+from ...benchmarks.scoring.measured import Scored
 from ...benchmarks.statistics.holm import holm
 from ...benchmarks.statistics.interval import interval
+from ...benchmarks.statistics.not_available import NotAvailable
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.spread import Spread, average
 from ...benchmarks.statistics.student_t import upper_tail

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
+from ...core.errors import FarshiftError
+from ...loaders.acquire.source import find_source, identified
+from ...loaders.freezing.redraw import check_redrawable, divided, redrawn, seeded
 from ...loaders.part import Part
-from ...loaders.redrawing import check_redrawable, divided, redrawn, seeded
-from ...loaders.source import find_source, identified
 from ...loaders.split import Split
-from ...splits.errors import FarshiftError
 from ...splits.rows import first_ids
 from .profile import Profile, compared
 

@@ -18,9 +18,9 @@ import tomli_w
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import canary
+from ...core.errors import BadData, FarshiftError, first_line
+from ...core.plugins import read_toml
 from ...loaders.part import Part
-from ...splits.errors import BadData, FarshiftError, first_line
-from ...splits.plugins import read_toml
 from ...splits.rows import row_digests, set_digest
 from ...splits.schema import Schema
 from .window import Terms

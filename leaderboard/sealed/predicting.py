@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...benchmarks.answering import named_errors
-from ...benchmarks.asking import Asking
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.device import check_device
+from ...benchmarks.blind.handout import Handout, Inputs, hand_out
 from ...benchmarks.fingerprint import fingerprint
-from ...benchmarks.handout import Handout, Inputs, hand_out
-from ...benchmarks.harness import begin, seed_numbers
-from ...benchmarks.making import factory, model_name
+from ...benchmarks.harness.evaluate import begin, seed_numbers
+from ...benchmarks.harness.factory import factory, model_name
+from ...benchmarks.harness.query import Asking
+from ...benchmarks.harness.seed import BATCH, TIME_LIMIT, run_seed
+from ...benchmarks.harness.time_limit import TimeLimit
 from ...benchmarks.model import Budget
-from ...benchmarks.one_seed import BATCH, TIME_LIMIT, run_seed
-from ...benchmarks.run import Run
+from ...benchmarks.parsing import named_errors
+from ...benchmarks.runs.run import Run
 from ...benchmarks.settings import Settings, checked, stated
-from ...benchmarks.time_limit import TimeLimit
-from ...splits.errors import FarshiftError
+from ...core.device import check_device
+from ...core.errors import FarshiftError
 from .asked import sealed_benchmark
 from .drawing import SEALED
 from .handing_out import Draw, benchmark_of, read_draw

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...loaders.progress import advance
-from ...splits.canonical import canonical_json
-from ...splits.errors import FarshiftError
-from ..kept_files import digests
+from ...core.canonical import canonical_json
+from ...core.errors import FarshiftError
+from ...core.progress import advance
+from ..storage.board_files import digests
 from .answers import check_answers
 from .asked import sealed_benchmark
 from .contrast import flagged

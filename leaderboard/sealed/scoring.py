@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...benchmarks.score import score_predictions
-from ...splits.errors import FarshiftError
-from ..validate import Entry
+from ...benchmarks.scoring.score import score_predictions
+from ...core.errors import FarshiftError
+from ..submission.validate import Entry
 from .asked import SealedBenchmark
 from .contrast import contrast
 

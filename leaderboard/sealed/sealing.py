@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import canary
-from ...splits.canonical import canonical_json
-from ...splits.errors import FarshiftError
-from ..kept_files import digests
-from ..private import read_private, write_private
+from ...core.canonical import canonical_json
+from ...core.errors import FarshiftError
+from ...core.private import read_private, write_private
+from ..storage.board_files import digests
 from .drawing import Drawn, check_sealable, draw
 from .handing_out import draw_files, inputs_digest, inputs_of
 from .window import SEED_BYTES, Clock, Places, Terms, Window, moment, stamp, utc_now, windows

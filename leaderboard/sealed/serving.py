@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...loaders.cache import write_atomically
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
+from ...core.files import write_atomically
 from .handing_out import CARD, INPUTS
 from .window import Clock, Places, find_window, utc_now
 

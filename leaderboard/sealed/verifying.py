@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...benchmarks.benchmark import SCORER
-from ...splits.canonical import canonical_json
-from ...splits.errors import FarshiftError, Unavailable
+from ...core.canonical import canonical_json
+from ...core.errors import FarshiftError, Unavailable
 from .answers import check_answers
 from .asked import SealedBenchmark, sealed_benchmark
 from .drawing import draw

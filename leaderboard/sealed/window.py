@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Protocol
 
-from ...splits.canonical import canonical_json
-from ...splits.errors import FarshiftError, UnknownName
+from ...core.canonical import canonical_json
+from ...core.errors import FarshiftError, UnknownName
 
 SEED_BYTES = 32
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.answers import ABSTAINED, ANSWERED, FAILED
-from ...benchmarks.benchmark import MAX_TEXT, Benchmark
-from ...benchmarks.predictions import ARROW_TYPES
-from ...benchmarks.run import Carded
-from ...benchmarks.scored import WantedRows
+from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.limits import MAX_TEXT
+from ...benchmarks.runs.predictions import ARROW_TYPES
+from ...benchmarks.runs.run import Carded
+from ...benchmarks.scoring.measured import WantedRows
 from .problem import Problems, shown
 from .wanted import COLUMNS, Wanted
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...splits.errors import BadSubmission
+from ...core.errors import BadSubmission
 from .limits import PROBLEMS, PROBLEMS_IN_A_LINE, PROBLEMS_OF_A_FILE
 
 _PACK = "pack the runs again with farshift pack"

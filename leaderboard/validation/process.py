@@ -14,7 +14,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ...splits.errors import FarshiftError
+from ...core.errors import FarshiftError
 from .limits import DECODED_TOTAL, ReaderLimits
 from .reader import FORBIDDEN, LINE
 from .wanted import Refused, Wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...benchmarks.benchmark import MAX_CANDIDATES, MAX_SEEDS, name_problem
+from ...benchmarks.limits import MAX_CANDIDATES, MAX_SEEDS, name_problem
 
 _TOUCHABLE = {"ood_val", "unlabelled"}
 """What `fit` may ask for beyond training and validation rows."""

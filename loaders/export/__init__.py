@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...splits.errors import FarshiftError, UnknownName
-from ..cache_limit import size_in_bytes
+from ...core.errors import FarshiftError, UnknownName
+from ..cache.limit import size_in_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...splits.canonical import canonical_json, identity_of
-from ...splits.errors import MissingExtra
+from ...core.canonical import canonical_json, identity_of
+from ...core.errors import MissingExtra
 from ...splits.schema import Field
 from . import description
 

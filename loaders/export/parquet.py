@@ -7,10 +7,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ...splits.canonical import canonical_json
-from ...splits.errors import FarshiftError
-from ..cache import lock_elsewhere, locked, plain_disk_errors
-from ..progress import advance
+from ...core.canonical import canonical_json
+from ...core.errors import FarshiftError
+from ...core.files import lock_elsewhere, locked, plain_disk_errors
+from ...core.progress import advance
 from . import blocks, description
 from .proof import TRUE_LABELS, true_labels
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...splits.rows import heads, row_digests
+from ...splits.rows import heads, occurrence_numbers, row_digests
 from ...splits.schema import Field
-from ..stream_verify import occurrence_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ...splits.canonical import canonical_json
-from ...splits.errors import FarshiftError
-from ..cache import file_sha256, lock_elsewhere, locked, plain_disk_errors
-from ..progress import advance
+from ...core.canonical import canonical_json
+from ...core.errors import FarshiftError
+from ...core.files import file_sha256, lock_elsewhere, locked, plain_disk_errors
+from ...core.progress import advance
 from . import blocks, description
 from .proof import proof
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadDefinition
+from ...core.errors import BadDefinition
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import BadDefinition
-from ...splits.plugins import function
+from ...core.errors import BadDefinition
+from ...core.plugins import function
 from .tasks import Draws, Examples
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import shuffled
-from ...splits.errors import BadDefinition
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition
 from ._columns import named
 from ._drawn import counters, first_distinct
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import below, uniform
-from ...splits.errors import BadDefinition
+from ...core.draws import below, uniform
+from ...core.errors import BadDefinition
 from ._columns import named
 from ._drawn import counters
 

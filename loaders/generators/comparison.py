@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import below, shuffled
-from ...splits.errors import BadDefinition
+from ...core.draws import below, shuffled
+from ...core.errors import BadDefinition
 from ._columns import joined, named, numbered
 from ._drawn import counters
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...splits.draws import below
-from ...splits.errors import BadDefinition
+from ...core.draws import below
+from ...core.errors import BadDefinition
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import below, bits
-from ...splits.errors import BadDefinition
+from ...core.draws import below, bits
+from ...core.errors import BadDefinition
 from ._columns import tabled
 from ._drawn import candidates, counters, first_different
 

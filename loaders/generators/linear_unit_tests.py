@@ -4,7 +4,7 @@ Three problems of ten inputs, five of which (x) are invariant while five (z) go 
 another way: 1, cause and effect of a target with noise of its own size in each environment; 2, cows and camels; 3, a
 small invariant margin beside a large spurious one. Each also comes scrambled: turned by a random orthogonal matrix. In
 the test rows z is shuffled among the rows of its environment, so that only x tells. Noise is that of
-`splits/normal.py`; products are summed in a fixed order, so that every platform gives the same bytes.
+`core/normal.py`; products are summed in a fixed order, so that every platform gives the same bytes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import shuffled, uniform
-from ...splits.errors import BadDefinition
-from ...splits.normal import UNIT, normal_units
+from ...core.draws import shuffled, uniform
+from ...core.errors import BadDefinition
+from ...core.normal import UNIT, normal_units
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import below, bits
-from ...splits.errors import BadDefinition
+from ...core.draws import below, bits
+from ...core.errors import BadDefinition
 from ._drawn import candidates, counters, first_distinct
 
 if TYPE_CHECKING:

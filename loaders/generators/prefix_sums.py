@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...splits.draws import bits
-from ...splits.errors import BadDefinition
+from ...core.draws import bits
+from ...core.errors import BadDefinition
 
 if TYPE_CHECKING:
     import pyarrow as pa

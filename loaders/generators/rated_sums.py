@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import below, uniform
-from ...splits.errors import BadDefinition
+from ...core.draws import below, uniform
+from ...core.errors import BadDefinition
 from ._columns import named, numbered
 from ._drawn import counters, first_different
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...splits.draws import below, bits, shuffled
+from ...core.draws import below, bits, shuffled
 from ._columns import tabled
 from ._drawn import candidates, counters, first_different
 

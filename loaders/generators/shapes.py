@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import below, bits
+from ...core.draws import below, bits
 from ._columns import named
 from ._drawn import counters
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import uniform
-from ...splits.errors import BadDefinition
-from ...splits.normal import UNIT, normal_units
+from ...core.draws import uniform
+from ...core.errors import BadDefinition
+from ...core.normal import UNIT, normal_units
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ...splits.draws import below
+from ...core.draws import below
 from ._columns import tabled
 from ._drawn import candidates, counters, first_different
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import shuffled, uniform
-from ...splits.errors import BadDefinition
+from ...core.draws import shuffled, uniform
+from ...core.errors import BadDefinition
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...splits.draws import below, bits, shuffled
-from ...splits.errors import BadDefinition
+from ...core.draws import below, bits, shuffled
+from ...core.errors import BadDefinition
 from ._columns import joined, named, numbered
 from ._drawn import counters
 

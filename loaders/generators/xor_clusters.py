@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...splits.draws import below
-from ...splits.errors import BadDefinition
-from ...splits.normal import UNIT, normal_units
+from ...core.draws import below
+from ...core.errors import BadDefinition
+from ...core.normal import UNIT, normal_units
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ...splits.errors import FarshiftError
-from ..cache import file_sha256
+from ...core.errors import FarshiftError
+from ...core.files import file_sha256
 
 NETWORK = False
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..progress import advance
+from ...core.progress import advance
 from . import MirrorFailed, own_disk
 
 NETWORK = True

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..progress import say
+from ...core.progress import say
 from ._packages import extract, kept_archive, last_line, run_client
 
 NETWORK = True

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...splits.errors import BadData
+from ...core.errors import BadData
 
 ENTITIES = ("cityid", "countryid", "placeid", "riverid", "stateid")
 

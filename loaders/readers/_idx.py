@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadData, BadDefinition
+from ...core.errors import BadData, BadDefinition
 
 _GZIP = b"\x1f\x8b"
 _UNSIGNED_BYTE = 8

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadData, BadDefinition, first_line
+from ...core.errors import BadData, BadDefinition, first_line
 from ._pickled_arrays import pickled_integers
 
 if TYPE_CHECKING:

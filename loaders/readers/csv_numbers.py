@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...splits.errors import BadData, BadDefinition, first_line
+from ...core.errors import BadData, BadDefinition, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

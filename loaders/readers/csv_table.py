@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import shuffled
-from ...splits.errors import BadData, BadDefinition, first_line
+from ...core.draws import shuffled
+from ...core.errors import BadData, BadDefinition, first_line
 from ._tensors import tensor_column
 
 if TYPE_CHECKING:

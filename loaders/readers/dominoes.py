@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.draws import shuffled
-from ...splits.errors import BadDefinition
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition
 from ._idx import images_and_labels
 from ._tensors import tensor_column
 

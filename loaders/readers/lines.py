@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...splits.errors import BadData
+from ...core.errors import BadData
 
 if TYPE_CHECKING:
     import pyarrow as pa

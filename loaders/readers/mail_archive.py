@@ -13,7 +13,7 @@ from email.utils import parsedate_tz
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...splits.errors import BadData, BadDefinition
+from ...core.errors import BadData, BadDefinition
 
 if TYPE_CHECKING:
     import pyarrow as pa

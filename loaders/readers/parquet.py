@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...splits.errors import BadData, first_line
+from ...core.errors import BadData, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

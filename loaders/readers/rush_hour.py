@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadData, BadDefinition
+from ...core.errors import BadData, BadDefinition
 from ._tensors import tensor_column
 
 if TYPE_CHECKING:

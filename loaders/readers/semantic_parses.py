@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...splits.errors import BadData, BadDefinition
+from ...core.errors import BadData, BadDefinition
 
 if TYPE_CHECKING:
     import pyarrow as pa

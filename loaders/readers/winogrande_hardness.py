@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...splits.errors import BadData, BadDefinition
+from ...core.errors import BadData, BadDefinition
 
 if TYPE_CHECKING:
     import pyarrow as pa

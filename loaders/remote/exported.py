@@ -10,10 +10,11 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from ...splits.errors import BadData, first_line
+from ...core.errors import BadData, first_line
+from ...core.files import cache_root, locked, write_atomically
 from ...splits.schema import Schema
-from ..cache import cache_root, intact, locked, mark, write_atomically
-from ..cache_entries import one_call
+from ..cache.entries import one_call
+from ..cache.store import intact, mark
 from ..export.proof import TYPES
 from ..export.webdataset import FORMAT
 from . import File, samples

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from ...splits.errors import BadData, Unavailable
+from ...core.errors import BadData, Unavailable
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from itertools import count
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
-from ...splits.errors import BadData, Unavailable, first_line
-from ..cache import offline
+from ...core.errors import BadData, Unavailable, first_line
+from ...core.files import offline
 from . import Halted
 
 if TYPE_CHECKING:

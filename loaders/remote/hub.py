@@ -13,8 +13,8 @@ from threading import Event
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ...splits.errors import FarshiftError, Unavailable, first_line
-from ..cache import offline
+from ...core.errors import FarshiftError, Unavailable, first_line
+from ...core.files import offline
 from .http import RETRIED, Broken, HttpFile, persist
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadData, FarshiftError, first_line
+from ...core.errors import BadData, FarshiftError, first_line
 from ...splits.schema import Field, Schema
 from ..export.proof import TRUE_LABELS, read_true_labels
 from . import File

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...splits.errors import BadData, first_line
+from ...core.errors import BadData, first_line
 from ...splits.schema import Field
 from .received import json_object
 

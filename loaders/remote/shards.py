@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...splits.errors import BadData
+from ...core.errors import BadData
 from ...splits.schema import Field, Schema
 from . import File, samples
 from .ranges import together

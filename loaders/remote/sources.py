@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from ...splits.errors import FarshiftError, Unavailable
+from ...core.errors import FarshiftError, Unavailable
 from . import File
 from .folder import FolderFile
 from .http import HttpFile

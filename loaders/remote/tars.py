@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...splits.errors import BadData, first_line
+from ...core.errors import BadData, first_line
 from ...splits.schema import Schema
 from . import File, samples
 from .prefetch import Task, ahead

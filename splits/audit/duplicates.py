@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..near_duplicates import RESEMBLANCE, shingled
+from ..measures.near_duplicates import RESEMBLANCE, shingled
 from ..rows import heads, row_digests
 from ..schema import Schema
 from .parted import PartedRows

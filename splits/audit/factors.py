@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadDefinition
+from ...core.errors import BadDefinition
 from .parted import Mask, PartedRows, coded
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..divergence import words
-from ..draws import bits
+from ...core.draws import bits
+from ..measures.divergence import words
 from ..schema import Field
 from .parted import PartedRows
 

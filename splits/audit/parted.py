@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.draws import shuffled
 from ..assignment import PARTS
-from ..draws import shuffled
 from ..manifest import Definition
 from ..schema import Schema
 

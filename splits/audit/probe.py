@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draws import bits
+from ...core.draws import bits
 from .features import ROWS, Matrix, features, ridge
 from .labels import classes
 from .parted import PartedRows

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draws import bits, shuffled
+from ...core.draws import bits, shuffled
 from .features import ROWS, Matrix, features, numeric, ridge
 from .labels import classes
 from .parted import PartedRows

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..divergence import ATOMS, COMPOUNDS, Units, chernoff, runs, words
+from ..measures.divergence import ATOMS, COMPOUNDS, Units, chernoff, runs, words
 from .parted import RANDOM, Mask, PartedRows
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..divergence import COMPOUNDS
 from ..manifest import Definition
+from ..measures.divergence import COMPOUNDS
 from .parted import RANDOM
 
 Audit = dict[str, Any]

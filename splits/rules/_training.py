@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..draws import shuffled
-from ..errors import BadDefinition
-from ..words import numeric_column, text_column
+from ..measures.words import numeric_column, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadDefinition
-from ..words import text_column
+from ...core.errors import BadDefinition
+from ..measures.words import text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..words import numeric_column
+from ..measures.words import numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

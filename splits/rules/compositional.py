@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..errors import BadDefinition
-from ..words import groups_by_word, occurrences, text_column
+from ..measures.words import groups_by_word, occurrences, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.draws import below, shuffled
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..draws import below, shuffled
-from ..errors import BadDefinition
-from ..words import numeric_column
+from ..measures.words import numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

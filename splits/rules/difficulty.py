@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..difficulty import glicko2, item_response
-from ..draws import shuffled
-from ..errors import BadDefinition
-from ..words import text_column
+from ..measures.difficulty import glicko2, item_response
+from ..measures.words import text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..divergence import Units, runs, words
-from ..errors import BadDefinition
-from ..mcd import Split, search
-from ..words import groups_by_word, text_column
+from ..measures.divergence import Units, runs, words
+from ..measures.mcd import Split, search
+from ..measures.words import groups_by_word, text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..errors import BadDefinition
-from ..words import text_column
+from ..measures.words import text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

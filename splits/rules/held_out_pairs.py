@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..draws import shuffled
-from ..errors import BadDefinition
-from ..words import numeric_column, occurrences
+from ..measures.words import numeric_column, occurrences
 from ._within import within
 
 if TYPE_CHECKING:

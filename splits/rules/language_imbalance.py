@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.draws import key, shuffled
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..draws import key, shuffled
-from ..errors import BadDefinition
-from ..words import text_column
+from ..measures.words import text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..assignment import Assignment
-from ..words import groups_by_word, word_counts
+from ..measures.words import groups_by_word, word_counts
 
 if TYPE_CHECKING:
     import pyarrow as pa

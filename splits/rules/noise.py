@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.draws import below
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..draws import below
-from ..errors import BadDefinition
 from ._training import Training, check_rate, training
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..draws import shuffled
-from ..errors import BadDefinition
-from ..words import numeric_column, text_column
+from ..measures.words import numeric_column, text_column
 from ._training import training
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.draws import below, uniform
+from ...core.errors import BadDefinition, UnknownName
+from ...core.normal import UNIT, normal_units
 from ..assignment import Assignment
-from ..draws import below, uniform
-from ..errors import BadDefinition, UnknownName
-from ..normal import UNIT, normal_units
 from ._training import check_rate, training
 
 if TYPE_CHECKING:

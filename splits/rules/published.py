@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import BadData, BadDefinition
 from ..assignment import Assignment
-from ..errors import BadData, BadDefinition
-from ..words import groups_by_word, numeric_column, text_column
+from ..measures.words import groups_by_word, numeric_column, text_column
 from ._where import Conditions, where
 
 if TYPE_CHECKING:

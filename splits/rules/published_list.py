@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.errors import BadData, BadDefinition, UnknownName
 from ..assignment import Assignment
-from ..errors import BadData, BadDefinition, UnknownName
 
 if TYPE_CHECKING:
     import pyarrow as pa

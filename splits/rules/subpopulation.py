@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition, UnknownName
 from ..assignment import Assignment
-from ..draws import shuffled
-from ..errors import BadDefinition, UnknownName
 
 if TYPE_CHECKING:
     import pyarrow as pa

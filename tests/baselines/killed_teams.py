@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from farshift.baselines import team as teams
-from farshift.baselines.given import Member, Rows
 from farshift.baselines.recipe import Recipe
-from farshift.baselines.team import Fit, Team
+from farshift.baselines.training import replica_group as teams
+from farshift.baselines.training.replica_group import Fit, Team
+from farshift.baselines.training.training_rows import Member, Rows
 from farshift.benchmarks.model import Budget
-from farshift.benchmarks.world import ALONE, World
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
+from farshift.core.world import ALONE, World
 
 from .toys import ADD, additions, recipe
 from .toys import Rows as Table

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
-from farshift.baselines.encoding import EOS, PAD, Sizes
+from farshift.baselines.encoding.encoding.encoding import EOS, PAD, Sizes
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
 from farshift.baselines.recipe import declared, defaults, files, literal
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
 from torch import Tensor, nn
 
 from .toys import recipe

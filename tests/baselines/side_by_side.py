@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.noise import Noise, keys
-from farshift.baselines.replicas import attach, picked, stacked
+from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.baselines.replicas.stacked.stacked import attach, picked, stacked
 from torch import Tensor, nn
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from farshift.baselines.algorithm import Clock
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Batch, Data
-from farshift.baselines.encoding import Sizes
+from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
-from farshift.baselines.trainer import Training
+from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Batch, Data
+from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
 from .toys import recipe

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithm import Clock
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Batch, Data
-from farshift.baselines.encoding import PAD, SequenceEncoding
+from farshift.baselines.encoding.encoding.encoding import PAD, SequenceEncoding
 from farshift.baselines.recipe import complete
-from farshift.baselines.replicas import picked
-from farshift.baselines.trainer import Training
+from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Batch, Data
+from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from torch import Tensor
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._adaptive import OnlineAdam, entropy
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
-from farshift.baselines.replicas import attach
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.replicas.stacked.stacked import attach
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .shifted_cohorts import IMAGES, RESNET, asked, farthest_answers, finished, near, wide_rows

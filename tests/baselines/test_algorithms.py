@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.given import Member, Rows
-from farshift.baselines.listing import algorithms
 from farshift.baselines.recipe import Recipe
-from farshift.baselines.suite import unfit
-from farshift.baselines.team import Team
+from farshift.baselines.running.listing import algorithms
+from farshift.baselines.running.suite import unfit
+from farshift.baselines.training.replica_group import Team
+from farshift.baselines.training.training_rows import Member, Rows
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.handout import hand_out
+from farshift.benchmarks.blind.handout import hand_out
 from farshift.benchmarks.model import Budget
-from farshift.splits.errors import ModelError, Unavailable
+from farshift.core.errors import ModelError, Unavailable
 
 KNOWN = {record["name"]: record for record in algorithms()}
 SMALL = [
@@ -120,7 +120,7 @@ def test_an_algorithm_says_what_it_is(name):
     assert about["kind"] in ("any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label")
     assert any(year in about["citation"] for year in map(str, range(1960, 2027)))
     assert "train" in about["touches"]
-    from farshift.baselines.algorithm import TOUCHABLE
+    from farshift.baselines.training.algorithm import TOUCHABLE
 
     assert set(about["touches"]) <= set(TOUCHABLE)
     for setting, span in about["search"].items():

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from farshift.baselines.augmentations import augmented
 from farshift.baselines.augmentations.primitives import primitives
-from farshift.baselines.encoding import encoding
+from farshift.baselines.encoding.encoding.encoding import encoding
 from farshift.baselines.recipe import declared, files
 from farshift.benchmarks.model import Task
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
 
 from .small_sequences import COPY, pairs
 from .toys import ADD, PARITY, TURN, Rows, accuracy, additions, bits, commands, recipe, trained, words

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines import stacking, trainer
-from farshift.baselines.given import Member
-from farshift.baselines.sweep import run_baseline
-from farshift.baselines.trainer import Training
-from farshift.loaders.progress import listening
-from farshift.splits.errors import BadDefinition, FarshiftError, ModelError
+from farshift.baselines.running.sweep import run_baseline
+from farshift.baselines.training import stack_size as stacking
+from farshift.baselines.training import trainer
+from farshift.baselines.training.trainer import Training
+from farshift.baselines.training.training_rows import Member
+from farshift.core.errors import BadDefinition, FarshiftError, ModelError
+from farshift.core.progress import listening
 
 from .killed_teams import answers, fitted, made
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.baselines import checkpoint, stacking, trainer
-from farshift.baselines.given import Member, Rows
-from farshift.baselines.team import Fit, Team
-from farshift.baselines.trainer import Training
+from farshift.baselines.training import checkpoint, trainer
+from farshift.baselines.training import stack_size as stacking
+from farshift.baselines.training.replica_group import Fit, Team
+from farshift.baselines.training.trainer import Training
+from farshift.baselines.training.training_rows import Member, Rows
 from farshift.benchmarks.model import Budget
-from farshift.loaders.progress import listening
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
+from farshift.core.progress import listening
 
 from .killed_teams import answers, fitted, killed_before, made, rows
 from .toys import ADD

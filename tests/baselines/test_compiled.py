@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines import compiled
-from farshift.baselines.checkpoint import resume, save
-from farshift.baselines.compiled import Whole
-from farshift.baselines.data import Data
-from farshift.baselines.encoding import Sizes
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.training.checkpoint import resume, save
+from farshift.baselines.training.graphs import capture as compiled
+from farshift.baselines.training.graphs.capture import Whole
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 
 from .plain_loops import OPTIMISERS, as_float, case, cohort, settings
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.algorithm import Clock
 from farshift.baselines.layers.linear import Linear
-from farshift.baselines.noise import keys
-from farshift.baselines.precision import Precision
-from farshift.baselines.readings import Condition, TracedClock, holds
-from farshift.baselines.replicas import stacked
+from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.replicas.stacked.stacked import stacked
+from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.training.graphs.symbolic_clock import Condition, TracedClock, holds
+from farshift.baselines.training.precision import Precision
 from torch import Tensor
 
 from .plain_loops import case, cohort, settings

@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import confident_learning as cl
-from farshift.baselines.noise import keys
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 from numpy.typing import NDArray
 from torch import Tensor
 

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._style import restyled
 from farshift.baselines.algorithms.itta import Elementwise
-from farshift.baselines.noise import keys, stream
-from farshift.splits.errors import ModelError
+from farshift.baselines.replicas.stacked.rng import keys, stream
+from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .shifted_cohorts import IMAGES, RESNET, asked, finished, near, wide_rows

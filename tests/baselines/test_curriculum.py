@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.algorithms._risk import cross_entropy, of_rows
 from farshift.baselines.algorithms._rows import by_weight
-from farshift.baselines.data import Batch, taken
-from farshift.baselines.noise import keys
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.training.losses import cross_entropy, of_rows
+from farshift.baselines.training.sampler import Batch, taken
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 
 from .small_sequences import alone, batch, check_alike, check_alone_as_among_many, clock, risk, training
 from .toys import ADD, Rows, accuracy, additions, commands, recipe, trained

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.data import Data, Order, Sampler
-from farshift.baselines.noise import keys
-from farshift.splits.errors import ModelError
+from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.training.sampler import Data, Order, Sampler
+from farshift.core.errors import ModelError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats

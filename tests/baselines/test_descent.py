@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.descent import Descent
-from farshift.baselines.hyper import Hyper
+from farshift.baselines.replicas.stacked.hyperparameters import Hyper
+from farshift.baselines.training.optimiser_step import Descent
 from torch import Tensor, nn
 
 BASE: dict[str, Any] = {

@@ -7,14 +7,14 @@ import pytest
 import torch
 from farshift.baselines.diagnostics import ROWS, chosen, diagnosed, diagnostics
 from farshift.baselines.diagnostics._subject import Subject, drawn
-from farshift.baselines.encoding import Sizes
-from farshift.baselines.given import Member
+from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import literal
-from farshift.baselines.sweep import run_baseline
-from farshift.baselines.team import Team
+from farshift.baselines.running.sweep import run_baseline
+from farshift.baselines.training.replica_group import Team
+from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.model import Budget
-from farshift.splits.errors import FarshiftError, ModelError
-from farshift.splits.plugins import module_file
+from farshift.core.errors import FarshiftError, ModelError
+from farshift.core.plugins import module_file
 
 from .killed_teams import made, rows
 from .toys import ADD

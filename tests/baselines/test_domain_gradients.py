@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import and_mask, fishr, hutchinson
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
 from .three_environments import (

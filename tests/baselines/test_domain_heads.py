@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines import checkpoint
-from farshift.baselines.encoding import Sizes
-from farshift.baselines.noise import uniform
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.replicas.stacked.rng import uniform
+from farshift.baselines.training import checkpoint
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .small_cohorts import (

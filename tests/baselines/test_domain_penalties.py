@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import coral, ib_erm, irm, mmd
 from farshift.baselines.algorithms._environment_risks import risks as of_environments
-from farshift.baselines.algorithms._risk import split
-from farshift.baselines.data import Batch
-from farshift.baselines.encoding import EOS, PAD
-from farshift.splits.errors import ModelError
+from farshift.baselines.encoding.encoding.encoding import EOS, PAD
+from farshift.baselines.training.losses import split
+from farshift.baselines.training.sampler import Batch
+from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
 from .three_environments import ENVIRONMENTS, ROWS, Environments, assert_trains_as, risks, training

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._environments import chosen
-from farshift.baselines.noise import permutations
+from farshift.baselines.replicas.stacked.rng import permutations
 from torch import Tensor
 
 from .small_cohorts import (
@@ -179,7 +179,7 @@ def test_replicas_come_out_the_same_alone_or_together(algorithm: str) -> None:
 
 
 def test_mldg_refuses_to_hold_out_every_environment() -> None:
-    from farshift.splits.errors import ModelError
+    from farshift.core.errors import ModelError
 
     with pytest.raises(ModelError, match="meta_test = 3: with 3 training environments, use 1 to 2"):
         begun("mldg", {"meta_test": 3})

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithm import Clock
 from farshift.baselines.algorithms.domain_mixup import successors
 from farshift.baselines.algorithms.eqrm import kernel_quantile
 from farshift.baselines.algorithms.mixup import shares
-from farshift.baselines.noise import keys, permutations
-from farshift.splits.errors import ModelError
+from farshift.baselines.replicas.stacked.rng import keys, permutations
+from farshift.baselines.training.algorithm import Clock
+from farshift.core.errors import ModelError
 from scipy.optimize import brentq
 from scipy.stats import norm
 from torch import Tensor, nn

@@ -9,13 +9,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms.weak_to_strong import hardened
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
-from farshift.baselines.encoding import PAD, Sizes
+from farshift.baselines.encoding.encoding.encoding import PAD, Sizes
 from farshift.baselines.networks.deep_thinking import Convolution, Network
-from farshift.baselines.replicas import stacked
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.replicas.stacked.stacked import stacked
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .small_sequences import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, risk, settings, training

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.baselines.encoding import EOS, PAD, UNKNOWN, ClassEncoding, SequenceEncoding, Vocabulary
+from farshift.baselines.encoding.encoding.encoding import EOS, PAD, UNKNOWN, ClassEncoding, SequenceEncoding, Vocabulary
 from farshift.benchmarks.model import Task
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
 
 from .toys import ADD, TURN, additions, commands, words
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import farshift as fs
 import pytest
 from farshift.baselines.engines import opened
-from farshift.baselines.sweep import run_baseline
-from farshift.splits.errors import FarshiftError, MissingExtra, ModelError
+from farshift.baselines.running.sweep import run_baseline
+from farshift.core.errors import FarshiftError, MissingExtra, ModelError
 
 ON = "modadd97/xi35"
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms.divdis import divergence, pairwise_information
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .shifted_cohorts import farthest_answers, finished, near, wide_rows

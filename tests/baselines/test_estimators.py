@@ -11,8 +11,8 @@ from farshift.baselines.recipe import recipe as shipped
 from farshift.baselines.recipe import recipes
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Budget, Task
-from farshift.splits.draws import key
-from farshift.splits.errors import ModelError
+from farshift.core.draws import key
+from farshift.core.errors import ModelError
 from pydantic import ValidationError
 from sklearn.datasets import load_digits
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier

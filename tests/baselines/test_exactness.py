@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.replicas import picked
-from farshift.baselines.trainer import Training
+from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.training.trainer import Training
 from torch import nn
 
 from .plain_loops import (

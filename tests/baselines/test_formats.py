@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.encoding import PAD, SequenceEncoding, encoding
+from farshift.baselines.encoding.encoding.encoding import PAD, SequenceEncoding, encoding
 from farshift.baselines.formats import format_of
 from farshift.baselines.formats._computations import COMPUTATIONS
 from farshift.baselines.recipe import declared, files
 from farshift.benchmarks.model import Task
-from farshift.splits.errors import ModelError, UnknownName
+from farshift.core.errors import ModelError, UnknownName
 
 from .small_sequences import COPY, pairs
 from .toys import ADD, PARITY, TURN, Rows, accuracy, additions, bits, commands, recipe, trained, words

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.algorithms.ipr_pruning import participation
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
-from farshift.baselines.encoding import Sizes
-from farshift.splits.errors import ModelError
+from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
+from farshift.core.errors import ModelError
 
 from .twelve_rows import cohort, rows
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.data import Data
-from farshift.baselines.trainer import Training
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
 from .twelve_rows import CLASSES, ROWS, Weights, answered, cohort, descend, rows, settings, weights

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.baselines.algorithm import TOUCHABLE
-from farshift.baselines.listing import algorithms, listing, networks
 from farshift.baselines.recipe import files
-from farshift.splits.plugins import named
+from farshift.baselines.running.listing import algorithms, listing, networks
+from farshift.baselines.training.algorithm import TOUCHABLE
+from farshift.core.plugins import named
 
 PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 BEGIN, END = "<!-- lists: begin -->\n", "<!-- lists: end -->\n"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding import Sizes
-from farshift.splits.plugins import module
+from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.core.plugins import module
 from torch import Tensor
 
 from .side_by_side import built

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from farshift.baselines.algorithms.meta_compositional import spectrum_kernel
-from farshift.baselines.trainer import Training
+from farshift.baselines.training.trainer import Training
 from torch import Tensor
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel

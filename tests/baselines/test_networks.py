@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.decoding import greedy, shifted
-from farshift.baselines.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
-from farshift.baselines.noise import Noise, keys
-from farshift.baselines.replicas import attach, picked
-from farshift.splits.errors import ModelError
-from farshift.splits.plugins import module
+from farshift.baselines.encoding.encoding.decoding import greedy, shifted
+from farshift.baselines.encoding.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
+from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.baselines.replicas.stacked.stacked import attach, picked
+from farshift.core.errors import ModelError
+from farshift.core.plugins import module
 from torch import Tensor
 
 from .side_by_side import built, farthest

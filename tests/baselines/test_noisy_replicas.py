@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.algorithm import TOUCHABLE
 from farshift.baselines.recipe import files, literal
-from farshift.baselines.trainer import Training
+from farshift.baselines.training.algorithm import TOUCHABLE
+from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
 from .twelve_rows import cohort, rows, settings

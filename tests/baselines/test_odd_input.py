@@ -10,15 +10,15 @@ import pytest
 import torch
 from farshift.baselines.algorithms.coral import discrepancy
 from farshift.baselines.algorithms.ib_erm import bottleneck
-from farshift.baselines.encoding import ClassEncoding, SequenceEncoding, encoding
-from farshift.baselines.hyper import Hyper, alike
-from farshift.baselines.plan import code_digest
+from farshift.baselines.encoding.encoding.encoding import ClassEncoding, SequenceEncoding, encoding
 from farshift.baselines.recipe import complete
-from farshift.baselines.suite import suite_plans
-from farshift.baselines.trainer import Training
+from farshift.baselines.replicas.stacked.hyperparameters import Hyper, alike
+from farshift.baselines.running.plan import code_digest
+from farshift.baselines.running.suite import suite_plans
+from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
-from farshift.splits.errors import BadDefinition, ModelError
-from farshift.splits.plugins import module
+from farshift.core.errors import BadDefinition, ModelError
+from farshift.core.plugins import module
 from torch import nn
 
 from .toys import ADD, TURN, Rows, accuracy, recipe, trained, words
@@ -174,7 +174,7 @@ def test_a_run_s_code_has_the_files_of_one_s_own_in_it(tmp_path: Path, monkeypat
 
 def test_a_run_s_code_has_the_algorithms_that_its_own_is_built_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    monkeypatch.setattr("farshift.baselines.plan.file_sha256", lambda path: seen.append(Path(path).name) or "")
+    monkeypatch.setattr("farshift.baselines.running.plan.file_sha256", lambda path: seen.append(Path(path).name) or "")
     code_digest(recipe("mlp", algorithm="cdann"))
     assert {"cdann.py", "dann.py"} <= set(seen)
     assert "irm.py" not in seen

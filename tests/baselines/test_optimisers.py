@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.hyper import Hyper
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
 from farshift.baselines.optimisers.muon import orthogonalised
 from farshift.baselines.recipe import declared, files
-from farshift.baselines.trainer import Training
-from farshift.splits.plugins import module
+from farshift.baselines.replicas.stacked.hyperparameters import Hyper
+from farshift.baselines.training.trainer import Training
+from farshift.core.plugins import module
 from torch import Tensor, nn
 
 from .plain_loops import OPTIMISERS, PLAIN, case, cohort, settings

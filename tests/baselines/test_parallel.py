@@ -14,16 +14,16 @@ import farshift as fs
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Batch, Data
-from farshift.baselines.encoding import encoding
-from farshift.baselines.parallel import agreed, joined, shared
+from farshift.baselines.encoding.encoding.encoding import encoding
 from farshift.baselines.recipe import Recipe, complete
-from farshift.baselines.sweep import run_baseline
-from farshift.baselines.trainer import Training
+from farshift.baselines.running.sweep import run_baseline
+from farshift.baselines.training.distributed import agreed, joined, shared
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Batch, Data
+from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.world import ALONE, World
-from farshift.splits.errors import FarshiftError, ModelError
+from farshift.core.errors import FarshiftError, ModelError
+from farshift.core.world import ALONE, World
 
 from .killed_teams import in_a_child, made
 from .toys import ADD, TURN, Rows, additions, commands

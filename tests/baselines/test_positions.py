@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.noise import Noise, keys
 from farshift.baselines.positions import Position, distances, places, position
 from farshift.baselines.positions.alibi import exponents
 from farshift.baselines.positions.sinusoidal import sinusoids
 from farshift.baselines.positions.t5_relative import limits
-from farshift.splits.errors import ModelError, UnknownName
+from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.core.errors import ModelError, UnknownName
 from torch import Tensor
 
 ADDED = ["sinusoidal", "learned", "randomised"]

@@ -10,13 +10,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._candidates import beams, sampled
-from farshift.baselines.decoding import greedy
-from farshift.baselines.encoding import BOS, EOS, PAD, Sizes
-from farshift.baselines.noise import keys
-from farshift.baselines.replicas import stacked
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
-from farshift.splits.plugins import module
+from farshift.baselines.encoding.encoding.decoding import greedy
+from farshift.baselines.encoding.encoding.encoding import BOS, EOS, PAD, Sizes
+from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.replicas.stacked.stacked import stacked
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
+from farshift.core.plugins import module
 from torch import Tensor
 
 from .small_sequences import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, settings, training

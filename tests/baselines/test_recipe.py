@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import defaults, recipe, recipes
-from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.core.errors import BadDefinition, UnknownName
 
 from .toys import ADD, accuracy, additions, trained
 
@@ -31,7 +31,7 @@ steps = 20
 COUNTING_NETWORK = """
 import torch
 from torch import nn
-from farshift.baselines.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 
 TASK = "classification"
 SETTINGS = {"scale": 1.0}
@@ -158,7 +158,7 @@ def test_the_trainer_the_algorithm_and_a_network_declare_no_setting_twice() -> N
 
 
 def test_declared_settings_are_those_of_the_imported_module() -> None:
-    from farshift.baselines import trainer
+    from farshift.baselines.training import trainer
 
     assert trainer.SETTINGS.items() <= defaults(recipe("lstm")).items()
 
@@ -172,7 +172,7 @@ def test_listing_recipes_imports_neither_torch_nor_sklearn() -> None:
 
 
 def test_a_baseline_asked_before_it_is_trained_says_so() -> None:
-    from farshift.splits.errors import ModelError
+    from farshift.core.errors import ModelError
 
     with pytest.raises(ModelError, match="fit it before it predicts"):
         Baseline(recipe("mlp"), ADD, 0, "toy/toy").predict(additions().only("a", "b"))

@@ -7,10 +7,10 @@ import json
 import farshift as fs
 import pyarrow.parquet as pq
 import pytest
-from farshift.baselines.results import HOME, record, recorded, results
-from farshift.baselines.sweep import run_baseline
+from farshift.baselines.running.results import HOME, record, recorded, results
+from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import KNOWN, find_benchmark, suite
-from farshift.splits.errors import BadRun, FarshiftError, Unavailable, UnknownName
+from farshift.core.errors import BadRun, FarshiftError, Unavailable, UnknownName
 
 ON = "modadd97/xi35"
 
@@ -131,11 +131,11 @@ def test_recorded_results_are_listed_best_first(farshift, farshift_json):
 
 
 def test_the_command_line_takes_a_recorded_baseline_for_a_run(run, tmp_path, monkeypatch, capsys):
-    from farshift import cli_runs
+    from farshift.cli import runs as cli_runs
 
     record(run, tmp_path)
-    monkeypatch.setattr("farshift.baselines.results.HOME", tmp_path)
-    monkeypatch.setattr("farshift.baselines.results.recorded.__defaults__", (tmp_path,))
+    monkeypatch.setattr("farshift.baselines.running.results.HOME", tmp_path)
+    monkeypatch.setattr("farshift.baselines.running.results.recorded.__defaults__", (tmp_path,))
     assert cli_runs.run_path(f"baseline:mlp@{ON}").is_dir()
     assert cli_runs.run_path("runs/mlp").name == "mlp"
     with pytest.raises(FarshiftError, match="mlp"):

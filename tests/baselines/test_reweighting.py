@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from farshift.baselines.algorithms.dfr import fitted
 from farshift.baselines.algorithms.lff import generalised
 from farshift.baselines.algorithms.useful import harder, two_means
-from farshift.baselines.data import Sampler
-from farshift.splits.errors import ModelError
+from farshift.baselines.training.sampler import Sampler
+from farshift.core.errors import ModelError
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor

@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms.bi_tempered import bregman, tempered_log_softmax
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 from scipy.optimize import brentq
 from torch import Tensor
 

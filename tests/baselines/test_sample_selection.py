@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithm import Clock
 from farshift.baselines.algorithms._mixture import FLOOR, ROUNDS, of_lower
 from farshift.baselines.algorithms._selection import selected, small
 from farshift.baselines.algorithms._transition import anchored
 from farshift.baselines.algorithms.dividemix import blended
-from farshift.baselines.data import Batch
-from farshift.baselines.noise import beta, permutations
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.replicas.stacked.rng import beta, permutations
+from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.training.sampler import Batch
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from torch import Tensor

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines import search
 from farshift.baselines.recipe import defaults, files, literal, recipe
-from farshift.baselines.search import TRAINER, drawn
-from farshift.splits.errors import BadDefinition, FarshiftError
+from farshift.baselines.running import search
+from farshift.baselines.running.search import TRAINER, drawn
+from farshift.core.errors import BadDefinition, FarshiftError
 
 ON = "modadd97/xi35"
 

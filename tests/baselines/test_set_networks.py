@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.encoding import PAD, UNKNOWN, Sizes
+from farshift.baselines.encoding.encoding.encoding import PAD, UNKNOWN, Sizes
 from farshift.baselines.networks import deep_sets, message_passing
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .side_by_side import agrees, built, farthest, trained

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from farshift.baselines import stacking
-from farshift.baselines.trainer import Training
+from farshift.baselines.training import stack_size as stacking
+from farshift.baselines.training.trainer import Training
 
 from .plain_loops import case, cohort, settings
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from farshift.baselines.checkpoint import resume, save
-from farshift.baselines.trainer import Training
+from farshift.baselines.training.checkpoint import resume, save
+from farshift.baselines.training.trainer import Training
 
 from .shifted_cohorts import IMAGES, RESNET, asked, finished, wide_rows
 from .small_cohorts import ADAM, begun

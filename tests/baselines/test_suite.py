@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.baselines import suite as suites
 from farshift.baselines.recipe import recipe
-from farshift.baselines.suite import folder, suite_plans, unfit
-from farshift.baselines.trainer import Training
+from farshift.baselines.running import suite as suites
+from farshift.baselines.running.suite import folder, suite_plans, unfit
+from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Budget
 from farshift.cli import app
-from farshift.splits.errors import FarshiftError
+from farshift.core.errors import FarshiftError
 from typer.testing import CliRunner, Result
 
 ON = ("modadd97/xi35", "modadd97/xi20")

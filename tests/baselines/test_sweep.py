@@ -13,13 +13,13 @@ from typing import Any
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.baselines.sweep import run_baseline
-from farshift.baselines.team import Fit
-from farshift.baselines.trainer import Training
+from farshift.baselines.running.sweep import run_baseline
+from farshift.baselines.training.replica_group import Fit
+from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.run import Run
-from farshift.benchmarks.run_folder import RunFolder
-from farshift.splits.errors import BadRun, FarshiftError, UnknownName
+from farshift.benchmarks.runs.run import Run
+from farshift.benchmarks.runs.run_folder import RunFolder
+from farshift.core.errors import BadRun, FarshiftError, UnknownName
 from support import SHARED
 
 from .killed_teams import killed_before
@@ -48,7 +48,7 @@ def test_the_run_card_says_what_was_spent(tmp_path):
 SLOW = """
 import sys
 if __name__ == "__main__":
-    from farshift.baselines.sweep import run_baseline
+    from farshift.baselines.running.sweep import run_baseline
     run_baseline("mlp", "modadd97/xi35", seeds=4, steps=int(sys.argv[2]), out=sys.argv[1], engine="processes")
 """
 

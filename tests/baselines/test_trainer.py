@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.algorithms._risk import cross_entropy, mean, squared
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.data import Batch
-from farshift.baselines.given import Member, Rows
+from farshift.baselines.training.losses import cross_entropy, mean, squared
+from farshift.baselines.training.sampler import Batch
+from farshift.baselines.training.training_rows import Member, Rows
 from farshift.benchmarks.model import Budget, TrainableModel
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
 
 from .killed_teams import answers, fitted, made, rows
 from .toys import ADD, TURN, additions, commands, recipe, trained

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.decoding import shifted
-from farshift.baselines.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
-from farshift.baselines.noise import Noise, keys
-from farshift.baselines.replicas import attach, count, picked, size, stacked
-from farshift.splits.errors import ModelError
-from farshift.splits.plugins import module, named
+from farshift.baselines.encoding.encoding.decoding import shifted
+from farshift.baselines.encoding.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
+from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.baselines.replicas.stacked.stacked import attach, count, picked, size, stacked
+from farshift.core.errors import ModelError
+from farshift.core.plugins import module, named
 from torch import Tensor, nn
 
 NETWORKS = ["transformer", "decoder_transformer"]

@@ -7,8 +7,8 @@ import torch
 from farshift.baselines.algorithms._norms import by_batch, renormalise
 from farshift.baselines.algorithms.lines import depths
 from farshift.baselines.layers.norm import BatchNorm
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import ModelError
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
 from .shifted_cohorts import IMAGES, RESNET, asked, farthest_answers, finished, near, steps_of, wide_rows

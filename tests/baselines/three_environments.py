@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithm import Clock
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
-from farshift.baselines.encoding import Sizes
+from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
-from farshift.baselines.replicas import picked
-from farshift.baselines.trainer import Training
+from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.training.algorithm import Clock
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
 from torch import Tensor, nn
 
 from .toys import recipe

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
 from farshift.baselines.diagnostics._subject import Subject
-from farshift.baselines.encoding import Sizes
+from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
-from farshift.baselines.replicas import picked
+from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
 from torch import Tensor, nn
 
 from .toys import recipe

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
-from farshift.baselines.encoding import Sizes
+from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import defaults
-from farshift.baselines.trainer import Training
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
 from .toys import recipe

@@ -19,15 +19,15 @@ from pathlib import Path
 
 import numpy as np
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.asking import Asking
-from farshift.benchmarks.handout import Inputs
+from farshift.benchmarks.blind.handout import Inputs
+from farshift.benchmarks.harness.evaluate.query import Asking
+from farshift.benchmarks.harness.evaluate.time_limit import TimeLimit
 from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.run_folder import RunFolder
-from farshift.benchmarks.scored import Measured
-from farshift.benchmarks.shards import Job, Shard
+from farshift.benchmarks.runs.run_folder import RunFolder
+from farshift.benchmarks.runs.shards import Job, Shard
+from farshift.benchmarks.scoring.measured import Measured
 from farshift.benchmarks.statistics.interval import mean
-from farshift.benchmarks.time_limit import TimeLimit
 
 BATCH = 256
 BATCHES = 1000
@@ -138,9 +138,9 @@ def write(run: RunFolder, task: Task, inputs: Inputs, answers: Answers) -> None:
 
 
 def score(path: Path, task: Task, ids: np.ndarray, truth: np.ndarray) -> None:
-    from farshift.benchmarks.predictions import read_answers
-    from farshift.benchmarks.run import read_run
-    from farshift.benchmarks.scored import _blocks
+    from farshift.benchmarks.runs.predictions import read_answers
+    from farshift.benchmarks.runs.run import read_run
+    from farshift.benchmarks.scoring.measured import _blocks
 
     (table,) = _blocks(read_run(path).predictions()).values()
     assert np.array_equal(table["row_id"].to_numpy(), ids)

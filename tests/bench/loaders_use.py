@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from farshift.loaders.cache import file_sha256, intact, one_batch_options
+from farshift.core.files import file_sha256
+from farshift.loaders.cache.store.store import intact, one_batch_options
 from loaders_rows import BATCH, PIXELS, Rows
 
 _MEMORY = """

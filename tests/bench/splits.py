@@ -56,13 +56,13 @@ watcher = threading.Thread(target=watch); watcher.start()
 folder, out, engine = Path(sys.argv[2]), Path(sys.argv[2]) / sys.argv[3] / "splits" / "manifests", sys.argv[4]
 start, cpu = time.perf_counter(), time.process_time()
 if sys.argv[1] == "build":
-    from farshift.loaders.freeze import freeze
+    from farshift.loaders.freezing.freeze import freeze
     manifest, _ = freeze(folder / "long.toml", out, engine)
     said = manifest.identity
 else:
-    from farshift.loaders.prove import verify
+    from farshift.loaders.freezing.verify import verify
     from farshift.splits.manifest import read_manifest
-    from farshift.splits.plugins import also
+    from farshift.core.plugins import also
     with also(folder / sys.argv[3]):
         verdict = verify(read_manifest(out / "bench" / "long" / "v1" / "split.toml"))
     said = verdict.state

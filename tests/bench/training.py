@@ -23,12 +23,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
-from farshift.baselines.encoding import Sizes
+from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import Recipe, defaults
-from farshift.baselines.replicas import size
-from farshift.baselines.trainer import Training
+from farshift.baselines.replicas.stacked.stacked import size
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
 from torch import Tensor, nn
 
 ROWS, CLASSES, WORDS, LENGTH = 4096, 10, 20, 16

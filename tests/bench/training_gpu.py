@@ -31,15 +31,15 @@ import farshift as fs
 import numpy as np
 import torch
 import torch.nn.functional as F
-from farshift.baselines import compiled
-from farshift.baselines.cohort import Cohort
-from farshift.baselines.data import Data
-from farshift.baselines.encoding import Sizes
-from farshift.baselines.hyper import alike
+from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import Recipe, complete, defaults, files, literal, recipes
-from farshift.baselines.search import drawn
-from farshift.baselines.trainer import Training
-from farshift.splits.errors import FarshiftError
+from farshift.baselines.replicas.stacked.hyperparameters import alike
+from farshift.baselines.running.search import drawn
+from farshift.baselines.training.graphs import capture as compiled
+from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import FarshiftError
 from torch import Tensor, nn
 
 Row = dict[str, Any]

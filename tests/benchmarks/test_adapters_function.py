@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from farshift.benchmarks.adapters.function import adapt, predictor
 from farshift.benchmarks.fingerprint import fingerprint
-from farshift.benchmarks.making import factory, model_name
+from farshift.benchmarks.harness.evaluate.factory import factory, model_name
 from farshift.benchmarks.model import Task
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
 
 ADD = Task("classification", ("a", "b"), "sum", classes=7)
 BATCH = {"a": np.array([1, 6, 3]), "b": np.array([1, 6, 3])}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.adapters.scikit_learn import adapt
+from farshift.benchmarks.blind.training_rows import VisibleRows
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.visible import VisibleRows
-from farshift.splits.errors import ModelError
+from farshift.core.errors import ModelError
 
 pytest.importorskip("sklearn")
 from sklearn.cluster import KMeans

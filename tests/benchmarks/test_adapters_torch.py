@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift.benchmarks.adapters.torch_module import _state_dict, adapt, from_spec
-from farshift.benchmarks.making import factory
+from farshift.benchmarks.blind.training_rows import VisibleRows
+from farshift.benchmarks.harness.evaluate.factory import factory
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.visible import VisibleRows
-from farshift.splits.errors import FarshiftError, ModelError, UnknownName
+from farshift.core.errors import FarshiftError, ModelError, UnknownName
 
 pytest.importorskip("torch")
 import torch

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import benchmarks
-from farshift.benchmarks.chance import chance, scale
 from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
+from farshift.benchmarks.scoring.chance import chance, scale
 from farshift.benchmarks.statistics.aggregate import aggregate
 from farshift.benchmarks.statistics.hierarchy import hierarchy, mean_variance
 from farshift.benchmarks.statistics.improvement import improvement
@@ -21,7 +21,7 @@ from farshift.benchmarks.statistics.profiles import profile
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.shared_rows import shared_difference, shared_spread
 from farshift.benchmarks.statistics.spread import Spread
-from farshift.splits.errors import FarshiftError
+from farshift.core.errors import FarshiftError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from farshift.benchmarks.augmentations import augmented
 from farshift.benchmarks.model import Task
-from farshift.splits.errors import BadDefinition
-from farshift.splits.plugins import named
+from farshift.core.errors import BadDefinition
+from farshift.core.plugins import named
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from farshift.benchmarks.adapters import _child
 from farshift.benchmarks.adapters.command import from_spec
-from farshift.benchmarks.answering import Place, read_answer
 from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from farshift.benchmarks.definition import PromptPin
+from farshift.benchmarks.harness.evaluate.model_spec import find_model
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.own_model import find_model
-from farshift.benchmarks.prompt import Prompt
-from farshift.splits.errors import FarshiftError, ModelError, UnknownName
+from farshift.benchmarks.parsing import Place, read_answer
+from farshift.benchmarks.prompting.prompt import Prompt
+from farshift.core.errors import FarshiftError, ModelError, UnknownName
 
 SUM = Task("classification", ("a", "b"), "sum", classes=5)
 TEXT = Task("sequence", ("text",), "answer")

@@ -8,10 +8,10 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.benchmarks.compare import compare
-from farshift.benchmarks.comparing import compare_in_full
+from farshift.benchmarks.comparison.compare import compare
+from farshift.benchmarks.comparison.compare_full import compare_in_full
 from farshift.benchmarks.plot._compare import draw_comparison, picture
-from farshift.splits.errors import FarshiftError
+from farshift.core.errors import FarshiftError
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -60,7 +60,7 @@ def test_the_difference_at_each_severity_is_that_of_its_rows(runs):
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the public data files beside the checkout")
 def test_groups_add_up_to_the_whole_and_their_p_is_holm_s(monkeypatch):
-    from farshift.baselines.results import recorded
+    from farshift.baselines.running.results import recorded
 
     monkeypatch.setenv("FARSHIFT_MIRRORS", str(SHARED))
     found = compare_in_full(recorded("vowel/speakers", "knn"), recorded("vowel/speakers", "naive-bayes"))

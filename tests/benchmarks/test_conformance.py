@@ -11,9 +11,9 @@ from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import recipes
 from farshift.benchmarks.adapters.function import predictor
 from farshift.benchmarks.answers import Answers, Failed
-from farshift.benchmarks.conformance import CHECKS, check_model, checks
+from farshift.benchmarks.harness.evaluate.conformance import CHECKS, check_model, checks
 from farshift.benchmarks.model import Task
-from farshift.splits.errors import FarshiftError, ModelError
+from farshift.core.errors import FarshiftError, ModelError
 
 PAIRS = Task("classification", ("a", "b"), "sum", classes=7)
 TEXT = Task("sequence", ("command",), "actions")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.derived.compositional import compositionality_gap
-from farshift.benchmarks.derived.not_available import NotAvailable
 from farshift.benchmarks.statistics.interval import Estimate, mean
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

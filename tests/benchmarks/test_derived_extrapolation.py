@@ -7,9 +7,9 @@ import pytest
 from farshift.benchmarks.derived.curve import Curve, isotonic, tally
 from farshift.benchmarks.derived.extrapolation import Fall, extrapolation, fall_to_half
 from farshift.benchmarks.derived.half_samples import balanced_halves, half_sample_spread
-from farshift.benchmarks.derived.not_available import NotAvailable
 from farshift.benchmarks.statistics.interval import Estimate
 from farshift.benchmarks.statistics.jackknife import delete_group
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate

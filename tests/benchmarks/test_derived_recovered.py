@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.not_available import NotAvailable
 from farshift.benchmarks.derived.recovered import Recovered, gap_recovered, gap_recovered_on_rows
 from farshift.benchmarks.statistics.interval import mean
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

@@ -7,7 +7,7 @@ import pytest
 from farshift.benchmarks.derived.robustness import Point, effective_robustness, fit_line
 from farshift.benchmarks.statistics.interval import Estimate, mean
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.splits.errors import FarshiftError
+from farshift.core.errors import FarshiftError
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats

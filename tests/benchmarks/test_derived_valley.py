@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.not_available import NotAvailable
 from farshift.benchmarks.derived.valley import Valley, valley
 from farshift.benchmarks.statistics.interval import gap
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 
 

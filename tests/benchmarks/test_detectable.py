@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift import evaluate
-from farshift.benchmarks.detecting import detectable
+from farshift.benchmarks.comparison.detecting import detectable
 from farshift.benchmarks.statistics.detectable import assumed, differences, measured, planned
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.spread import Spread
+from farshift.core.errors import FarshiftError
 from farshift.splits.audit import minimum_detectable_difference
-from farshift.splits.errors import FarshiftError
 from scipy import stats
 
 

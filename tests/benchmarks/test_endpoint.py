@@ -13,10 +13,10 @@ import pytest
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
+from farshift.benchmarks.harness.evaluate.model_spec import find_model
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.own_model import find_model
-from farshift.benchmarks.prompt import Prompt
-from farshift.splits.errors import FarshiftError, ModelError, Unavailable, UnknownName
+from farshift.benchmarks.prompting.prompt import Prompt
+from farshift.core.errors import FarshiftError, ModelError, Unavailable, UnknownName
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from llm_server import llm

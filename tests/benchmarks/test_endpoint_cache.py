@@ -13,8 +13,8 @@ from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.prompt import Prompt
-from farshift.splits.errors import ModelError
+from farshift.benchmarks.prompting.prompt import Prompt
+from farshift.core.errors import ModelError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llm_server import llm

@@ -6,10 +6,10 @@ import re
 from decimal import Decimal
 
 import pytest
-from farshift.benchmarks.benchmark import MAX_TEXT
 from farshift.benchmarks.extraction import extraction
+from farshift.benchmarks.limits import MAX_TEXT
 from farshift.benchmarks.model import Task
-from farshift.splits.plugins import named
+from farshift.core.plugins import named
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,9 +9,9 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
+from farshift.benchmarks.blind.training_rows import VisibleRows
 from farshift.benchmarks.definition import Definition
-from farshift.benchmarks.visible import VisibleRows
-from farshift.splits.errors import BadDefinition, FarshiftError, ModelError, UnknownName
+from farshift.core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answering import Place, read_answer
 from farshift.benchmarks.answers import ABSTAINED, ANSWERED, Answers, Failed
 from farshift.benchmarks.model import Task
-from farshift.splits.errors import ModelError
+from farshift.benchmarks.parsing import Place, read_answer
+from farshift.core.errors import ModelError
 
 CLASSES = Task("classification", ("a",), "label", classes=3)
 NUMBERS = Task("regression", ("a",), "target")

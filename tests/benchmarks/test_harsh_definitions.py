@@ -8,7 +8,7 @@ from pathlib import Path
 import farshift as fs
 import pytest
 from farshift.benchmarks.listing import described
-from farshift.splits.errors import BadDefinition
+from farshift.core.errors import BadDefinition
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

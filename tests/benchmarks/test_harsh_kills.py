@@ -12,12 +12,13 @@ import farshift as fs
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.benchmarks import merging, run_folder
-from farshift.benchmarks.run_folder import RunFolder
-from farshift.benchmarks.shards import discard
-from farshift.benchmarks.status import statuses
-from farshift.benchmarks.world import World
-from farshift.splits.errors import BadRun, FarshiftError, ModelError
+from farshift.benchmarks.runs import assemble as merging
+from farshift.benchmarks.runs import run_folder
+from farshift.benchmarks.runs.run_folder import RunFolder
+from farshift.benchmarks.runs.shards import discard
+from farshift.benchmarks.runs.status import statuses
+from farshift.core.errors import BadRun, FarshiftError, ModelError
+from farshift.core.world import World
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models
@@ -273,7 +274,7 @@ def test_probabilities_that_some_batches_lack_are_left_out_whatever_the_shards(t
 
     runs = {}
     for rows in (1, 10**6):
-        monkeypatch.setattr("farshift.benchmarks.shards.FLUSH_ROWS", rows)
+        monkeypatch.setattr("farshift.benchmarks.runs.shards.FLUSH_ROWS", rows)
         runs[rows] = fs.evaluate(Sometimes(), on=ON, seeds=1, out=tmp_path / str(rows), name="m")
     contents = {(run.path / "predictions.parquet").read_bytes() for run in runs.values()}
     assert len(contents) == 1, "whatever the shards"

@@ -9,9 +9,9 @@ from typing import Any
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.benchmarks.one_seed import MAX_CANDIDATES
+from farshift.benchmarks.harness.evaluate.seed import MAX_CANDIDATES
 from farshift.benchmarks.settings import stated
-from farshift.splits.errors import BadRun, FarshiftError, ModelError
+from farshift.core.errors import BadRun, FarshiftError, ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models
@@ -250,7 +250,7 @@ def test_settings_and_checkpoints_together_make_no_more_candidates_than_a_board_
             return [(str(number), self) for number in range(3)]
 
     assert MAX_CANDIDATES == 1000
-    monkeypatch.setattr("farshift.benchmarks.one_seed.MAX_CANDIDATES", 5)
+    monkeypatch.setattr("farshift.benchmarks.harness.seed.MAX_CANDIDATES", 5)
     with pytest.raises(ModelError, match="more than 5 candidates: give fewer settings or checkpoints"):
         fs.evaluate(Many, on=ON, seeds=1, settings={"a": {}, "b": {}})
 

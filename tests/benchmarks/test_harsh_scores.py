@@ -12,15 +12,15 @@ from typing import Any
 import farshift as fs
 import numpy as np
 import pytest
+from farshift.benchmarks.comparison.relate import effective_robustness
 from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.relate import effective_robustness
-from farshift.benchmarks.scored import Measured
+from farshift.benchmarks.scoring.measured import Measured
 from farshift.benchmarks.statistics.interval import gap, interval, mean, paired_difference
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.spread import Spread
-from farshift.loaders.freeze import freeze
-from farshift.splits.errors import BadRun, FarshiftError
+from farshift.core.errors import BadRun, FarshiftError
+from farshift.loaders.freezing.freeze import freeze
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models
@@ -244,7 +244,7 @@ def test_an_interval_scales_with_what_it_is_of(size):
 
 def test_a_primary_metric_of_probabilities_says_that_the_model_gave_none(tmp_path, monkeypatch):
     by_nll = changed(ON, {"metrics": [{"name": "nll", "version": 1}]})
-    monkeypatch.setattr("farshift.benchmarks.score.find_benchmark", lambda name: by_nll)
+    monkeypatch.setattr("farshift.benchmarks.scoring.score.find_benchmark", lambda name: by_nll)
     run = fs.evaluate(models.Adder(), on=by_nll, seeds=2, out=tmp_path / "r")
     with pytest.raises(FarshiftError, match="the model gave classes and no probabilities"):
         fs.score(run)

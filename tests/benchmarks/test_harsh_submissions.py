@@ -9,10 +9,10 @@ from typing import Any
 import farshift as fs
 import pytest
 import tomli_w
-from farshift.benchmarks.run import card_digest, read_run
-from farshift.leaderboard.submission import pack
-from farshift.leaderboard.validate import check
-from farshift.splits.errors import BadSubmission
+from farshift.benchmarks.runs.run import card_digest, read_run
+from farshift.core.errors import BadSubmission
+from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack.validate import check
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

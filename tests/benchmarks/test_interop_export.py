@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.blind.handout import hand_out
 from farshift.benchmarks.canary import canary, guid
-from farshift.benchmarks.grading import Grader
-from farshift.benchmarks.handout import hand_out
 from farshift.benchmarks.interop import export
-from farshift.splits.errors import FarshiftError
+from farshift.benchmarks.prompting.grading import Grader
+from farshift.core.errors import FarshiftError
 from interop_cases import NAME, echo_home
 from support import one_line_error
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.harness import evaluate
+from farshift.benchmarks.harness.evaluate.evaluate import evaluate
 from farshift.benchmarks.interop import export, import_run
-from farshift.benchmarks.score import score
-from farshift.splits.errors import BadRun, FarshiftError, MissingExtra, UnknownName
+from farshift.benchmarks.scoring.score import score
+from farshift.core.errors import BadRun, FarshiftError, MissingExtra, UnknownName
 from interop_cases import NAME, echo_home, reply_to
 from support import one_line_error
 

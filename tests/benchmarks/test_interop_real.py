@@ -18,8 +18,8 @@ import llm_server
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.interop import export
-from farshift.benchmarks.run import Run, read_run
-from farshift.benchmarks.scored import Scored
+from farshift.benchmarks.runs.run import Run, read_run
+from farshift.benchmarks.scoring.measured import Scored
 from interop_cases import NAME, echo_home, reply_to
 from support import ROOT
 

@@ -12,10 +12,10 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.handout import hand_out
-from farshift.loaders.cache import cache_root
-from farshift.loaders.progress import listening
-from farshift.splits.errors import Unavailable
+from farshift.benchmarks.blind.handout import hand_out
+from farshift.core.errors import Unavailable
+from farshift.core.files import cache_root
+from farshift.core.progress import listening
 from support import Heard
 
 SNOOP = """

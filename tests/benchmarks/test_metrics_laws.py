@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from farshift.benchmarks.answers import FAILED, Answers
 from farshift.benchmarks.metrics import Metric, metric
-from farshift.splits.errors import FarshiftError
-from farshift.splits.plugins import named
+from farshift.core.errors import FarshiftError
+from farshift.core.plugins import named
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_cases import CASES, NUMBERS, TEXTS, Case, probabilities_of

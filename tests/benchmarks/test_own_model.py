@@ -6,8 +6,8 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from farshift.benchmarks.own_model import find_model, read_options, schemes
-from farshift.splits.errors import BadDefinition, FarshiftError, UnknownName
+from farshift.benchmarks.harness.evaluate.model_spec import find_model, read_options, schemes
+from farshift.core.errors import BadDefinition, FarshiftError, UnknownName
 
 PARROT = """
 class Parrot:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.world import ALONE, World, world
+from farshift.core.world import ALONE, World, world
 
 pytest.importorskip("torch")
 
@@ -112,7 +112,7 @@ def test_a_process_that_nobody_started_together_is_alone(monkeypatch):
 
 def test_a_leader_that_was_killed_is_not_joined(tmp_path, monkeypatch):
     """What a killed launch left behind lets no process of the next one in before its own leader has begun."""
-    from farshift.benchmarks import run_folder
+    from farshift.benchmarks.runs import run_folder
 
     out = tmp_path / "r"
     out.mkdir()

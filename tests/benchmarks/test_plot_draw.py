@@ -11,7 +11,7 @@ from hashlib import sha256
 import matplotlib
 import pytest
 from farshift.benchmarks.plot import draw, figure, pictures
-from farshift.splits.errors import FarshiftError, MissingExtra, UnknownName
+from farshift.core.errors import FarshiftError, MissingExtra, UnknownName
 from pictures import words
 from PIL import Image
 from records import many, record

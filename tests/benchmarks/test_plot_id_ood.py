@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.plot import figure
 from farshift.benchmarks.plot.id_ood import limits, ticks
-from farshift.splits.errors import FarshiftError
+from farshift.core.errors import FarshiftError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import line, names, note, points, words

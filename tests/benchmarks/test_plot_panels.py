@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from farshift.benchmarks.plot import figure, pictures
 from farshift.benchmarks.plot._panels import in_words, panels
-from farshift.splits.errors import BadRun, FarshiftError
+from farshift.core.errors import BadRun, FarshiftError
 from pictures import note
 from records import estimate, many, record
 

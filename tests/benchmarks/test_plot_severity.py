@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from farshift.benchmarks.plot import figure
-from farshift.splits.errors import FarshiftError
+from farshift.core.errors import FarshiftError
 from pictures import names, note, points, words
 from records import estimate, many, record
 

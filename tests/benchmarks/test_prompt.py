@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.prompt import Prompt, Template, draw_shots
-from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.benchmarks.prompting.prompt import Prompt, Template, draw_shots
+from farshift.core.errors import BadDefinition, UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
 

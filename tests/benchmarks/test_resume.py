@@ -11,7 +11,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.splits.errors import BadRun, FarshiftError, ModelError
+from farshift.core.errors import BadRun, FarshiftError, ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models
@@ -143,7 +143,7 @@ def test_a_run_on_a_full_disk_says_so_and_goes_on(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     fs.load(ON)
-    monkeypatch.setattr("farshift.loaders.cache.os.fsync", full)
+    monkeypatch.setattr("farshift.loaders.cache.store.os.fsync", full)
     with pytest.raises(FarshiftError, match="no space left for .*name another --out"):
         fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r")
     monkeypatch.undo()
@@ -188,7 +188,7 @@ def test_a_model_with_fit_starts_its_seed_anew_since_training_twice_need_not_giv
 
 
 def fs_status(folder: Path):
-    from farshift.benchmarks.status import statuses
+    from farshift.benchmarks.runs.status import statuses
 
     (found,) = statuses([folder])
     return found
@@ -218,7 +218,7 @@ def test_the_state_of_runs_is_read_from_their_folders(tmp_path, batch_size):
     with pytest.raises(ModelError):
         fs.evaluate(Oracle(), on=ON, seeds=3, out=tmp_path / "runs" / "a", batch_size=batch_size)
     fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "runs" / "b", name="whole")
-    from farshift.benchmarks.status import statuses
+    from farshift.benchmarks.runs.status import statuses
 
     a, b = statuses([tmp_path / "runs"])
     assert (a.state, a.seeds, a.of_seeds, a.answers, a.model) == ("stopped", 0, 3, 5 * batch_size, "Oracle")

@@ -12,8 +12,8 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import SCORER
-from farshift.benchmarks.scored import cluster_names
-from farshift.splits.errors import BadRun, FarshiftError
+from farshift.benchmarks.scoring.measured import cluster_names
+from farshift.core.errors import BadRun, FarshiftError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.selection import crafted_shift, leave_one_group_out, rules
-from farshift.splits.errors import BadRun, FarshiftError, ModelError
+from farshift.core.errors import BadRun, FarshiftError, ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 from farshift.benchmarks.benchmark import Benchmark, benchmarks, find_benchmark, suite
-from farshift.benchmarks.prompt import Prompt
+from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.benchmarks.selection import rules
-from farshift.loaders.source import find_source, sources
+from farshift.core.errors import Unavailable
+from farshift.loaders.acquire.source import find_source, sources
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import manifests
-from farshift.splits.errors import Unavailable
 from farshift.splits.manifest import KINDS, Definition
 from support import SHARED
 

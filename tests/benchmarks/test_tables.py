@@ -10,7 +10,7 @@ import pytest
 from farshift.benchmarks.tables import formats, render
 from farshift.benchmarks.tables.latex import escaped as latex_escaped
 from farshift.benchmarks.tables.markdown import escaped as markdown_escaped
-from farshift.splits.errors import FarshiftError, UnknownName
+from farshift.core.errors import FarshiftError, UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
 from records import many, record

@@ -9,8 +9,8 @@ import time
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.time_limit import TimeLimit, TookTooLong
-from farshift.splits.errors import ModelError
+from farshift.benchmarks.harness.evaluate.time_limit import TimeLimit, TookTooLong
+from farshift.core.errors import ModelError
 
 HANGS = """
 import ctypes, time

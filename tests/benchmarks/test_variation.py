@@ -16,8 +16,8 @@ from farshift.benchmarks.statistics.variation import (
     components_over_draws,
     variation_of,
 )
-from farshift.cli_variation import app
-from farshift.splits.errors import FarshiftError
+from farshift.cli.variation import app
+from farshift.core.errors import FarshiftError
 from typer.testing import CliRunner
 
 TRUE = Components(clusters=0.5, rows=1.0, seeds=0.2, rows_by_seeds=2.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.relate import effective_robustness, gap_recovered
+from farshift.benchmarks.comparison.relate import effective_robustness, gap_recovered
 from support import one_line_error
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from farshift.baselines.listing import listing
+from farshift.baselines.running.listing import listing
 from farshift.benchmarks.benchmark import find_benchmark, suite
+from farshift.cli._quickstart import quickstart
+from farshift.core.progress import listening
 from farshift.leaderboard.board import Board
-from farshift.loaders.progress import listening
-from farshift.quickstart import quickstart
 from recomputed import verified
 from support import Heard
 
@@ -31,7 +31,7 @@ def trial(tmp_path_factory) -> Iterator[tuple[Path, dict, list[str]]]:
     patch.setenv("FARSHIFT_OFFLINE", "1")
     patch.setenv("FARSHIFT_CACHE", str(out / "cache"))
     two = [find_benchmark(name) for name in ("modadd97/xi35", "optdigits/writers")]
-    patch.setattr("farshift.quickstart.suite", lambda name: two)
+    patch.setattr("farshift.cli._quickstart.suite", lambda name: two)
     heard = Heard()
     with listening(heard):
         found = quickstart(out / "out", engine="local", steps=2).record()

@@ -20,11 +20,11 @@ import atheris
 with atheris.instrument_imports(include=["farshift.leaderboard", "tomllib"]):
     import tomllib  # noqa: F401
 
-    from farshift.leaderboard.validate import checked
+    from farshift.leaderboard.submission.pack.validate import checked
     from farshift.leaderboard.validation.problem import REMEDIES
     from farshift.leaderboard.validation.reader import answer
     from farshift.leaderboard.validation.wanted import Refused
-from farshift.splits.errors import BadSubmission
+from farshift.core.errors import BadSubmission
 from fuzz.bases import made, opened
 from fuzz.kept import KeptReader
 from fuzz.packing import Parts

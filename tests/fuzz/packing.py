@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 import tomli_w
-from farshift.benchmarks.run import Run, card_digest
+from farshift.benchmarks.runs.run import Run, card_digest
 from fuzz.raw_zip import Entry, written
 
 

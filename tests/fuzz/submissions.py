@@ -209,8 +209,8 @@ def worker(shared: Path, name: str, start: int, stop: int, step: int) -> int:
 
 def outcome_of(look, content: bytes) -> str:
     """How a submission fared: accepted, the name of its first problem, or FAILED and what happened."""
+    from farshift.core.errors import BadSubmission
     from farshift.leaderboard.validation.problem import REMEDIES
-    from farshift.splits.errors import BadSubmission
 
     try:
         look(content)

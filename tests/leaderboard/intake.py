@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+from farshift.core.errors import BadSubmission, FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.validation.problem import problems_of
-from farshift.splits.errors import BadSubmission, FarshiftError
 from loopback import listening
 
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from farshift.leaderboard import submitting
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.kept_files import named_files
+from farshift.leaderboard.operations import submit as submitting
+from farshift.leaderboard.storage.board_files import named_files
 from ledgers import ledger_in, withdrawn
 
 Tell = Callable[[object], None]

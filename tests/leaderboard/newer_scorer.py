@@ -15,6 +15,6 @@ def newer_scorer(version: int) -> Iterator[None]:
     with (
         patch.object(benchmark, "SCORER", version),
         patch.object(benchmark, "KNOWN", known),
-        patch("farshift.benchmarks.score.SCORER", version),
+        patch("farshift.benchmarks.scoring.score.SCORER", version),
     ):
         yield

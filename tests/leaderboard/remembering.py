@@ -7,11 +7,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from farshift.benchmarks.score import Score
-from farshift.leaderboard import submitting, validate
-from farshift.loaders.cache import file_sha256
+from farshift.benchmarks.scoring.score import Score
+from farshift.core.files import file_sha256
+from farshift.leaderboard.operations import submit as submitting
+from farshift.leaderboard.submission.pack import validate
 
-_USERS = ("submitting", "verify", "rescoring")
+_USERS = ("operations.submit", "operations.verify", "operations.rescore")
 _check, _scored = validate.check, submitting.scored
 
 _checked: dict[tuple[str, frozenset[int] | None], validate.Submission] = {}

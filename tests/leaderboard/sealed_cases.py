@@ -13,8 +13,8 @@ from farshift.leaderboard.sealed.answers import pack_answers
 from farshift.leaderboard.sealed.predicting import predict_draw
 from farshift.leaderboard.sealed.sealing import seal
 from farshift.leaderboard.sealed.window import Places, Window
-from farshift.loaders.freeze import freeze
-from farshift.loaders.source import identified, read_source
+from farshift.loaders.acquire.source import identified, read_source
+from farshift.loaders.freezing.freeze import freeze
 
 ON = "coins/longer"
 OPENS, CLOSES = "2031-01-01T00:00:00Z", "2031-01-08T00:00:00Z"
@@ -22,7 +22,7 @@ SEED = bytes(range(32))
 
 GENERATOR = '''
 import pyarrow as pa
-from farshift.splits.draws import bits
+from farshift.core.draws import bits
 import numpy as np
 
 def rows(*, seed, counts):

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
+from farshift.core.errors import FarshiftError
+from farshift.core.private import write_private
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.kept_files import digests, held_back, named_files, place_problem
-from farshift.leaderboard.leaving import remove, withdraw
 from farshift.leaderboard.ledger.store import Store
-from farshift.leaderboard.private import write_private
-from farshift.leaderboard.submission import pack
-from farshift.splits.errors import FarshiftError
+from farshift.leaderboard.operations.withdraw import remove, withdraw
+from farshift.leaderboard.storage.board_files import digests, held_back, named_files, place_problem
+from farshift.leaderboard.submission.pack.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 import postgres
@@ -89,7 +89,7 @@ def test_the_same_file_handed_in_by_many_at_once_enters_once(packed, board):
 
 def test_a_file_that_changes_while_it_is_scored_is_refused(packed, board, tmp_path, monkeypatch):
     file = Path(shutil.copy(packed(0, team="us"), tmp_path / "s.zip"))
-    from farshift.leaderboard import submitting
+    from farshift.leaderboard.operations import submit as submitting
 
     scored = submitting.scored
 
@@ -106,7 +106,7 @@ def test_a_file_that_changes_while_it_is_scored_is_refused(packed, board, tmp_pa
 KILLED = """
 import os, signal, sys
 import farshift.leaderboard.board as board
-import farshift.leaderboard.submitting as submitting
+import farshift.leaderboard.operations.submit as submitting
 from farshift.leaderboard.ledger import Ledger
 def killed(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -11,12 +11,12 @@ from pathlib import Path
 import farshift as fs
 import pytest
 from farshift.benchmarks.benchmark import SCORER
+from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.exporting import export
-from farshift.leaderboard.leaving import remove, withdraw
-from farshift.leaderboard.places import verify_at
-from farshift.leaderboard.submission import pack
-from farshift.splits.errors import FarshiftError
+from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.withdraw import remove, withdraw
+from farshift.leaderboard.storage.export import export
+from farshift.leaderboard.submission.pack.pack import pack
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from farshift.leaderboard.places import submit_at
-from farshift.leaderboard.submission import pack
-from farshift.splits.errors import BadSubmission, FarshiftError, Unavailable
+from farshift.core.errors import BadSubmission, FarshiftError, Unavailable
+from farshift.leaderboard.operations.places import submit_at
+from farshift.leaderboard.submission.pack.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 from intake import taking_in
@@ -20,7 +20,7 @@ from support import one_line_error
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch):
-    monkeypatch.setattr("farshift.leaderboard.remote.check", check)
+    monkeypatch.setattr("farshift.leaderboard.submission.remote.check", check)
     monkeypatch.setattr("farshift.loaders.remote.http.PAUSE", 0.01)
     with remembering():
         yield

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from farshift.leaderboard import rescoring
+from farshift.core.errors import BadSubmission
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.leaving import withdraw
-from farshift.leaderboard.submission import pack
-from farshift.splits.errors import BadSubmission
+from farshift.leaderboard.operations import rescore as rescoring
+from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.submission.pack.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 from newer_scorer import newer_scorer

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 import tomli_w
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.core.errors import FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.copies import BoardCopy, ExportCopy, UrlCopy
-from farshift.leaderboard.exporting import export
-from farshift.leaderboard.kept_files import digests
-from farshift.leaderboard.leaving import withdraw
 from farshift.leaderboard.ledger.record import read_line
-from farshift.leaderboard.places import verify_at
-from farshift.leaderboard.submission import pack
-from farshift.splits.errors import FarshiftError, Unavailable
+from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.storage.board_files import digests
+from farshift.leaderboard.storage.export import export
+from farshift.leaderboard.storage.readers import BoardCopy, ExportCopy, UrlCopy
+from farshift.leaderboard.submission.pack.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 import servers
@@ -312,7 +312,7 @@ def test_a_tampered_board_shows_no_standings(board):
 
 def test_an_entry_of_an_unknown_benchmark_is_said_not_to_be_recomputed(board, monkeypatch):
     known = {"scan/length": find_benchmark("scan/length")}
-    monkeypatch.setattr("farshift.leaderboard.verify.benchmarks", lambda: known)
+    monkeypatch.setattr("farshift.leaderboard.operations.verify.benchmarks", lambda: known)
     found = board.verify()
     assert found.differences == []
     assert len(found.not_recomputed) == 2
@@ -323,7 +323,7 @@ def test_data_that_cannot_be_had_is_no_difference(board, monkeypatch):
     def unavailable(*_: object) -> None:
         raise Unavailable("no network")
 
-    monkeypatch.setattr("farshift.leaderboard.verify.check", unavailable)
+    monkeypatch.setattr("farshift.leaderboard.operations.verify.check", unavailable)
     found = board.verify()
     assert found.differences == []
     assert len(found.not_recomputed) == 3
@@ -369,7 +369,7 @@ def test_a_copy_gives_nothing_from_elsewhere(board, exported, cache, tmp_path, p
 
 
 def test_no_more_is_fetched_in_all_than_a_stranger_may_send(exported, cache, monkeypatch):
-    monkeypatch.setattr("farshift.leaderboard.copies.MAX_FETCHED", 20_000)
+    monkeypatch.setattr("farshift.leaderboard.storage.readers.MAX_FETCHED", 20_000)
     with servers.web(**served(exported)) as site:
         found = verify_at(site.url).differences
     assert any("over 20000 bytes in all" in one for one in found), found

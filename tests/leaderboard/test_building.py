@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from farshift.baseline_board import build_board
-from farshift.baselines.results import recorded, results
+from farshift.baselines.running.results import recorded, results
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.score import score
+from farshift.benchmarks.scoring.score import score
+from farshift.cli._baseline_board import build_board
+from farshift.core.errors import FarshiftError, Unavailable, UnknownName
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.building import Job, build
-from farshift.leaderboard.gathered import gather
-from farshift.splits.errors import FarshiftError, Unavailable, UnknownName
+from farshift.leaderboard.operations.build import Job, build
+from farshift.leaderboard.tables.snapshot import gather
 from support import SHARED
 
 ON, NAMES = ("modadd97/xi35", "xor_clusters/eta10"), ("knn", "mlp", "naive-bayes")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
+from farshift.core.errors import BadSubmission, FarshiftError, UnknownName
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.challenges import answer, challenge, challenges, verify_challenges
-from farshift.leaderboard.gathered import gather
 from farshift.leaderboard.ledger import Record
-from farshift.leaderboard.site import build
-from farshift.leaderboard.submission import pack
-from farshift.splits.errors import BadSubmission, FarshiftError, UnknownName
+from farshift.leaderboard.operations.challenge import answer, challenge, challenges, verify_challenges
+from farshift.leaderboard.publish.site import build
+from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.tables.snapshot import gather
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models

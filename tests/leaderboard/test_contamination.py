@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from farshift.benchmarks.benchmark import benchmarks, find_benchmark
 from farshift.benchmarks.canary import canary, guid
+from farshift.core.errors import BadData, FarshiftError
 from farshift.leaderboard.contamination import corpus as corpus_module
 from farshift.leaderboard.contamination.canaries import continued, in_texts
 from farshift.leaderboard.contamination.corpus import Corpus
@@ -18,7 +19,6 @@ from farshift.leaderboard.contamination.declared import declared
 from farshift.leaderboard.contamination.fingerprints import fingerprints
 from farshift.leaderboard.contamination.probing import found_some, in_words, probe
 from farshift.leaderboard.validation.card import ModelCard
-from farshift.splits.errors import BadData, FarshiftError
 
 ON = "prefix_sums/32_to_64"
 

@@ -11,10 +11,10 @@ from uuid import UUID
 
 import pytest
 import yaml
+from farshift.core.errors import FarshiftError
 from farshift.leaderboard.exports import exported, formats, publish
 from farshift.leaderboard.exports._names import slugs
 from farshift.leaderboard.exports._yaml import dumped
-from farshift.splits.errors import FarshiftError
 from hypothesis import given
 from hypothesis import strategies as st
 from made_tables import entry, gathered

@@ -6,12 +6,12 @@ import copy
 from collections.abc import Iterator
 
 import pytest
+from farshift.core.errors import BadSubmission
 from farshift.leaderboard.validation.archive import Archive
 from farshift.leaderboard.validation.card import submission_card
 from farshift.leaderboard.validation.decoding import read_card
 from farshift.leaderboard.validation.problem import REMEDIES, Problems
 from farshift.leaderboard.validation.wanted import Refused
-from farshift.splits.errors import BadSubmission
 from fuzz.bases import made, opened
 from fuzz.kept import Validator
 from fuzz.mutations import MUTATIONS, mutated

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from farshift.core.canonical import canonical_json
+from farshift.core.errors import FarshiftError
+from farshift.core.private import read_private, write_private
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.ledger.chain import chain_problems
 from farshift.leaderboard.ledger.keys import SigningKey, create_key, signed_by
 from farshift.leaderboard.ledger.migrate import MIGRATIONS, migrate, require_current
 from farshift.leaderboard.ledger.record import GENESIS, hash_of, read_line
 from farshift.leaderboard.ledger.store import SCHEMA, Store
-from farshift.leaderboard.private import read_private, write_private
-from farshift.splits.canonical import canonical_json
-from farshift.splits.errors import FarshiftError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -12,15 +12,15 @@ import farshift as fs
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
-from farshift.benchmarks.run import card_digest
-from farshift.benchmarks.score import score_predictions
-from farshift.leaderboard.submission import pack
-from farshift.leaderboard.validate import check
+from farshift.benchmarks.runs.run import card_digest
+from farshift.benchmarks.scoring.score import score_predictions
+from farshift.core.errors import BadRun, BadSubmission, FarshiftError
+from farshift.core.files import file_sha256
+from farshift.core.plugins import read_toml
+from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack.validate import check
 from farshift.leaderboard.validation.card import TEMPLATE, ModelCard
 from farshift.leaderboard.validation.problem import REMEDIES
-from farshift.loaders.cache import file_sha256
-from farshift.splits.errors import BadRun, BadSubmission, FarshiftError
-from farshift.splits.plugins import read_toml
 
 
 def test_the_same_runs_and_card_pack_to_the_same_bytes(runs, tmp_path):

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.core.errors import FarshiftError
 from farshift.leaderboard.sealed.drawing import VIEWS, draw
 from farshift.leaderboard.sealed.handing_out import inputs_of
 from farshift.leaderboard.sealed.profile import two_sample
-from farshift.splits.errors import FarshiftError
 from farshift.splits.rows import first_ids
 from hypothesis import given
 from hypothesis import strategies as st

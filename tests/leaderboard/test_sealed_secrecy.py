@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.exporting import export
 from farshift.leaderboard.sealed.collecting import hand_in
 from farshift.leaderboard.sealed.drawing import draw
 from farshift.leaderboard.sealed.handing_out import read_draw
 from farshift.leaderboard.sealed.revealing import results
 from farshift.leaderboard.sealed.sealing import seed_file
 from farshift.leaderboard.sealed.serving import hand_out
-from farshift.splits.errors import FarshiftError
+from farshift.leaderboard.storage.export import export
 from farshift.splits.rows import first_ids
 
 sys.path.insert(0, str(Path(__file__).parent))

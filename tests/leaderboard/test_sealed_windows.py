@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.core.errors import BadSubmission, FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.copies import ExportCopy
-from farshift.leaderboard.exporting import export
+from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.sealed import collecting, revealing, sealing, verifying
 from farshift.leaderboard.sealed.answers import check_answers
 from farshift.leaderboard.sealed.collecting import hand_in
@@ -21,8 +21,8 @@ from farshift.leaderboard.sealed.revealing import close, results
 from farshift.leaderboard.sealed.sealing import opening_files, seal, seed_file
 from farshift.leaderboard.sealed.verifying import verify_sealed
 from farshift.leaderboard.sealed.window import Places, moment, windows
-from farshift.leaderboard.verify import verify
-from farshift.splits.errors import BadSubmission, FarshiftError
+from farshift.leaderboard.storage.export import export
+from farshift.leaderboard.storage.readers import ExportCopy
 
 sys.path.insert(0, str(Path(__file__).parent))
 from sealed_cases import CLOSES, ON, OPENS, SEED, Clock, sealed

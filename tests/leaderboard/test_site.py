@@ -7,11 +7,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from farshift.leaderboard.board import Apart
-from farshift.leaderboard.challenges import Challenge
-from farshift.leaderboard.entries import Left
-from farshift.leaderboard.page_pictures import Scale, rank_bar, scale_of
-from farshift.leaderboard.site import write_site
+from farshift.leaderboard.entries import Apart, Left
+from farshift.leaderboard.operations.challenge import Challenge
+from farshift.leaderboard.publish.page_pictures import Scale, rank_bar, scale_of
+from farshift.leaderboard.publish.site import write_site
 from made_tables import entry, gathered
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
-from farshift.leaderboard.row_scores import EntryRows
-from farshift.leaderboard.sheets import sheet
-from farshift.leaderboard.standings import tables
+from farshift.leaderboard.tables.row_scores import EntryRows
+from farshift.leaderboard.tables.standings import tables
+from farshift.leaderboard.tables.table_view import sheet
 from made_tables import entry, gathered, rows
 from scipy import stats
 

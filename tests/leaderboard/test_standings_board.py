@@ -8,14 +8,14 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
+from farshift.core.errors import BadDefinition, FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.gathered import gather
-from farshift.leaderboard.row_scores import packed, rows_of_entries, unpacked
+from farshift.leaderboard.publish.site import build
 from farshift.leaderboard.settings import baselines_of, write_baselines
-from farshift.leaderboard.site import build
-from farshift.leaderboard.standings import tables
-from farshift.leaderboard.submission import pack
-from farshift.splits.errors import BadDefinition, FarshiftError
+from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.tables.row_scores import packed, rows_of_entries, unpacked
+from farshift.leaderboard.tables.snapshot import gather
+from farshift.leaderboard.tables.standings import tables
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
@@ -146,7 +146,7 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
     from farshift.benchmarks.benchmark import find_benchmark
 
     known = {"scan/length": find_benchmark("scan/length")}
-    monkeypatch.setattr("farshift.leaderboard.standings.benchmarks", lambda: known)
+    monkeypatch.setattr("farshift.leaderboard.tables.standings.benchmarks", lambda: known)
     found = gather(board)
     ranks = {sheet.table.benchmark: {row.rank for row in sheet.rows} for sheet in found.sheets}
     assert ranks == {"scan/length": {(1, 1)}, ON: {None}}
@@ -154,7 +154,7 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
 
 
 def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board):
-    from farshift.leaderboard.leaving import withdraw
+    from farshift.leaderboard.operations.withdraw import withdraw
 
     name = next(one.entry for one in board.standings() if one.score["model"] == "good")
     withdraw(board, name, "a bug in our loader")

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.benchmarks.benchmark import Benchmark, benchmarks
-from farshift.benchmarks.score import score_predictions
-from farshift.leaderboard.submission import pack
-from farshift.leaderboard.validate import check
+from farshift.benchmarks.scoring.score import score_predictions
+from farshift.core.errors import BadSubmission
+from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack.validate import check
 from farshift.leaderboard.validation.problem import REMEDIES, Problem, problems_of
-from farshift.splits.errors import BadSubmission
 from fuzz.kept import Validator
 from fuzz.packing import Parts, parts
 
@@ -93,7 +93,7 @@ def as_list(table: pa.Table) -> pa.Table:
 def test_a_good_submission_passes_with_its_digest_card_and_entries(good, tmp_path):
     (tmp_path / "s.zip").write_bytes(good.packed())
     found = check(tmp_path / "s.zip")
-    from farshift.loaders.cache import file_sha256
+    from farshift.core.files import file_sha256
 
     assert found.digest == file_sha256(tmp_path / "s.zip")
     assert [entry.model for entry in found.entries] == ["good"]
@@ -343,7 +343,7 @@ def test_the_same_bytes_are_scored_the_same_whatever_the_order_of_rows(look, run
 
 
 def test_data_that_cannot_be_had_are_not_the_submissions_fault(look, good, monkeypatch):
-    from farshift.splits.errors import Unavailable
+    from farshift.core.errors import Unavailable
 
     def unavailable(self, name):
         raise Unavailable("no network")

@@ -9,12 +9,12 @@ import zipfile
 
 import farshift as fs
 import pytest
-from farshift.leaderboard.submission import pack
-from farshift.leaderboard.validate import check
+from farshift.core.errors import BadSubmission
+from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack.validate import check
 from farshift.leaderboard.validation import archive as rules
 from farshift.leaderboard.validation.archive import Archive
 from farshift.leaderboard.validation.problem import REMEDIES, Problems
-from farshift.splits.errors import BadSubmission
 from fuzz.packing import Parts, parts
 from fuzz.raw_zip import Entry, written
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import farshift as fs
 import pytest
-from farshift.leaderboard.validate import check
+from farshift.core.errors import BadSubmission
+from farshift.leaderboard.submission.pack.validate import check
 from farshift.leaderboard.validation.card import TEMPLATE, ModelCard, submission_card
 from farshift.leaderboard.validation.decoding import read_card
 from farshift.leaderboard.validation.problem import Problems
 from farshift.leaderboard.validation.wanted import Refused
-from farshift.splits.errors import BadSubmission
 from fuzz.packing import parts
 
 RUN = {"benchmark": "a/b", "model": "m", "run": "0" * 64, "predictions": "0" * 64}

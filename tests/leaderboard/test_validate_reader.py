@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.leaderboard.validate import check
+from farshift.core.errors import FarshiftError
+from farshift.leaderboard.submission.pack.validate import check
 from farshift.leaderboard.validation import decoding
 from farshift.leaderboard.validation.limits import ReaderLimits
 from farshift.leaderboard.validation.process import Reader
 from farshift.leaderboard.validation.reader import FORBIDDEN, answer
 from farshift.leaderboard.validation.wanted import Refused, Wanted
-from farshift.splits.errors import FarshiftError
 from fuzz.packing import parts
 
 TEXTS = Wanted("string", 0, 3, 400_000_000)

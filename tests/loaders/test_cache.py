@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.loaders.cache import intact, stored_table, write_atomically
-from farshift.loaders.cache_entries import entries
-from farshift.loaders.out_of_core import ColumnFiles
-from farshift.loaders.progress import listening
-from farshift.loaders.source import find_source
+from farshift.core.errors import FarshiftError
+from farshift.core.files import write_atomically
+from farshift.core.progress import listening
+from farshift.loaders.acquire.out_of_core import ColumnFiles
+from farshift.loaders.acquire.source import find_source
+from farshift.loaders.cache.store.entries import entries
+from farshift.loaders.cache.store.store import intact, stored_table
 from farshift.loaders.split import load
-from farshift.splits.errors import FarshiftError
 from farshift.splits.schema import Field, Schema
 from support import Heard
 
@@ -71,10 +72,10 @@ def test_a_full_disk_is_one_clear_line_and_leaves_no_half_file(cache, monkeypatc
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("farshift.loaders.cache.os.fsync", full)
+    monkeypatch.setattr("farshift.loaders.cache.store.os.fsync", full)
     with pytest.raises(FarshiftError, match=r"no space left for .*FARSHIFT_CACHE"):
         load("modadd97/xi35")
-    monkeypatch.setattr("farshift.loaders.cache.os.fsync", real)
+    monkeypatch.setattr("farshift.loaders.cache.store.os.fsync", real)
     left = [path for path in cache.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
     assert left == []
     assert len(load("modadd97/xi35")) == 4704
@@ -121,7 +122,7 @@ def test_a_write_is_whole_or_not_at_all(tmp_path, monkeypatch):
 SLOW = """
 import sys, time, pyarrow as pa
 from pathlib import Path
-from farshift.loaders.cache import stored_table
+from farshift.loaders.cache.store import stored_table
 def build():
     open(sys.argv[2], "a").write("built\\n")
     time.sleep(float(sys.argv[3]))

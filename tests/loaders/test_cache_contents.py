@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.loaders.cache import intact, locked, mark, stored_table
-from farshift.loaders.cache_contents import clear, contents, verify
-from farshift.loaders.cache_entries import entries, in_use, one_call, use
-from farshift.splits.errors import FarshiftError, UnknownName
+from farshift.core.errors import FarshiftError, UnknownName
+from farshift.core.files import locked
+from farshift.loaders.cache.store.contents import clear, contents, verify
+from farshift.loaders.cache.store.entries import entries, in_use, one_call, use
+from farshift.loaders.cache.store.store import intact, mark, stored_table
 
 DAY = 86_400
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.loaders.cache import intact, stored_table
-from farshift.loaders.cache_contents import clear
-from farshift.loaders.cache_entries import REMADE, entries
-from farshift.loaders.cache_limit import cache_limit, size_in_bytes, size_in_words
+from farshift.core.errors import FarshiftError
+from farshift.loaders.cache.store.contents import clear
+from farshift.loaders.cache.store.entries import REMADE, entries
+from farshift.loaders.cache.store.limit import cache_limit, size_in_bytes, size_in_words
+from farshift.loaders.cache.store.store import intact, stored_table
 from farshift.loaders.split import load
-from farshift.splits.errors import FarshiftError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,7 +118,7 @@ def test_a_size_in_words_is_read_back_to_within_its_digits(number):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from farshift.loaders.cache import intact
+from farshift.loaders.cache.store import intact
 assert intact(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
@@ -150,8 +150,8 @@ import os, sys, time
 import numpy as np, pyarrow as pa
 from hashlib import sha256
 from pathlib import Path
-from farshift.loaders.cache import intact, locked, mark, stored_table, write_atomically
-from farshift.loaders.cache_contents import clear
+from farshift.loaders.cache.store import intact, locked, mark, stored_table, write_atomically
+from farshift.loaders.cache.contents import clear
 cache, seed, calls = Path(os.environ["FARSHIFT_CACHE"]), int(sys.argv[1]), int(sys.argv[2])
 draw = np.random.default_rng(seed)
 print("begun", flush=True)

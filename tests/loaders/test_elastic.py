@@ -9,9 +9,9 @@ import farshift.loaders.part
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift.core.errors import FarshiftError
 from farshift.loaders.part import Part
 from farshift.loaders.split import load
-from farshift.splits.errors import FarshiftError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from farshift.loaders.engines import engine
-from farshift.splits.errors import FarshiftError
+from farshift.core.engines import engine
+from farshift.core.errors import FarshiftError
 from own_rows import DRAFT, texts
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def cluster():
 
 
 def test_a_cluster_builds_the_identity_that_one_process_builds(tmp_path, cache):
-    from farshift.loaders.freeze import freeze
+    from farshift.loaders.freezing.freeze import freeze
 
     for part in range(4):
         pq.write_table(texts(50, part * 50), tmp_path / f"rows-{part}.parquet")

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from farshift.core.errors import FarshiftError
 from farshift.loaders.export.webdataset import to_webdataset
 from farshift.loaders.part import Part
 from farshift.loaders.split import load, open_split
-from farshift.splits.errors import FarshiftError
 from farshift.splits.rows import heads, row_digests, row_ids
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings

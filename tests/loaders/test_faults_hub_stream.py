@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http
-from farshift.loaders.stream import stream
-from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from farshift.loaders.stream.open.open import stream
 from hub_faults import Cut, Fault, Flip, Meanwhile, Refuse, Stall
 from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, send_clients_to, stocked
 from hub_server import REPOSITORY, serving

@@ -8,10 +8,10 @@ from hashlib import sha256
 
 import hub_client
 import pytest
-from farshift.loaders.fetch import FilePin, fetch_file
+from farshift.core.errors import Unavailable
+from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from farshift.loaders.mirrors import https
 from farshift.loaders.split import load
-from farshift.splits.errors import Unavailable
 from hub_faults import Cut, Fault, Flip, IgnoreRange, Meanwhile, OtherRange, Refuse, Stall, Trickle, WrongLength
 from hub_server import Hub, serving
 from hypothesis import given, settings
@@ -168,8 +168,8 @@ ON_A_HUB: dict[str, tuple[list[tuple[str, Fault]], str]] = {
 
 FETCHED = """
 from concurrent.futures import ThreadPoolExecutor
-from farshift.loaders.fetch import FilePin, fetch_file
-from farshift.splits.errors import Unavailable
+from farshift.loaders.acquire.fetch import FilePin, fetch_file
+from farshift.core.errors import Unavailable
 def fetched(pin):
     try:
         return fetch_file(FilePin.model_validate(pin)).read_bytes()[-40:].decode().strip()

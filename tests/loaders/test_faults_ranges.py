@@ -7,10 +7,10 @@ from threading import Event, Timer
 
 import numpy as np
 import pytest
+from farshift.core.draws import bits
+from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import Halted, http
 from farshift.loaders.remote.http import HttpFile
-from farshift.splits.draws import bits
-from farshift.splits.errors import BadData, FarshiftError, Unavailable
 from hub_faults import Cut, Fault, IgnoreRange, Meanwhile, OtherRange, Refuse, Stall, Trickle, WrongLength
 from hub_server import Hub, serving
 from hypothesis import given, settings

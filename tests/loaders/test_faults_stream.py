@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http
-from farshift.loaders.stream import stream
-from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from farshift.loaders.stream.open.open import stream
 from hub_faults import Cut, Fault, Flip, IgnoreRange, Meanwhile, OtherRange, Refuse, Stall, Trickle, WrongLength
 from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, stocked
 from hub_server import serving

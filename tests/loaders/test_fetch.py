@@ -12,10 +12,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from farshift.loaders.fetch import FilePin, fetch_file
-from farshift.loaders.progress import listening
-from farshift.splits.canonical import identity_of
-from farshift.splits.errors import BadDefinition, FarshiftError, Unavailable, UnknownName
+from farshift.core.canonical import identity_of
+from farshift.core.errors import BadDefinition, FarshiftError, Unavailable, UnknownName
+from farshift.core.progress import listening
+from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from servers import HUB_COMMIT, hub, web
 from support import Heard
 
@@ -193,7 +193,7 @@ def test_a_file_inside_a_package_comes_through_the_users_own_pip(cache, tmp_path
 def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path):
     """The client reads HF_ENDPOINT when it is imported, so it gets a process of its own."""
     code = (
-        "import sys, json; from farshift.loaders.fetch import FilePin, fetch_file\n"
+        "import sys, json; from farshift.loaders.acquire.fetch import FilePin, fetch_file\n"
         "pin = FilePin.model_validate(json.loads(sys.argv[1]))\n"
         "try: print(fetch_file(pin))\n"
         "except Exception as error: print(type(error).__name__, error)\n"
@@ -233,9 +233,7 @@ def test_an_empty_file_is_had_without_a_word(cache):
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
 def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache, stop):
     """kill -9 or Ctrl-C while the bytes trickle in; the next call goes on from what is there."""
-    code = (
-        "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
-    )
+    code = "import sys; from farshift.loaders.acquire.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
     big = BODY * 64
     with web(**{"data.bin": big}) as site:
         site.faults["/data.bin"] = ["slow"]
@@ -253,9 +251,7 @@ def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache, stop):
 
 
 def test_two_processes_pulling_the_same_file_download_it_once(cache):
-    code = (
-        "import sys; from farshift.loaders.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
-    )
+    code = "import sys; from farshift.loaders.acquire.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
     with web(**{"data.bin": BODY * 32}) as site:
         wanted = pin(https(site), body=BODY * 32)
         command = [sys.executable, "-c", code, wanted.model_dump_json()]

@@ -11,8 +11,8 @@ from pathlib import Path
 import hub_client
 import numpy as np
 import pytest
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.part import Part
-from farshift.loaders.source import find_source
 from farshift.loaders.split import load
 from hub_server import Hub, serving
 
@@ -191,7 +191,7 @@ def test_a_source_is_built_from_files_on_the_hub_to_the_published_digest(shop, t
     path.write_text(SOURCE.format(**pins))
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     told = shop.ask("""
-from farshift.loaders.source import find_source
+from farshift.loaders.acquire.source import find_source
 table = find_source("scan_from_hub").table()
 print(json.dumps([table.num_rows, [f"{row:016x}" for row in table["row_id"].to_pylist()[:100]]]))
 """)

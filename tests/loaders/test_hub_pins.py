@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 import pytest
-from farshift.loaders.fetch import fetch_file
-from farshift.loaders.hub_files import hub_pins
-from farshift.splits.errors import BadDefinition, Unavailable
+from farshift.core.errors import BadDefinition, Unavailable
+from farshift.loaders.acquire.fetch import fetch_file
+from farshift.loaders.acquire.hub_files import hub_pins
 from farshift.splits.pins import FilePin
 from hub_faults import Cut, Meanwhile, Refuse
 from hub_rows import TEXTS, Shop, send_clients_to, stocked

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from farshift.core.errors import FarshiftError, Unavailable
 from farshift.loaders.remote import http
-from farshift.loaders.stream import stream
-from farshift.splits.errors import FarshiftError, Unavailable
+from farshift.loaders.stream.open.open import stream
 from hub_faults import Cut, Refuse
 from hub_rows import SORTS, TEXTS, Batches, Shop, drained, ids, plain, stocked
 from hub_server import serving
@@ -80,7 +80,7 @@ def test_a_fault_in_a_worker_is_the_named_error_and_a_state_goes_on_exactly_ther
 
 KILLED = """
 import json, os, signal, sys
-from farshift.loaders.stream import stream
+from farshift.loaders.stream.open import stream
 from torch.utils.data import DataLoader
 name, part, address = sys.argv[1:]
 streamed = stream(name, part, address, memory=1 << 18).torch(10)
@@ -110,7 +110,7 @@ def test_a_killed_worker_is_an_error_and_the_last_state_gives_the_rest_exactly_o
 RANK = """
 import json, sys
 import torch.distributed as dist
-from farshift.loaders.stream import stream
+from farshift.loaders.stream.open import stream
 dist.init_process_group("gloo")
 name, part, shards, parquet, out = sys.argv[1:]
 taken = []

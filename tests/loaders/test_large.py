@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.loaders.engines import engine, in_order
-from farshift.loaders.large import build_in_pieces, in_pieces
+from farshift.core.engines import engine, in_order
+from farshift.core.errors import BadData, BadDefinition, FarshiftError
+from farshift.core.plugins import module
+from farshift.loaders.acquire.large import build_in_pieces, in_pieces
+from farshift.loaders.acquire.source import identified
 from farshift.loaders.readers import parquet
-from farshift.loaders.source import identified
-from farshift.splits.errors import BadData, BadDefinition, FarshiftError
-from farshift.splits.plugins import module
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,7 +68,7 @@ def test_a_source_in_pieces_has_the_rows_ids_and_digest_of_one_built_at_once(par
         for number, rows in enumerate(parts):
             files[f"{number}.parquet"] = folder / f"{number}.parquet"
             pq.write_table(table_of(rows), files[f"{number}.parquet"], row_group_size=group)
-        with patch("farshift.loaders.out_of_core._CHUNK", 2):
+        with patch("farshift.loaders.acquire.out_of_core._CHUNK", 2):
             table, digest = built(folder, files)
         whole, expected = identified(table_of([row for rows in parts for row in rows]), SCHEMA)
         assert digest == expected
@@ -173,7 +173,7 @@ def test_options_that_a_reader_does_not_know_are_one_error(tmp_path):
 
 INTERRUPTED = """
 import time
-from farshift.loaders.engines import engine
+from farshift.core.engines import engine
 if __name__ == "__main__":
     print("begun", flush=True)
     try:

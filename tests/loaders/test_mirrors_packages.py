@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from farshift.loaders.fetch import FilePin, fetch_file
+from farshift.core.errors import BadDefinition, Unavailable
+from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from farshift.loaders.mirrors._packages import forget
-from farshift.splits.errors import BadDefinition, Unavailable
 
 BODY = bytes(range(256)) * 64
 

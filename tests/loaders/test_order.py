@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.loaders.order import STORED_ROWS, GlobalBatches, IndexPermutation, epoch_order, index_order
-from farshift.splits.errors import FarshiftError
+from farshift.core.errors import FarshiftError
+from farshift.loaders.batching.order import STORED_ROWS, GlobalBatches, IndexPermutation, epoch_order, index_order
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
-from farshift.loaders.own_source import Data, pin_source
-from farshift.loaders.source import read_source
+from farshift.core.errors import BadDefinition, Unavailable
+from farshift.loaders.acquire.own_source import Data, pin_source
+from farshift.loaders.acquire.source import read_source
 from farshift.loaders.split import load
-from farshift.splits.errors import BadDefinition, Unavailable
 from own_rows import DRAFT, texts
 from pydantic import ValidationError
 
@@ -171,7 +171,7 @@ def test_a_source_is_named_by_small_letters(home, name):
 PIN = """
 import sys
 from pathlib import Path
-from farshift.loaders.own_source import Data, pin_source
+from farshift.loaders.acquire.own_source import Data, pin_source
 home = Path(sys.argv[1])
 data = Data(files=["rows-*.parquet"], inputs={"text": "The Text"}, labels=["topic"])
 print(len(pin_source(data, "mine", home, home).table()))

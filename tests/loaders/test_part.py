@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from farshift.core.errors import FarshiftError, UnknownName
 from farshift.loaders.split import load, open_split
-from farshift.splits.errors import FarshiftError, UnknownName
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

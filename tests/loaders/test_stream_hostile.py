@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exported import export
+from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http, samples, tars
 from farshift.loaders.remote.folder import FolderFile
 from farshift.loaders.remote.http import HttpFile
 from farshift.loaders.remote.parquet import ParquetFiles, scan
-from farshift.loaders.stream import stream
-from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from farshift.loaders.stream.open.open import stream
 from farshift.splits.schema import Field, Schema
 from range_server import serving
 

@@ -9,10 +9,10 @@ from multiprocessing.reduction import ForkingPickler
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from farshift.core.errors import BadData, FarshiftError, UnknownName
 from farshift.loaders.split import open_split
-from farshift.loaders.stream import stream
-from farshift.loaders.stream_verify import EpochTally
-from farshift.splits.errors import BadData, FarshiftError, UnknownName
+from farshift.loaders.stream.open.open import stream
+from farshift.loaders.stream.open.verify import EpochTally
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader

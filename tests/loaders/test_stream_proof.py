@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exported import export
-from farshift.loaders import streamed_epoch
+from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.export.proof import assigned
 from farshift.loaders.remote.matching import Matching
 from farshift.loaders.split import open_split
-from farshift.loaders.stream import stream
-from farshift.loaders.stream_verify import EpochTally, occurrence_numbers
+from farshift.loaders.stream.open import epoch as streamed_epoch
+from farshift.loaders.stream.open.open import stream
+from farshift.loaders.stream.open.verify import EpochTally
 from farshift.splits.assignment import part_digests
-from farshift.splits.errors import BadData, Unavailable
-from farshift.splits.rows import heads, row_digests, row_ids
+from farshift.splits.rows import heads, occurrence_numbers, row_digests, row_ids
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings
 from hypothesis import strategies as st

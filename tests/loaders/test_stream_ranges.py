@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http, ranges
 from farshift.loaders.remote.http import HttpFile
 from farshift.loaders.remote.ranges import together
 from farshift.loaders.split import open_split
-from farshift.loaders.stream import stream
-from farshift.splits.errors import BadData, FarshiftError, Unavailable
+from farshift.loaders.stream.open.open import stream
 from hypothesis import given
 from hypothesis import strategies as st
 from range_server import Ranges, serving

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from farshift.core.errors import BadData
 from farshift.loaders.remote import http, prefetch
 from farshift.loaders.remote.prefetch import THREADS, ahead
 from farshift.loaders.split import open_split
-from farshift.loaders.stream import stream
-from farshift.splits.errors import BadData
+from farshift.loaders.stream.open.open import stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from range_server import serving
@@ -84,7 +84,7 @@ LEFT_OPEN = """
 import sys
 from dataclasses import replace
 from farshift.loaders.remote import http, prefetch
-from farshift.loaders.stream import stream
+from farshift.loaders.stream.open import stream
 http.PAUSE, prefetch.THREADS = 60.0, 1  # one thread: the second asked for is the second wanted
 batches = replace(stream("prefix_sums/32_to_64", "id_test", sys.argv[1]), memory=4_000).batches(1)
 next(batches)
@@ -134,7 +134,7 @@ def test_what_is_held_stays_within_its_bytes_and_comes_in_order(sizes, most):
 MEASURED = """
 import sys, tracemalloc
 from farshift.loaders.remote import ranges
-from farshift.loaders.stream import stream
+from farshift.loaders.stream.open import stream
 ranges.GAP = 0  # what lies between rows is read along in pieces of ranges.LONGEST, which is no matter of the part
 part = stream("prefix_sums/32_to_64", "id_test", sys.argv[1], memory=100_000)
 next(part.batches(1000))

@@ -10,9 +10,9 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from farshift.core.errors import FarshiftError, UnknownName
 from farshift.loaders.part import Part
 from farshift.loaders.split import load
-from farshift.splits.errors import FarshiftError, UnknownName
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader

@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from farshift.loaders.cache import write_atomically
+from farshift.core.files import write_atomically
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "statistics.md"

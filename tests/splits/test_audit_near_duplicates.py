@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from audited import audited
-from farshift.splits.near_duplicates import RESEMBLANCE, shingled
+from farshift.splits.measures.near_duplicates import RESEMBLANCE, shingled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 from audited import audited
-from farshift.splits.picture import figure, png
+from farshift.splits.audit.picture import figure, png
 from matplotlib.figure import Figure
 from pictures import faults, words
 from support import one_line_error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from audited import audited
-from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.core.errors import BadDefinition, UnknownName
 
 PART = ["train"] * 4 + ["ood_test"] * 2
 PLAIN = {"q": ["a b", "b c", "c a", "a c", "b a", "c b"], "y": ["0", "1", "0", "1", "0", "1"]}

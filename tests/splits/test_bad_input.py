@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift import cli
-from farshift.loaders.cache import cache_root
-from farshift.loaders.freeze import drafts, freeze_draft
+from farshift.core.errors import BadDefinition
+from farshift.core.files import cache_root
+from farshift.core.plugins import function
+from farshift.loaders.freezing.freeze import drafts, freeze_draft
 from farshift.splits import catalogue, rows
 from farshift.splits.assignment import Assignment
-from farshift.splits.errors import BadDefinition
 from farshift.splits.manifest import check_parameters
-from farshift.splits.plugins import function
 from farshift.splits.schema import Field
 from support import one_line_error
 

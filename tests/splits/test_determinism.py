@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from farshift.loaders.source import Source, sources
+from farshift.loaders.acquire.source import Source, sources
 from support import ROOT
 
 LARGE = 14_000
@@ -16,7 +16,7 @@ LARGE = 14_000
 
 BUILD = """
 import sys
-from farshift.loaders.source import find_source, identified
+from farshift.loaders.acquire.source import find_source, identified
 for name in sys.argv[1:]:
     source = find_source(name)
     for distribution in source.definition.distributions:

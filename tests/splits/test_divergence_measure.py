@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.splits.divergence import chernoff, divergence, runs, words
-from farshift.splits.errors import FarshiftError
+from farshift.core.errors import FarshiftError
+from farshift.splits.measures.divergence import chernoff, divergence, runs, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SHARED

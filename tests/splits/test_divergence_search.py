@@ -10,9 +10,9 @@ from itertools import combinations, pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.splits.divergence import Units, divergence, runs, words
-from farshift.splits.errors import BadDefinition, UnknownName
-from farshift.splits.mcd import search
+from farshift.core.errors import BadDefinition, UnknownName
+from farshift.splits.measures.divergence import Units, divergence, runs, words
+from farshift.splits.measures.mcd import search
 from farshift.splits.rules.divergence import mcd, tmcd
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.splits.draws import below, bits, shuffled, uniform
+from farshift.core.draws import below, bits, shuffled, uniform
 from scipy import stats
 
 COUNTERS = np.arange(200_000, dtype=np.uint64)

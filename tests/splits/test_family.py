@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from farshift.benchmarks.benchmark import benchmarks
-from farshift.loaders.freeze import drafts, freeze
-from farshift.splits.errors import BadDefinition
-from farshift.splits.family import members
+from farshift.core.errors import BadDefinition
+from farshift.core.family import members
+from farshift.loaders.freezing.freeze import drafts, freeze
 from hypothesis import given
 from hypothesis import strategies as st
 

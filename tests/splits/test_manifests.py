@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.loaders.freeze import freeze
-from farshift.loaders.prove import audit_again, verify, verify_each
-from farshift.loaders.source import find_source, sources
+from farshift.core.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
+from farshift.loaders.acquire.source import find_source, sources
+from farshift.loaders.freezing.freeze import freeze
+from farshift.loaders.freezing.verify import audit_again, verify, verify_each
 from farshift.loaders.split import load
 from farshift.splits.catalogue import find, listing, locked, manifests
-from farshift.splits.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
 from farshift.splits.manifest import KINDS, read_manifest
 from support import ROOT, SHARED
 
@@ -147,7 +147,7 @@ def test_the_published_scan_file_gives_the_same_rows_as_the_grammar(cache):
         pytest.skip(f"{SCAN} is not here")
     source = find_source("scan")
     grammar, file = source.definition.distributions
-    from farshift.loaders.source import identified
+    from farshift.loaders.acquire.source import identified
 
     _, digest = identified(source.read(file, (SCAN,)), source.schema)
     assert digest == identified(source.read(grammar), source.schema)[1] == source.definition.digest
@@ -300,7 +300,7 @@ def test_other_processes_give_identical_identities(tmp_path):
     """Another hash seed, locale and working directory change nothing."""
     path = draft(tmp_path, parameters='{ field = "actions", at_most = 10, group_words = ["and"] }')
     code = (
-        "import sys; from pathlib import Path; from farshift.loaders.freeze import freeze; "
+        "import sys; from pathlib import Path; from farshift.loaders.freezing.freeze import freeze; "
         "print(freeze(Path(sys.argv[1]), Path(sys.argv[2]))[0].identity)"
     )
     found = set()

@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.splits.errors import BadData, BadDefinition
+from farshift.core.errors import BadData, BadDefinition
 from farshift.splits.rows import canonical_rows, heads, row_digests, row_ids, set_digest
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....splits.draws import bits
-from ....splits.errors import BadDefinition
+from ....core.draws import bits
+from ....core.errors import BadDefinition
 
 _PLACES = 20
 """A row has 2^20 places in each named stream of draws."""

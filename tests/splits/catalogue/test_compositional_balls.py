@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import balls
-from farshift.splits.errors import BadDefinition
 
 REGIMES = [
     {"regime": "usual", "rows": 300, "speed": [1.0, 4.0], "radius": [0.7, 1.5]},

@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.core.errors import BadDefinition, UnknownName
 from farshift.splits.rules import factors
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import comparison, coverage, two_hop
-from farshift.splits.errors import BadDefinition
 from farshift.splits.rules import knowledge
 
 GRAPH = {"seed": "t", "entities": 60, "relations": 10, "out_degree": 5, "ood_share": 0.2}

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import arc_grids, shapes
-from farshift.splits.errors import BadDefinition
 
 GRIDS = arc_grids.rows(seed="t", per_combination=6).to_pylist()
 PICTURES = shapes.rows(seed="t", per_combination=2)

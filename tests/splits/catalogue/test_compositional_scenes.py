@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import gcog
-from farshift.splits.errors import BadDefinition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

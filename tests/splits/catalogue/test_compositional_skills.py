@@ -6,8 +6,8 @@ from collections import Counter, deque
 from itertools import product
 
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import skills
-from farshift.splits.errors import BadDefinition
 
 ROWS = skills.rows(seed="t", shortest=3, longest=6, counts={"1": 20, "2": 4}).to_pylist()
 

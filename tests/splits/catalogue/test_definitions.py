@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from farshift.loaders.freeze import freeze
-from farshift.loaders.source import find_source
+from farshift.core.errors import BadDefinition, Unavailable
+from farshift.core.plugins import function
+from farshift.loaders.acquire.source import find_source
+from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import find, listing, locked, manifests
-from farshift.splits.errors import BadDefinition, Unavailable
 from farshift.splits.manifest import assign
-from farshift.splits.plugins import function
 
 DEFINED = [one for one in manifests() if not one.frozen]
 NAMES = [one.full_name for one in DEFINED]

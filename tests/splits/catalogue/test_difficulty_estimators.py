@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.splits.difficulty import Ratings, glicko2, glicko2_period, item_response
-from farshift.splits.errors import BadDefinition
+from farshift.core.errors import BadDefinition
+from farshift.splits.measures.difficulty import Ratings, glicko2, glicko2_period, item_response
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import norm

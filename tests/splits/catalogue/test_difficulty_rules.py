@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift.core.errors import BadDefinition, UnknownName
 from farshift.loaders.generators import rated_sums
-from farshift.splits.errors import BadDefinition, UnknownName
 from farshift.splits.rules import difficulty
 from scipy.stats import spearmanr
 

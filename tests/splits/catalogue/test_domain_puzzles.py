@@ -8,9 +8,9 @@ from collections import deque
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift.core.errors import BadData, BadDefinition, Unavailable
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import arc_tasks, rush_hour
-from farshift.loaders.source import find_source
-from farshift.splits.errors import BadData, BadDefinition, Unavailable
 from farshift.splits.rules.easy_to_hard_tasks import levels
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.splits.errors import BadData, BadDefinition, UnknownName
+from farshift.core.errors import BadData, BadDefinition, UnknownName
 from farshift.splits.rules.domain import hold_out
 from farshift.splits.rules.language_imbalance import imbalance
 from farshift.splits.rules.published_list import of_numbers

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.core.errors import BadData, BadDefinition, Unavailable
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers.csv_table import read
-from farshift.loaders.source import find_source
 from farshift.loaders.split import load
-from farshift.splits.errors import BadData, BadDefinition, Unavailable
 
 TEXT = "name,age,kind,score,score\nann, 3 ,a,1.5,9\nbob,40,b,-2,9\ncid,?,a,7,9\ndan,5, B,20,9\n"
 KINDS = {"kind": ["a", ["b", "B"]]}

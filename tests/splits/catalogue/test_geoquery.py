@@ -8,12 +8,12 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift.core.errors import BadData, BadDefinition
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import geoquery
 from farshift.loaders.readers._funql import entities, normal, parsed
-from farshift.loaders.source import find_source
 from farshift.splits.catalogue import find
-from farshift.splits.divergence import divergence
-from farshift.splits.errors import BadData, BadDefinition
+from farshift.splits.measures.divergence import divergence
 from farshift.splits.rules import published
 from hypothesis import given
 from hypothesis import strategies as st

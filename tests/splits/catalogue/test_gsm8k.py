@@ -9,9 +9,9 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers import gsm8k
 from farshift.splits.catalogue import find
-from farshift.splits.errors import BadData, BadDefinition
 from farshift.splits.rules import grades
 from hypothesis import given
 from hypothesis import strategies as st

@@ -9,9 +9,9 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers import arc_annotated, winogrande_hardness
 from farshift.splits.catalogue import find
-from farshift.splits.errors import BadData, BadDefinition
 from farshift.splits.rules import published
 from published_files import published_file, published_rows
 

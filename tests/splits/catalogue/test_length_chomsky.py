@@ -6,7 +6,7 @@ from math import isqrt
 
 import pytest
 from algorithmic_cases import instances
-from farshift.splits.errors import BadDefinition
+from farshift.core.errors import BadDefinition
 
 LENGTHS = (3, 4, 5, 8, 13, 40, 41, 120)
 EVEN = (2, 4, 6, 12, 40, 120)

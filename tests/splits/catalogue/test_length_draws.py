@@ -7,10 +7,10 @@ import inspect
 import numpy as np
 import pytest
 from algorithmic_cases import instances
+from farshift.core.errors import BadDefinition, UnknownName
+from farshift.core.plugins import module, named
 from farshift.loaders.generators.algorithmic import rows
 from farshift.loaders.generators.tasks import Draws, Tape
-from farshift.splits.errors import BadDefinition, UnknownName
-from farshift.splits.plugins import module, named
 from hypothesis import given
 from hypothesis import strategies as st
 

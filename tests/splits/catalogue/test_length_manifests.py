@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from farshift.benchmarks.benchmark import benchmarks
-from farshift.loaders.source import sources
+from farshift.loaders.acquire.source import sources
 from farshift.loaders.split import load
 from farshift.splits.catalogue import find, manifests
 

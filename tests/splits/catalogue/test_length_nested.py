@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 from algorithmic_cases import instances
-from farshift.splits.errors import BadDefinition
+from farshift.core.errors import BadDefinition
 
 DEPTHS = (1, 2, 3, 6, 12)
 APPLY = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.core.errors import BadDefinition, UnknownName
 from farshift.splits.rules.held_out_pairs import corner, words
 from farshift.splits.rules.severity_buckets import threshold
 from hypothesis import given

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 from algorithmic_cases import instances
-from farshift.splits.errors import BadDefinition
+from farshift.core.errors import BadDefinition
 
 SIZES = (1, 2, 3, 7, 20, 60)
 

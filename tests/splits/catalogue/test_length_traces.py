@@ -6,7 +6,7 @@ from itertools import chain, combinations, pairwise
 
 import pytest
 from algorithmic_cases import instances
-from farshift.splits.errors import BadDefinition
+from farshift.core.errors import BadDefinition
 
 SIZES = (2, 3, 8, 10, 30)
 TASKS = [

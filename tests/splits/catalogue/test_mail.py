@@ -8,10 +8,10 @@ import tarfile
 from collections import Counter
 
 import pytest
+from farshift.core.errors import BadData, BadDefinition, Unavailable
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers.mail_archive import arrival, read
-from farshift.loaders.source import find_source
 from farshift.loaders.split import load
-from farshift.splits.errors import BadData, BadDefinition, Unavailable
 
 OPTIONS = {"folder": "package/data", "spam": ["spam-1"], "hard": ["hard-ham-1"], "years": [2001, 2003], "longest": 40}
 

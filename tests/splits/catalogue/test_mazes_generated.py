@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import mazes
-from farshift.splits.errors import BadDefinition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

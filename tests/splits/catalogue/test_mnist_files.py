@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from farshift.core.errors import BadData, BadDefinition, Unavailable
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers._idx import read_idx
 from farshift.loaders.readers.idx import read
-from farshift.loaders.source import find_source
-from farshift.splits.errors import BadData, BadDefinition, Unavailable
 from idx_files import digits, idx
 
 OPTIONS = {"image": "image", "label": "digit", "origin": "published"}

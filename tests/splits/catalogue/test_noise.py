@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.splits.errors import BadDefinition, UnknownName
+from farshift.core.errors import BadDefinition, UnknownName
 from farshift.splits.rules import noise
 from hypothesis import given as drawn
 from hypothesis import settings

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from farshift.core.errors import BadData, BadDefinition
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import cifar
 from farshift.loaders.readers._pickled_arrays import pickled_integers
-from farshift.loaders.source import find_source
 from farshift.splits.catalogue import find, manifests
-from farshift.splits.errors import BadData, BadDefinition
 from farshift.splits.manifest import assign
 from farshift.splits.rules import noise_human
 

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.splits.draws import below, uniform
-from farshift.splits.errors import BadDefinition, UnknownName
-from farshift.splits.normal import UNIT, normal_units
+from farshift.core.draws import below, uniform
+from farshift.core.errors import BadDefinition, UnknownName
+from farshift.core.normal import UNIT, normal_units
 from farshift.splits.rules import noise_instance as instance
 from noise_tables import CLASSES, TRAIN, counted, given, labelled
 from scipy.special import softmax

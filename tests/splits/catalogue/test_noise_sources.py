@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from farshift.core.errors import BadDefinition
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.generators import modular_multiplication, xor_clusters
-from farshift.loaders.source import find_source
-from farshift.splits.errors import BadDefinition
 from sklearn.linear_model import LogisticRegression
 
 SETTINGS = {"seed": "test", "count": 3000, "dimension": 200, "shift": 0.5}

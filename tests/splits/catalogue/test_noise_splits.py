@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import benchmarks
-from farshift.loaders.source import find_source
+from farshift.core.errors import Unavailable
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.split import load
 from farshift.splits.catalogue import manifests
-from farshift.splits.errors import Unavailable
 
 FROZEN = {manifest.name: manifest for manifest in manifests() if manifest.frozen}
 SOURCES = ("optdigits", "pendigits", "mnist", "fashion_mnist")

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
+from farshift.core.errors import BadData
 from farshift.loaders.readers import semantic_parses
 from farshift.splits.catalogue import find
-from farshift.splits.errors import BadData
 from farshift.splits.rules import published
 from published_files import published_file, published_rows
 

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift.core.errors import BadDefinition, UnknownName
 from farshift.splits.catalogue import find
-from farshift.splits.errors import BadDefinition, UnknownName
 from farshift.splits.rules.subpopulation import cells
 from hypothesis import given
 from hypothesis import strategies as st

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.loaders.generators.linear_unit_tests import SIZE, rows
-from farshift.splits.errors import BadDefinition
 
 
 def drawn(example: int, scrambled: bool = False, count: int = 4000):

@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import cloned_scan, shifted_gaussians, slabs
 from farshift.loaders.generators.scan import commands
-from farshift.splits.errors import BadDefinition
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,0 +1,1 @@
+"""Encoding rows as tensors, and decoding what a network gives."""

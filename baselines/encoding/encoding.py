@@ -1,0 +1,245 @@
+"""From a task's columns to the tensors that networks see, and back from a network's outputs to predictions.
+
+Whatever is learned here (classes, scale, vocabularies) is learned from the training rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...benchmarks.model import Columns, Task
+from ...core.errors import ModelError
+from ..formats import Format, Texts, format_of
+
+SETTINGS: dict[str, Any] = {
+    "inputs": "auto",
+    "buckets": 4096,
+    "stretch": 4.0,
+    "format": "plain",
+    "pieces": "io",
+    "hint_range": 128,
+    "augment": "none",
+    "copies": 1,
+    "hint_task": "successor",
+}
+"""inputs: `auto`, `categories` or `numbers` (classification): a scalar integer column is a category, anything
+else is numbers. buckets: into which the words and pairs of words of a text are hashed (classification). stretch: a
+decoded text has at most this many times the tokens of the longest in training, as its format writes it. format: a
+file of formats/; pieces and hint_range are read by some. augment: a file of augmentations/, read by which are copies
+(added rows for each) and hint_task."""
+
+PAD, BOS, EOS, UNKNOWN = range(4)
+"""Token ids with a meaning of their own; a vocabulary's words follow."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a network must know of a task to be built.
+
+    `categories`: values of each categorical input; `numbers`: numeric features; `source`: words an input text
+    may hold, specials included; `outputs`: classes, or words an output text may hold, specials included. `shape`:
+    that of an image, where a single numeric input of two or three axes is all there is (`numbers` is its product).
+    """
+
+    outputs: int
+    categories: tuple[int, ...] = ()
+    numbers: int = 0
+    source: int = 0
+    aligned: bool = False
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Encoded rows. `inputs` are the network's arguments, each with the row as first axis; `target` is int64:
+    class ids (n,), or token ids (n, T) padded with PAD. `lengths` are the target's (1 for classes), (n,)."""
+
+    inputs: tuple[Tensor, ...]
+    target: Tensor
+    lengths: Tensor
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+_WORDS: Mapping[str, Any] = {"ngram_range": (1, 2)}
+
+
+class ClassEncoding:
+    """Integer columns as categories, arrays as numbers over the training maximum, texts as hashed words and pairs of
+    words (Weinberger et al., ICML 2009, arXiv:0902.2206; counts of a row to length 1); labels as they are."""
+
+    def __init__(
+        self, task: Task, train: Columns, how: str = "auto", buckets: int = 4096, pieces: Mapping[str, Any] = _WORDS
+    ) -> None:
+        """pieces: of a text, as options of scikit-learn's `HashingVectorizer`."""
+        if how not in ("auto", "categories", "numbers"):
+            raise ModelError(f"setting inputs = {how!r}: use auto, categories or numbers")
+        assert task.classes, "a classification task says how many classes it has"
+        self.task, self.how = task, how
+        self.categories = [name for name in task.inputs if self._categorical(train[name])]
+        self.texts = [name for name in task.inputs if train[name].dtype == object]
+        self.buckets, self.pieces = buckets, dict(pieces)
+        self.numbers = [name for name in task.inputs if name not in {*self.categories, *self.texts}]
+        self.values = {name: int(train[name].max()) + 1 for name in self.categories}
+        # In float64: the least of signed integers has no absolute value of its own type.
+        self.scale = {name: float(np.abs(train[name].astype(np.float64)).max()) or 1.0 for name in self.numbers}
+        width = sum(int(np.prod(train[name].shape[1:])) for name in self.numbers) + buckets * len(self.texts)
+        shapes = [train[name].shape[1:] for name in self.numbers]
+        image = shapes[0] if len(task.inputs) == len(shapes) == 1 and len(shapes[0]) in (2, 3) else ()
+        self.sizes = Sizes(task.classes, tuple(self.values[name] for name in self.categories), width, shape=image)
+
+    def _categorical(self, column: NDArray[Any]) -> bool:
+        if self.how == "auto":
+            return bool(column.ndim == 1 and column.dtype.kind in "iu")
+        return self.how == "categories" and column.dtype != object
+
+    def _ids(self, name: str, column: NDArray[Any]) -> NDArray[np.int64]:
+        ids = np.asarray(column, np.int64)
+        if len(ids) and not 0 <= ids.min() <= ids.max() < self.values[name]:
+            raise ModelError(
+                f"the category {name!r} holds {ids.min()}..{ids.max()}, in training 0..{self.values[name] - 1}: "
+                "use the setting inputs = 'numbers'"
+            )
+        return ids
+
+    def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
+        """Categories (n, fields) int64 and numbers (n, width) float32; `ModelError` for an unseen category."""
+        rows = len(batch[self.task.inputs[0]])
+        ids = [self._ids(name, batch[name]) for name in self.categories]
+        flat: list[NDArray[Any]] = [
+            self._scaled(name, np.reshape(batch[name], (rows, prod(batch[name].shape[1:])))) for name in self.numbers
+        ]
+        flat += [self._hashed(batch[name]) for name in self.texts]
+        categories = np.stack(ids, axis=1) if ids else np.zeros((rows, 0), np.int64)
+        numbers = np.concatenate(flat, axis=1, dtype=np.float32) if flat else np.zeros((rows, 0), np.float32)
+        return torch.from_numpy(categories), torch.from_numpy(numbers)
+
+    def _scaled(self, name: str, column: NDArray[Any]) -> NDArray[Any]:
+        scale = self.scale[name]
+        return column / (np.float32(scale) if 1e-30 < scale < 1e30 else scale)
+
+    def _hashed(self, column: NDArray[Any]) -> NDArray[np.float32]:
+        if not len(column):
+            return np.zeros((0, self.buckets), np.float32)
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        hashing = HashingVectorizer(n_features=self.buckets, alternate_sign=False, dtype=np.float32, **self.pieces)
+        found: NDArray[np.float32] = hashing.transform(column.tolist()).toarray()
+        return found
+
+    def features(self, batch: Columns) -> NDArray[np.float32]:
+        """One flat row of features for an estimator, (n, width): one-hot categories, then numbers."""
+        categories, numbers = self.inputs(batch)
+        sizes = self.sizes.categories
+        hot = [np.eye(size, dtype=np.float32)[ids] for size, ids in zip(sizes, categories.numpy().T, strict=True)]
+        return np.concatenate([*hot, numbers.numpy()], axis=1)
+
+    def encode(self, rows: Columns) -> Encoded:
+        target = torch.from_numpy(np.asarray(rows[self.task.label], np.int64))
+        return Encoded(self.inputs(rows), target, torch.ones(len(target), dtype=torch.int64))
+
+
+Ids = NDArray[np.int64]
+
+
+class Vocabulary:
+    """The words of a text column as training rows have them, sorted; ids from 4 on."""
+
+    def __init__(self, texts: Texts, tokens: str) -> None:
+        self.tokens = tokens
+        words, _ = self._split(texts)
+        self.words: list[str] = sorted(pc.unique(words).to_pylist())
+        self._values = pa.array(self.words, pa.string())
+        self._strings = np.array(["", "", "", "", *self.words], dtype=object)
+
+    def __len__(self) -> int:
+        return len(self.words) + 4
+
+    def _split(self, texts: Texts) -> tuple[pa.Array, Ids]:
+        """All tokens of all texts in a row, and how many each text has, (n,)."""
+        if self.tokens == "character":
+            column = pa.array(list(texts), pa.string())
+            return pa.array(list("".join(texts)), pa.string()), pc.utf8_length(column).to_numpy().astype(np.int64)
+        column = pc.utf8_trim_whitespace(pa.array(list(texts), pa.string()))
+        lists = pc.utf8_split_whitespace(column)
+        lengths = pc.list_value_length(lists).to_numpy().astype(np.int64)
+        lengths[pc.equal(column, "").to_numpy(zero_copy_only=False)] = 0  # Arrow splits "" into one empty token
+        words = lists.flatten()
+        return words.filter(pc.not_equal(words, "")), lengths
+
+    def ids(self, texts: Texts, end: bool = False) -> tuple[Ids, Ids]:
+        """Token ids (n, T) padded with PAD, EOS after the last where `end`; and the lengths, EOS counted, (n,)."""
+        words, lengths = self._split(texts)
+        flat = pc.fill_null(pc.index_in(words, self._values), UNKNOWN - 4).to_numpy().astype(np.int64) + 4
+        total = lengths + int(end)
+        place = np.arange(max(1, total.max(initial=0)))
+        padded = np.where(place < total[:, None], EOS, PAD).astype(np.int64)
+        padded[place < lengths[:, None]] = flat
+        return padded, total
+
+    def texts(self, ids: Ids) -> list[str]:
+        """Each row of ids (n, T) as text, up to its first EOS or PAD."""
+        if not ids.shape[1]:
+            return [""] * len(ids)
+        ended = (ids == EOS) | (ids == PAD)
+        stop = np.where(ended.any(axis=1), ended.argmax(axis=1), ids.shape[1])
+        joint = "" if self.tokens == "character" else " "
+        return [joint.join(row[:end]) for row, end in zip(self._strings[ids].tolist(), stop.tolist(), strict=True)]
+
+
+class SequenceEncoding:
+    """One text column to another. The target of an aligned task has no EOS: its length is its input's."""
+
+    def __init__(self, task: Task, train: Columns, stretch: float = 4.0, format: Format | None = None) -> None:
+        """format: what the network reads and writes in place of the task's texts; these by default."""
+        if len(task.inputs) != 1:
+            raise ModelError(f"sequence baselines read one text column, this task has {len(task.inputs)}")
+        self.format = format or Format(task, train, {})
+        self.task, self.field = self.format.task, task.inputs[0]
+        written = self.format.taught(train[self.field], train[task.label])
+        self.source = Vocabulary(self.format.asked(train[self.field]), self.task.tokens)
+        self.target = Vocabulary(written, self.task.tokens)
+        self.sizes = Sizes(len(self.target), source=len(self.source), aligned=self.task.aligned)
+        longest = self.target.ids(written)[1].max(initial=1)
+        self.limit = int(stretch * longest) + 1
+        """The most tokens a decoded text may have; of no use in aligned tasks."""
+
+    def inputs(self, batch: Columns) -> tuple[Tensor, Ids]:
+        """Source token ids (n, S), and their lengths (n,)."""
+        ids, lengths = self.source.ids(self.format.asked(batch[self.field]))
+        return torch.from_numpy(ids), lengths
+
+    def texts(self, ids: Ids) -> list[str]:
+        """The answers in what a network wrote, ids (n, T)."""
+        return [self.format.answer(text) for text in self.target.texts(ids)]
+
+    def encode(self, rows: Columns) -> Encoded:
+        source, read = self.inputs(rows)
+        taught = self.format.taught(rows[self.field], rows[self.task.label])
+        target, lengths = self.target.ids(taught, end=not self.task.aligned)
+        if self.task.aligned and (read != lengths).any():
+            raise ModelError(f"an aligned task has a {self.task.label!r} of another length than its {self.field!r}")
+        written = torch.from_numpy(target)
+        return Encoded((source, written), written, torch.from_numpy(lengths))
+
+
+def encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEncoding | SequenceEncoding:
+    """The encoding of `task`, learned from `train`."""
+    if task.type == "sequence":
+        return SequenceEncoding(task, train, settings["stretch"], format_of(task, train, settings))
+    if settings["format"] != "plain":
+        raise ModelError(
+            f"setting format = {settings['format']!r}: formats are of texts, and this is a {task.type} task"
+        )
+    return ClassEncoding(task, train, settings["inputs"], settings["buckets"])

@@ -1,0 +1,106 @@
+"""Features of a frozen pretrained encoder of transformers, in place of the texts or images that it reads.
+
+Linear probing: Alain and Bengio, "Understanding intermediate layers using linear classifier probes", 2016
+(arXiv:1610.01644); as a baseline under shift, Kumar et al., ICLR 2022 (arXiv:2202.10054). Whatever learns from numbers
+can be the probe: a scikit-learn estimator, or a network under any algorithm.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...benchmarks.adapters.hugging_face import from_spec
+from ...benchmarks.model import Columns, Task
+from ...core.errors import ModelError
+from .frozen_readers import ImageReader, TextReader, reader
+
+MEMORY = 1 << 30
+"""Bytes of features that an encoder remembers; the oldest go first."""
+
+
+def pinned(spec: str) -> str:
+    """A digest of an encoder's weights: of the Hub's commit, or of a folder's files. Downloads what is not there yet;
+    errors are those of `FrozenColumns`."""
+    return from_spec(spec, {}).code
+
+
+class FrozenColumns:
+    """A classification task's columns with features in place of its texts, or of its images.
+
+    spec: `org/name[@revision]` of the Hub, or a folder, `./folder`. A text model's features are the mean of its last
+    states over a text's tokens, at most as many as its window holds; an image model's, the mean over all places. Pixels
+    are divided by the largest among training rows, as in `encoding.ClassEncoding`.
+
+    Raises `MissingExtra` without transformers, `Unavailable` where the Hub does not give the model, `FarshiftError` for
+    a folder that holds none, and `ModelError` for a task with nothing that the model reads."""
+
+    def __init__(self, spec: str, task: Task, train: Columns, device: str = "cpu") -> None:
+        if task.type != "classification":
+            raise ModelError(f"encoder {spec}: a probe of its features is a classifier, and this is a {task.type} task")
+        found = from_spec(spec, {})
+        self._encoder = _loaded(found.folder, found.code, device)
+        self._scales: dict[str, float] = {}
+        for name in task.inputs:
+            if self._encoder.reads(train[name]):
+                self._scales[name] = self._encoder.scale(train[name])
+            elif train[name].dtype == object:
+                raise ModelError(f"encoder {spec} reads images, and the input {name!r} is text: name a text encoder")
+        if not self._scales:
+            raise ModelError(
+                f"encoder {spec} reads {self._encoder.what}, and no input of this task is one: {', '.join(task.inputs)}"
+            )
+
+    def columns(self, given: Columns) -> dict[str, NDArray[Any]]:
+        """The same columns, each that the encoder reads as features (n, width) float32."""
+        return dict(given) | {name: self._encoder.features(given[name], scale) for name, scale in self._scales.items()}
+
+
+@lru_cache(maxsize=1)
+def _loaded(folder: Path, code: str, device: str) -> _Encoder:
+    """The encoder of a folder whose digest is `code`, once for all replicas of a process."""
+    return _Encoder(reader(folder, device))
+
+
+class _Encoder:
+    """A model that encodes each row once, and remembers its features by a digest of what was read."""
+
+    def __init__(self, model: TextReader | ImageReader) -> None:
+        self._model, self.what = model, model.what
+        self._known: dict[bytes, NDArray[np.float32]] = {}
+
+    def reads(self, column: NDArray[Any]) -> bool:
+        """Whether a column is texts, or images, as the model reads them."""
+        if isinstance(self._model, TextReader):
+            return bool(column.dtype == object)
+        return column.dtype != object and column.ndim in (3, 4)
+
+    def scale(self, column: NDArray[Any]) -> float:
+        """What a column's values are divided by: the largest of an image's pixels; 1 for texts."""
+        return 1.0 if column.dtype == object else float(np.abs(column).max(initial=0)) or 1.0
+
+    def features(self, column: NDArray[Any], scale: float) -> NDArray[np.float32]:
+        """Features (n, width) of n texts or images."""
+        if column.dtype == object:
+            rows = [text.encode() for text in column]
+        else:
+            column = np.ascontiguousarray(column / np.float32(scale), np.float32)
+            rows = [repr(column.shape[1:]).encode() + row.tobytes() for row in column]
+        digests = [blake2b(row, digest_size=16).digest() for row in rows]
+        first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
+        found = {digest: self._known[digest] for digest in first if digest in self._known}
+        missing = [digest for digest in first if digest not in found]
+        read = self._model.read(column[[first[digest] for digest in missing]])
+        fresh = {digest: row.copy() for digest, row in zip(missing, read, strict=True)}
+        found |= fresh
+        self._known |= fresh
+        while len(self._known) * self._model.width * 4 > MEMORY:
+            del self._known[next(iter(self._known))]
+        return (
+            np.stack([found[digest] for digest in digests]) if digests else np.empty((0, self._model.width), np.float32)
+        )

@@ -1,0 +1,145 @@
+"""Encoders of transformers as functions from texts, or from images, to one vector each.
+
+Weights are read from safetensors files alone, and no code that came with a model is run. The mean over all last states
+is a sentence's vector in Reimers and Gurevych, EMNLP 2019 (arXiv:1908.10084), and asks no model for a token of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...benchmarks.adapters._hf_quiet import quiet
+from ...benchmarks.adapters._hf_tokens import pad_token, window
+from ...benchmarks.parsing import named_errors
+from ...core.errors import ModelError
+from .images import planes
+
+ROWS = 32
+"""Rows read at once; features depend on it by rounding alone."""
+
+
+def reader(folder: Path, device: str) -> TextReader | ImageReader:
+    """The model that `save_pretrained` wrote to a folder. `ModelError` for one that lacks weights or its tokenizer, or
+    reads neither texts nor images alone."""
+    from transformers import AutoModel
+
+    # A head that the file lacks is drawn at random: from no stream that training draws from.
+    with named_errors(f"loading {folder}"), quiet(), torch.random.fork_rng(devices=[]):
+        network, report = AutoModel.from_pretrained(
+            folder,
+            dtype=torch.float32,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    lacking = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
+    if lacking:
+        raise ModelError(f"encoder {folder.name} lacks weights of a {type(network).__name__}: {', '.join(lacking[:3])}")
+    if hasattr(network.config, "vision_config"):
+        raise ModelError(f"encoder {folder.name} reads texts and images at once: give a model of one of them")
+    network = network.to(device).eval().requires_grad_(False)
+    if network.main_input_name == "pixel_values":
+        return ImageReader(network, folder)
+    if network.main_input_name == "input_ids":
+        return TextReader(network, folder)
+    raise ModelError(f"encoder {folder.name} reads {network.main_input_name}, not texts or images")
+
+
+class TextReader:
+    """The mean of the last states over a text's tokens; 0 for a text without tokens."""
+
+    what = "texts"
+
+    def __init__(self, network: Any, folder: Path) -> None:
+        from transformers import AutoTokenizer
+
+        with named_errors(f"loading the tokenizer of {folder}"), quiet():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        pad_token(tokenizer)
+        tokenizer.padding_side = "right"
+        self.tokenizer, self.window = tokenizer, window(network.config, tokenizer, None)
+        self.network = network.get_encoder() if network.config.is_encoder_decoder else network
+        self.width: int = network.config.hidden_size
+
+    @torch.no_grad()
+    def read(self, texts: NDArray[Any]) -> NDArray[np.float32]:
+        """Features (n, width) of texts (n,). Texts of like length are read together."""
+        found = np.zeros((len(texts), self.width), np.float32)
+        order = np.argsort([len(text) for text in texts], kind="stable")
+        for start in range(0, len(order), ROWS):
+            rows = order[start : start + ROWS]
+            with quiet():
+                tokens = self.tokenizer(
+                    list(texts[rows]),
+                    padding=True,
+                    truncation=self.window is not None,
+                    max_length=self.window,
+                    return_attention_mask=True,
+                    return_token_type_ids=False,
+                    return_tensors="pt",
+                ).to(self.network.device)
+            present = tokens["attention_mask"][..., None] > 0
+            if present.shape[1]:
+                states = self.network(**tokens).last_hidden_state
+                total = torch.where(present, states, 0.0).sum(dim=1)
+                found[rows] = (total / present.sum(dim=1).clamp(min=1)).cpu().numpy()
+        return found
+
+
+class ImageReader:
+    """The mean of the last states over an image's places (and class token, where a model has one)."""
+
+    what = "images of two or three axes"
+
+    def __init__(self, network: Any, folder: Path) -> None:
+        self.network, self.name = network, folder.name
+        file = folder / "preprocessor_config.json"
+        if not file.is_file():
+            raise ModelError(f"encoder {folder.name} has no {file.name}: save its image processor beside it")
+        with named_errors(f"reading {file}"):
+            said = json.loads(file.read_text(encoding="utf-8"))
+            even = [0.0] * network.config.num_channels, [1.0] * network.config.num_channels
+            moments = (said["image_mean"], said["image_std"]) if said.get("do_normalize", True) else even
+            self.mean, self.deviation = (torch.tensor(moment, dtype=torch.float32).view(-1, 1, 1) for moment in moments)
+            self.size = _size(said.get("crop_size") or said["size"])
+        self.width: int = self._states(torch.zeros(1, len(self.mean), *self.size)).shape[1]
+
+    def read(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """Features (n, width) of images (n, ..) from 0 to 1: one, two or three channels, first or last.
+
+        A grey image is repeated in all channels, colours that are missing are 0; images are resized to the model's own
+        size and normalised as its processor says."""
+        shape = images.shape[1:]
+        pixels = planes(torch.from_numpy(np.ascontiguousarray(images, np.float32)).flatten(1), shape)
+        given, wanted = pixels.shape[1], len(self.mean)
+        if given > wanted:
+            raise ModelError(f"encoder {self.name} reads {wanted} channels, and images of shape {shape} have {given}")
+        found = np.zeros((len(images), self.width), np.float32)
+        for start in range(0, len(images), ROWS):
+            some = pixels[start : start + ROWS]
+            colours = some.expand(-1, wanted, -1, -1) if given == 1 else F.pad(some, (0, 0, 0, 0, 0, wanted - given))
+            resized = F.interpolate(colours, self.size, mode="bilinear", antialias=True)
+            found[start : start + ROWS] = self._states((resized - self.mean) / self.deviation).cpu().numpy()
+        return found
+
+    @torch.no_grad()
+    def _states(self, pixels: Tensor) -> Tensor:
+        states: Tensor = self.network(pixel_values=pixels.to(self.network.device)).last_hidden_state
+        return states.mean(dim=1) if states.ndim == 3 else states.flatten(2).mean(dim=2)
+
+
+def _size(said: Any) -> tuple[int, int]:
+    """(height, width) of what a processor gives, which writes it in one of three ways."""
+    if isinstance(said, dict):
+        side = said.get("shortest_edge")
+        return (side, side) if side else (said["height"], said["width"])
+    return (said, said)

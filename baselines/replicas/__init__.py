@@ -1,0 +1,1 @@
+"""Replicas trained together: stacked parameters, their hyperparameters and random numbers."""

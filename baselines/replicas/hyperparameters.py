@@ -1,0 +1,60 @@
+"""The settings of a cohort: floats differ from replica to replica, everything else is the same in all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import ModelError
+
+
+class Hyper(nn.Module):
+    """Settings by name: a float setting is a tensor (K,) in the network's dtype, any other the plain value.
+
+    Floats are saved buffers with the replica axis, so that a cohort that loses replicas loses their settings too."""
+
+    def __init__(self, each: Sequence[Mapping[str, Any]], dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.dtype = dtype
+        self.common: dict[str, Any] = {}
+        self.names: list[str] = []
+        for name, first in each[0].items():
+            values = [settings[name] for settings in each]
+            if isinstance(first, float):
+                self.names.append(name)
+                self.register_buffer(f"of_{name}", torch.tensor(values, dtype=torch.float64))
+            elif any(value != first for value in values):
+                raise ModelError(
+                    f"setting {name}: replicas trained together share it, and these differ: {first!r} and others"
+                )
+            else:
+                self.common[name] = first
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.common:
+            return self.common[name]
+        value: Tensor = getattr(self, f"of_{name}")
+        return value.to(self.dtype)
+
+    def exact(self, name: str) -> list[float]:
+        """A float setting's K values as they were given."""
+        value: Tensor = getattr(self, f"of_{name}")
+        return [float(item) for item in value.tolist()]
+
+    def on(self, name: str, like: Tensor) -> Tensor:
+        """A float setting (K,) with as many axes as `like`, to be multiplied with it."""
+        value: Tensor = self[name]
+        return value.view(-1, *[1] * (like.ndim - 1))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.common, *self.names))
+
+
+def alike(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What replicas must have in common to be trained together: all settings that are no floats, and whether steps are
+    sharpness-aware, since those draw noise twice."""
+    common = {name: repr(value) for name, value in settings.items() if not isinstance(value, float)}
+    return tuple(sorted((common | {"sharp": repr(bool(settings.get("sharpness")))}).items()))

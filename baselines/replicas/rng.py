@@ -1,0 +1,134 @@
+"""Counter-based randomness for many replicas at once: a pure function of (replica's key, stream, counter).
+
+A replica draws the same numbers alone or among many, on every device, and after a resume, because nothing is
+remembered between draws. Bits are SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA 2014) over an odd-multiplied
+counter, as in `splits.draws` seeded by name; int64 arithmetic wraps alike on CPU and GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ...core.draws import key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+_GOLDEN, _FIRST, _SECOND = (_signed(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def _shifted(x: Tensor, by: int) -> Tensor:
+    """A logical shift to the right (torch's is arithmetic)."""
+    return (x >> by) & ((1 << (64 - by)) - 1)
+
+
+def mixed(x: Tensor) -> Tensor:
+    """SplitMix64's finaliser of int64 values, elementwise."""
+    x = (x ^ _shifted(x, 30)) * _FIRST
+    x = (x ^ _shifted(x, 27)) * _SECOND
+    return x ^ _shifted(x, 31)
+
+
+def keys(names: Sequence[str], device: str | torch.device = "cpu") -> Tensor:
+    """One key for each replica's name, (K,) int64."""
+    return torch.tensor([_signed(key(name)) for name in names], dtype=torch.int64, device=device)
+
+
+def stream(keys: Tensor, name: str, *counters: int | Tensor) -> Tensor:
+    """The keys (K,) of a named stream of each replica, further told apart by counters such as an epoch or a step (a
+    tensor where the counter must not be a constant of a compiled graph)."""
+    found = mixed(keys ^ _signed(key(name)))
+    for counter in counters:
+        turn = (counter + 1) * _GOLDEN
+        found = mixed(found + (turn if isinstance(turn, Tensor) else _signed(turn % (1 << 64))))
+    return found
+
+
+def bits(keys: Tensor, count: int) -> Tensor:
+    """`count` words of 64 random bits for each key, (K, count) int64."""
+    return mixed(keys[:, None] + _places((count,), keys.device))
+
+
+def _places(shape: Sequence[int], device: torch.device) -> Tensor:
+    """A number for each place of an array, which does not depend on how long the array's axes are: a batch that is
+    padded further draws the same for what it had before."""
+    found = torch.zeros((), dtype=torch.int64, device=device)
+    stride = _GOLDEN
+    for axis, length in enumerate(reversed(shape)):
+        along = torch.arange(1, length + 1, dtype=torch.int64, device=device) * stride
+        found = found + along.view(-1, *[1] * axis)
+        stride = _signed((stride * _FIRST) % (1 << 64))
+    return found
+
+
+def uniform(keys: Tensor, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
+    """Uniform on [0, 1), (K, *shape): 24 bits in float32, 53 in float64."""
+    digits = 53 if dtype == torch.float64 else 24
+    drawn = mixed(keys.view(-1, *[1] * len(shape)) + _places(shape, keys.device))
+    return (_shifted(drawn, 64 - digits).to(torch.float64) * 2.0**-digits).to(dtype)
+
+
+def normal(keys: Tensor, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
+    """Standard normal, (K, *shape) (Box and Muller, Annals of Mathematical Statistics 1958)."""
+    first, second = (uniform(stream(keys, name), shape, torch.float64) for name in ("radius", "angle"))
+    return (torch.sqrt(-2 * torch.log1p(-first)) * torch.cos(2 * math.pi * second)).to(dtype)
+
+
+def permutations(keys: Tensor, count: int) -> Tensor:
+    """A random order of 0 .. count - 1 for each key, (K, count) int64."""
+    return bits(keys, count).argsort(dim=1, stable=True)
+
+
+def beta(keys: Tensor, shape: Sequence[int], a: float) -> Tensor:
+    """Beta(a, a) draws, (K, *shape) float64, from a generator of each key: for a handful of values a step."""
+    import numpy as np
+
+    count = math.prod(shape)
+    rows = [np.random.Generator(np.random.Philox(key=value % (1 << 64))).beta(a, a, count) for value in keys.tolist()]
+    return torch.from_numpy(np.stack(rows)).to(keys.device).view(len(keys), *shape)
+
+
+@dataclass
+class Noise:
+    """What layers draw from while a cohort trains: each replica's key, the step, and how many draws the step has made.
+
+    `silent` (evaluation): dropout and the like do nothing."""
+
+    keys: Tensor
+    step: int | Tensor = 0
+    silent: bool = True
+    _drawn: int = field(default=0, repr=False)
+
+    def at(self, step: int | Tensor) -> None:
+        """Begin a training step: its draws are counted from 0 again."""
+        self.step, self.silent, self._drawn = step, False, 0
+
+    def fresh(self) -> Tensor:
+        """Keys (K,) for one draw that no other of this step has."""
+        self._drawn += 1
+        return stream(self.keys, "noise", self.step, self._drawn)
+
+    def skip(self) -> None:
+        """Count a draw that is not made, so that later ones do not depend on whether it was."""
+        self._drawn += 1
+
+    @contextmanager
+    def hushed(self) -> Iterator[None]:
+        """Evaluation: no noise inside."""
+        before, self.silent = self.silent, True
+        try:
+            yield
+        finally:
+            self.silent = before

@@ -1,0 +1,1 @@
+"""Running baselines: plans, sweeps, suites, searches, recorded results."""

@@ -1,0 +1,157 @@
+"""A baseline on a benchmark, as a run to be: what it will take, and what is refused before anything is spent."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.harness.evaluate import begin
+from ...benchmarks.model import Budget
+from ...benchmarks.runs.run_folder import RunFolder
+from ...benchmarks.settings import NONE, Settings
+from ...core.canonical import identity_of
+from ...core.errors import BadDefinition, ModelError
+from ...core.files import file_sha256
+from ...core.plugins import PACKAGE, module_file
+from ...core.world import ALONE, World
+from ..baseline import check_task, touches
+from ..recipe import Recipe, Sort, complete, files
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One baseline on one benchmark: a run to be."""
+
+    recipe: Recipe
+    benchmark: Benchmark
+    budget: Budget
+    seeds: list[int]
+    out: Path
+    settings: Settings = field(default_factory=lambda: NONE)
+    """Named settings to be tried beside each other; by default the recipe's own."""
+    selection: str | None = None
+    """The rule that chooses among candidates; by default the protocol's."""
+    stack: int = 0
+    """The most replicas that are trained at once; 0: as many as pay."""
+    diagnose: tuple[str, ...] = ()
+    """Names of diagnostics that are measured of each trained replica."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.recipe.name} on {self.benchmark.name}"
+
+    def check(self) -> None:
+        """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that
+        the benchmark does not have or its protocol does not open."""
+        check_task(self.recipe, self.benchmark.task)
+        check_data(self.recipe, self.benchmark)
+        if self.recipe.estimator:
+            from ..estimator import estimator
+
+            for values in self.settings.values():
+                estimator(self.recipe, self.benchmark.name, self.recipe.name, values)
+        else:
+            for name, values in self.settings.items():
+                try:
+                    complete(self.recipe, self.benchmark.name, values)
+                except BadDefinition as error:
+                    raise BadDefinition(f"setting {name}: {error}" if name else str(error)) from error
+        if self.diagnose:
+            self._check_diagnosis()
+
+    def _check_diagnosis(self) -> None:
+        if self.recipe.estimator:
+            raise ModelError(f"{self.recipe.name}: an estimator has no network to diagnose: leave --diagnose out")
+        rule = self.benchmark.rule(self.selection)
+        if len(self.settings) > 1 or rule.folds is not None:
+            why = "several settings are tried" if len(self.settings) > 1 else f"{rule.name} trains on other rows too"
+            raise ModelError(
+                f"{self.title}: diagnostics are of one replica a seed, and {why}: leave --diagnose out, "
+                "or run one setting under another --selection"
+            )
+
+    def begin(self, together: World = ALONE) -> AbstractContextManager[RunFolder]:
+        model: dict[str, Any] = {"name": self.recipe.name, "kind": "baseline", "code": code_digest(self.recipe)}
+        if self.settings != NONE:
+            model["settings"] = {name: dict(values) for name, values in self.settings.items()}
+        if self.diagnose:
+            model["diagnose"] = list(self.diagnose)
+        return begin(self.benchmark, self.out, model, self.budget, self.seeds, self.selection, together)
+
+
+def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
+    """`ModelError` where an algorithm needs data that a benchmark does not have, or that its protocol does not open."""
+    touch, needs = benchmark.definition.protocol.touch, touches(recipe)
+    where = f"{recipe.name}: the algorithm {recipe.algorithm}"
+    if "groups" in needs:
+        group = benchmark.part("train").carried.get("group")
+        if group is None or len(set(group.tolist())) < 2:
+            raise ModelError(
+                f"{where} compares training environments, and the training rows of {benchmark.name} come from one: "
+                "choose a benchmark with several, or erm"
+            )
+    closed = f"which the protocol of {benchmark.name} does not open"
+    opened = {
+        "id_val": (benchmark.has_part("id_val"), f"needs validation rows, and {benchmark.name} has none"),
+        "ood_val": (
+            touch.ood_val_labels and benchmark.has_part("ood_val"),
+            f"looks at labels of shifted validation rows, {closed}",
+        ),
+        "unlabelled": (touch.ood_test_inputs, f"trains on inputs of shifted test rows, {closed}"),
+        "test batches": (touch.adaptation is not None, f"adapts while it predicts, {closed}"),
+    }
+    for name, (there, what) in opened.items():
+        if name in needs and not there:
+            raise ModelError(f"{where} {what}")
+
+
+_CHOSEN_BY_SETTINGS: tuple[Sort, ...] = ("positions", "formats", "augmentations", "optimisers", "schedules")
+
+_TRAINING = (".", "encoding", "replicas", "running", "training", "training/graphs")
+"""The folders whose code has a part in every training."""
+
+
+def code_digest(recipe: Recipe) -> str:
+    """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, and
+    the versions of Farshift, torch and scikit-learn."""
+    room = PACKAGE / "baselines"
+    paths = [path for folder in _TRAINING for path in sorted((room / folder).glob("*.py"))]
+    if recipe.network and recipe.algorithm:
+        for shared in ("networks", "algorithms"):
+            paths += sorted((room / shared).glob("_*.py"))
+        paths += sorted((room / "layers").glob("*.py"))
+        for sort in _CHOSEN_BY_SETTINGS:
+            paths += sorted((room / sort).glob("_*.py"))
+            paths += [path for _, path in sorted(files(sort).items())]
+        paths += _with_siblings(module_file("baselines/networks", recipe.network, "network"))
+        paths += _with_siblings(module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
+    versions = [_installed(name) for name in ("farshift", "torch", "scikit-learn")]
+    if recipe.encoder:
+        from ..encoding.frozen import pinned
+
+        versions += [pinned(recipe.encoder), _installed("transformers")]
+    return identity_of([recipe.model_dump(mode="json"), [file_sha256(path) for path in paths], versions])
+
+
+def _with_siblings(path: Path) -> list[Path]:
+    """A file, and those beside it that it imports."""
+    found = [path]
+    for one in found:
+        tree = ast.parse(one.read_text(encoding="utf-8"))
+        near = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+        named = {node.module or alias.name for node in near for alias in node.names}
+        beside = sorted(one.with_name(f"{name}.py") for name in named)
+        found += [other for other in beside if other.is_file() and other not in found]
+    return found
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,154 @@
+"""Recorded results: what the shipped baselines predicted, small enough to travel with the package.
+
+`baselines/results/BENCHMARK/BASELINE.parquet`, the slash of the benchmark's name written as two underscores: one row
+per part, seed and row, rows in the order of their ids, which the manifest knows. Class probabilities are left out, so
+that losses and calibration need a run of one's own. The file's metadata say what was run, where, and what it spent.
+
+`recorded` makes a run folder of it in the cache, which is scored, compared and packed as any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...benchmarks.answers import Answers
+from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...benchmarks.blind.handout import hand_out
+from ...benchmarks.model import Budget
+from ...benchmarks.runs.predictions import ARROW_TYPES, in_order, read_answers
+from ...benchmarks.runs.replay import write_recorded_run
+from ...benchmarks.runs.run import Run, read_run
+from ...core.canonical import canonical_json
+from ...core.errors import BadRun, FarshiftError, UnknownName, first_line
+from ...core.files import cache_root, file_sha256, write_atomically
+from ...core.plugins import PACKAGE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+HOME = PACKAGE / "baselines" / "results"
+_CARD = b"farshift"
+
+
+def _file(home: Path, benchmark: str, name: str) -> Path:
+    return home / benchmark.replace("/", "__") / f"{name}.parquet"
+
+
+def results(home: Path = HOME) -> list[tuple[str, str]]:
+    """(benchmark, baseline) of every recorded result, sorted."""
+    return sorted((path.parent.name.replace("__", "/"), path.stem) for path in home.glob("*/*.parquet"))
+
+
+def digest_of(benchmark: str, name: str, home: Path = HOME) -> str:
+    """sha256 of the file of a recorded result: it changes whenever the result does."""
+    return file_sha256(_file(home, benchmark, name))
+
+
+def record(run: Run | Path | str, home: Path = HOME) -> Path:
+    """Write a finished run of a baseline into `home`; returns the file. Only the last candidate of one setting can be
+    recorded: `BadRun` for a run with more."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    run = run if isinstance(run, Run) else read_run(run)
+    if run.card["model"].get("kind") != "baseline":
+        raise BadRun(f"{run.path} is the run of {run.model}, which is no baseline")
+    if run.candidates != ("last",):
+        raise BadRun(f"{run.path} has the candidates {', '.join(run.candidates)}: only runs of one can be recorded")
+    benchmark = find_benchmark(run.benchmark)
+    _check_identity(benchmark, run.card, str(run.path))
+    table = run.predictions()
+    pieces = [_piece(table, part, seed) for part in benchmark.predicted_parts for seed in run.seeds]
+    card = {name: run.card[name] for name in ("benchmark", "model", "budget", "environment", "spent")}
+    stated = canonical_json({"format": FORMAT, "run": run.digest} | card)
+    whole = pa.concat_tables(pieces).replace_schema_metadata({_CARD: stated})
+    sink = pa.BufferOutputStream()
+    pq.write_table(whole, sink, compression="zstd", compression_level=19, use_dictionary=True, write_statistics=False)
+    file = _file(home, run.benchmark, run.model)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, sink.getvalue().to_pybytes())
+    return file
+
+
+def _piece(table: pa.Table, part: str, seed: int) -> pa.Table:
+    """The predictions of one part and seed in the order of the row ids, without the ids."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = in_order(table.filter(pc.and_(pc.equal(table["part"], part), pc.equal(table["seed"], seed))))
+    return pa.table({name: rows[name] for name in ("part", "seed", "prediction", "status")})
+
+
+def _check_identity(benchmark: Benchmark, card: dict[str, Any], where: str) -> None:
+    budget = card["budget"]
+    stated = card["benchmark"]
+    protocol = (budget["name"], budget.get("steps"), stated["selection"])
+    if benchmark.made_under(stated["entry_identity"], *protocol) is None:
+        now = benchmark.identity(*protocol)
+        raise BadRun(
+            f"{where} is of {stated['name']} as it was (entry identity {stated['entry_identity'][:12]}.., now "
+            f"{now[:12]}..): run the baseline again"
+        )
+
+
+def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
+    """The recorded run of the baseline `name` on a benchmark, as a run folder in the cache.
+
+    Raises `UnknownName` where there is none, `BadRun` where it is of another version of the benchmark."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    known = {one for on, one in results(home) if on == benchmark}
+    if name not in known:
+        raise UnknownName(f"recorded baseline on {benchmark}", name, known)
+    file = _file(home, benchmark, name)
+    try:
+        table = pq.read_table(file)
+        card = json.loads(table.schema.metadata[_CARD])
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise BadRun(f"{file} is no recorded result: {first_line(error, 200)}") from error
+    if card.get("format") != FORMAT:
+        raise BadRun(f"{file}: format {card.get('format')!r} is not {FORMAT}")
+    found = find_benchmark(benchmark)
+    _check_identity(found, card, str(file))
+    digest, stated, rule = file_sha256(file), card["budget"], card["benchmark"]["selection"]
+    budget = Budget(stated["name"], stated.get("steps"), stated["device"])
+    identity = found.identity(budget.name, budget.steps, rule)
+    out = cache_root() / "recorded" / f"{benchmark.replace('/', '__')}-{name}-{digest[:16]}-{identity[:8]}"
+    if (out / "run.toml").is_file():
+        return read_run(out)
+    model = card["model"] | {"recorded": digest, "spent": json.dumps(card["spent"], sort_keys=True)[:2000]}
+    model = {key: value for key, value in model.items() if key not in ("candidates", "finals")}
+    answers = _answers(found, table, stated["seeds"])
+    return write_recorded_run(found, out, model, answers, budget, stated["seeds"], rule)
+
+
+def _answers(benchmark: Benchmark, table: pa.Table, seeds: Sequence[int]) -> list[dict[str, Answers]]:
+    """For each seed, the answers to every part in the order in which the part hands out its rows."""
+    import pyarrow.compute as pc
+
+    kind = ARROW_TYPES[benchmark.task.type]
+    if str(table.schema.field("prediction").type) != kind:
+        raise FarshiftError(f"a recorded result of {benchmark.name} predicts {table['prediction'].type}, not {kind}")
+    handout = hand_out(benchmark)
+    found: list[dict[str, Answers]] = []
+    for seed in seeds:
+        each = {}
+        for part in benchmark.predicted_parts:
+            rows = table.filter(pc.and_(pc.equal(table["part"], part), pc.equal(table["seed"], seed)))
+            ids = handout.part(part).row_ids
+            if rows.num_rows != len(ids):
+                raise BadRun(
+                    f"a recorded result of {benchmark.name} has {rows.num_rows} rows of {part}, not {len(ids)}"
+                )
+            place = np.empty(len(ids), np.int64)
+            place[np.argsort(ids, kind="stable")] = np.arange(len(ids))
+            each[part] = read_answers(rows, benchmark.task)[place]
+        found.append(each)
+    return found

@@ -1,0 +1,52 @@
+"""Random search: settings drawn from an algorithm's published ranges, each seeded by its own name.
+
+As DomainBed does it (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434, appendix D): a draw depends on the setting's
+name and the draw's number alone, so one more setting never moves another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...core.draws import uniform
+from ...core.errors import BadDefinition, FarshiftError
+from ...core.plugins import module_file
+from ..recipe import complete, literal, recipe
+
+TRAINER: Mapping[str, list[Any]] = {"lr": ["log10", -4.5, -2.5], "weight_decay": ["log10", -6.0, -2.0]}
+"""Ranges of what every network is trained with: DomainBed's for small images."""
+
+
+def drawn(name: str, on: str, count: int) -> dict[str, dict[str, Any]]:
+    """`count` settings of the baseline `name` on a benchmark: draw-00 its defaults, the others random."""
+    made = recipe(name)
+    if made.algorithm is None:
+        raise FarshiftError(f"{name} is an estimator of scikit-learn: name its settings in a file (--settings)")
+    space = dict(TRAINER) | dict(literal(module_file("baselines/algorithms", made.algorithm, "algorithm"), "SEARCH"))
+    known = complete(made, on)
+    wide = len(str(count - 1))
+    found: dict[str, dict[str, Any]] = {f"draw-{0:0{wide}}": {}}
+    for number in range(1, count):
+        found[f"draw-{number:0{wide}}"] = {
+            setting: _draw(f"{name}/{setting}", number, span, known.get(setting)) for setting, span in space.items()
+        }
+    return found
+
+
+def _draw(name: str, number: int, span: list[Any], like: Any) -> Any:
+    """Draw `number` of a range: ["log10", low, high] of exponents, ["uniform", low, high], ["choice", ...]."""
+    at = float(uniform(f"baselines/search/{name}", np.array([number], np.uint64))[0])
+    kind, *rest = span
+    if kind == "choice":
+        return rest[min(int(at * len(rest)), len(rest) - 1)]
+    low, high = rest
+    value = low + at * (high - low)
+    if kind == "log10":
+        value = 10.0**value
+    elif kind != "uniform":
+        raise BadDefinition(f"search space of {name}: {kind!r} is none of log10, uniform, choice")
+    return math.floor(value + 0.5) if isinstance(like, int) and not isinstance(like, bool) else value

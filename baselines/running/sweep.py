@@ -1,0 +1,232 @@
+"""Running baselines: recipes x benchmarks x seeds, fanned out by an engine, each into its run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from ...benchmarks.benchmark import find_benchmark
+from ...benchmarks.blind.handout import hand_out
+from ...benchmarks.harness.evaluate import seed_numbers
+from ...benchmarks.harness.query import Asking
+from ...benchmarks.harness.seed import BATCH, TIME_LIMIT, run_seed
+from ...benchmarks.harness.time_limit import TimeLimit
+from ...benchmarks.model import Budget, Model
+from ...benchmarks.runs.run import Run
+from ...benchmarks.runs.run_folder import RunFolder
+from ...benchmarks.settings import Settings, checked
+from ...core.device import check_device
+from ...core.errors import FarshiftError, MissingExtra, restated
+from ...core.progress import advance, say
+from ...core.world import World, world
+from ..diagnostics import chosen
+from ..engines import Engine, opened
+from ..recipe import recipe as find_recipe
+from .plan import Plan
+
+TRAINING = "training"
+"""The folder of checkpoints in a run folder under way."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Some seeds of a plan, trained as one team, as they travel to a worker. `missing` are still to be asked."""
+
+    folder: Path
+    plan: dict[str, Any]
+    recipe: str
+    benchmark: str
+    budget: Budget
+    seeds: tuple[int, ...]
+    missing: tuple[int, ...]
+    settings: Settings
+    stack: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A plan some of whose replicas failed, and the first one's error."""
+
+    plan: Plan
+    error: FarshiftError
+
+    def __str__(self) -> str:
+        return f"{self.plan.title}, {self.error}"
+
+
+def require_extras() -> None:
+    """Say what is missing before a run is begun."""
+    for name in ("torch", "sklearn"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise MissingExtra(f"training a baseline (with {name})", "train") from error
+
+
+def run_job(job: Job) -> None:
+    """Train a team, ask each of its replicas, and keep their predictions. Importable by name, for worker processes.
+
+    A replica that fails does not stop the others; the first one's error is raised at the end."""
+    from ..baseline import baseline
+    from ..training.replica_group import Team
+    from ..training.training_rows import Member
+
+    benchmark, recipe, together = find_benchmark(job.benchmark), find_recipe(job.recipe), world()
+    members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
+    kept, code = job.folder / TRAINING, str(job.plan["model"]["code"])
+    diagnose = job.plan["model"].get("diagnose", ())
+    team = Team(recipe, benchmark.task, members, benchmark.name, kept, job.stack, code, together, diagnose)
+    adaptation = benchmark.definition.protocol.touch.adaptation
+    asking = Asking(benchmark.task, BATCH, TimeLimit(TIME_LIMIT), adaptation, together)
+
+    def make(seed: int, setting: Mapping[str, Any]) -> Model:
+        return baseline(recipe, benchmark.task, seed, benchmark.name, setting, team)
+
+    failed: list[tuple[int, FarshiftError]] = []
+    for seed in job.missing:
+        try:
+            folder = RunFolder(job.folder, job.plan)
+            run_seed(folder, benchmark, make, seed, job.budget, asking, settings=job.settings)
+        except FarshiftError as error:
+            failed.append((seed, error))
+            if together.size > 1:
+                break  # the others may be waiting for this one: they end with it
+    if failed:
+        seed, first = failed[0]
+        more = f" (and {len(failed) - 1} more of its replicas failed)" if len(failed) > 1 else ""
+        raise restated(type(first), f"seed {seed}: {first}{more}")
+    if together.rank == 0:
+        team.forget()
+
+
+def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
+    """Run all missing seeds of all plans and finish their folders, in the order of `plans`.
+
+    A replica that fails does not stop the others; what is done is kept, and the first error is raised at the end."""
+    runs, failures = run_all(plans, engine)
+    if failures:
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
+        raise restated(type(first.error), f"{first}{more}")
+    return runs
+
+
+def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure]]:
+    """Run all missing seeds of all plans, and finish the folders of those in which no replica failed: their runs, in
+    the order of `plans`, and what failed. All plans are for one device.
+
+    Under `torchrun` all processes call this alike, and train each replica together."""
+    together = world()
+    if together.size > 1 and engine != "local":
+        raise FarshiftError(f"under torchrun its processes do the work: leave --engine {engine} out")
+    device = plans[0].budget.device
+    require_extras()
+    for plan in plans:
+        plan.check()
+    with ExitStack() as held:
+        at_work = held.enter_context(opened(engine, device))
+        folders = [held.enter_context(plan.begin(together)) for plan in plans]
+        missing = [folder.missing() for folder in folders]
+        if together.size > 1:
+            from ..training.distributed import agreed, joined
+
+            held.enter_context(joined(together, device))
+            missing = agreed(missing, together)
+        jobs = list(_jobs(plans, folders, missing, at_work.workers))
+        failures = _run_jobs(plans, jobs, at_work, together)
+        runs = []
+        broken = {id(failure.plan) for failure in failures}
+        for plan, folder in zip(plans, folders, strict=True):
+            if id(plan) in broken:
+                continue
+            runs.append(folder.finish() if together.rank == 0 else folder.wait_for_finish())
+            if together.rank == 0:
+                rmtree(folder.path / TRAINING, ignore_errors=True)  # what killed processes left
+        return runs, failures
+
+
+def _jobs(
+    plans: Sequence[Plan], folders: list[RunFolder], missing: list[list[int]], workers: int
+) -> Iterator[tuple[int, Job]]:
+    """The teams that have replicas left to train or to ask, each with its plan's number."""
+    for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
+        for seeds in _teams(plan.seeds, workers):
+            if left := tuple(seed for seed in seeds if seed in missing[number]):
+                names = plan.recipe.name, plan.benchmark.name
+                job = Job(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
+                yield number, job
+
+
+def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, Job]], at_work: Engine, together: World) -> list[Failure]:
+    """Run teams, and tell how far they are. What failed is in the order of the jobs, whichever ended first."""
+    total = sum(len(job.missing) for _, job in jobs)
+    failures: dict[int, Failure] = {}
+    waiting = [sum(owner == number for owner, _ in jobs) for number in range(len(plans))]
+    done = 0
+    tells = together.rank == 0
+    if tells:
+        advance("training", 0, total)
+    for index, error in at_work.run(run_job, [job for _, job in jobs]):
+        number, job = jobs[index]
+        plan = plans[number]
+        if error is not None:
+            failures[index] = Failure(plan, error)
+        waiting[number] -= 1
+        done += len(job.missing)
+        if tells:
+            if error is not None:
+                say(f"{plan.title}: {error}")
+            advance("training", done, total)
+            if not waiting[number] and all(failure.plan is not plan for failure in failures.values()):
+                say(f"{plan.title}: {len(plan.seeds)} seeds done")
+    return [failures[index] for index in sorted(failures)]
+
+
+def _teams(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
+    """The seeds in as many teams of like size as there are workers: each worker stacks its own."""
+    count = min(workers, len(seeds))
+    return [tuple(seeds[place::count]) for place in range(count)]
+
+
+def spend(budget: str, steps: int | None = None, device: str = "cpu") -> Budget:
+    """A budget by its name, checked; `steps` overrides its optimiser steps."""
+    if budget not in ("full", "quick"):
+        raise FarshiftError(f"budget {budget!r}: use full or quick")
+    check_device(device)
+    return Budget(budget, steps, device)
+
+
+def run_baseline(
+    name: str,
+    on: str,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    out: Path | str,
+    budget: str = "full",
+    steps: int | None = None,
+    device: str = "cpu",
+    engine: str = "local",
+    settings: Settings | None = None,
+    selection: str | None = None,
+    stack: int = 0,
+    diagnose: str = "",
+) -> Run:
+    """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run goes on.
+
+    seeds: how many, or which (the protocol's number by default). budget: "full" or "quick"; `steps` overrides its
+    optimiser steps. engine: "local", "processes" (one process a core) or "ray". settings: values by name, tried beside
+    each other and chosen among by `selection`, the protocol's rule by default. stack: the most replicas that are
+    trained at once; by default as many as pay. diagnose: names of diagnostics, separated by commas, or "all": what they
+    measure of each trained replica goes on the run card, among what its seed spent.
+    """
+    recipe, benchmark, wanted = find_recipe(name), find_benchmark(on), chosen(diagnose)
+    spending = spend(budget, steps, device)
+    hand_out(benchmark)  # pulled once here, not by every worker
+    numbers = seed_numbers(seeds, benchmark, budget)
+    plan = Plan(recipe, benchmark, spending, numbers, Path(out), checked(settings), selection, stack, wanted)
+    return run_plans([plan], engine)[0]

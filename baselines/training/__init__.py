@@ -1,0 +1,1 @@
+"""Training replicas: data order, optimiser steps, checkpoints, early stopping, distribution."""

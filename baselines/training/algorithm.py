@@ -1,0 +1,187 @@
+"""What a training algorithm is: an objective over a cohort's batches, and whatever it does around the plain step.
+
+A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION`, `TASKS`, `TOUCHES` (the
+data it may look at), `SETTINGS` (defaults) and `SEARCH` (ranges for a random search); and `class Algorithm`, a subclass
+of the one here. Most define `loss` alone.
+
+Everything has a replica axis K. A replica must come out the same alone or among many: losses are (K,), nothing is
+averaged over replicas, and randomness comes from `Clock.keys`. What must survive a checkpoint (weights of environments,
+moving targets, memories) is a parameter or a saved buffer with the replica axis.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ...core.draws import key
+from ...core.errors import ModelError
+from ..encoding.encoding import Sizes
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import stream
+from ..replicas.stacked import stacked
+from .optimiser_step import Descent
+from .sampler import Batch, Data
+
+TOUCHABLE = {
+    "train": "the training rows and their labels as given",
+    "groups": "which environment a training row comes from",
+    "id_val": "the labels of validation rows like the training rows",
+    "ood_val": "the labels of shifted validation rows",
+    "unlabelled": "the inputs of the shifted test rows, while training",
+    "test batches": "the inputs of a test batch, together, while predicting",
+    "clean rate": "how many training labels are wrong, where that is known",
+}
+
+Build = Callable[[str], Any]
+"""Makes the recipe's network, fresh, with a replica axis of K: its initial weights are drawn under the name given."""
+
+M = TypeVar("M", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class About:
+    """What an algorithm may know before it begins."""
+
+    names: tuple[str, ...]
+    """The names of the K replicas that are trained now, which seed everything."""
+    task: str
+    """`classification` or `sequence`."""
+    outputs: int
+    """Classes, or words of the output vocabulary."""
+    data: Data
+    """The training rows, as they are to be trained on."""
+    steps: int
+    sizes: Sizes
+    """What the network was built for: classes, words, the shape of an image."""
+
+    def __deepcopy__(self, _: Any) -> About:
+        return self  # it never changes, and holds all the data
+
+    @property
+    def replicas(self) -> int:
+        return len(self.names)
+
+    @property
+    def environments(self) -> int:
+        return self.data.environments
+
+    def each(self, make: Callable[[], M], name: str) -> M:
+        """Another module with a replica axis of K (a discriminator, a second head): `make` makes one of a single
+        replica, its initial weights drawn under each replica's name and this one."""
+        return replicated(make, [f"{own}/{name}" for own in self.names])
+
+
+def replicated(make: Callable[[], M], names: Sequence[str]) -> M:
+    """A module of one replica a name, its initial weights drawn from torch's global generator seeded by the name, which
+    is left as it was."""
+    made = []
+    with torch.random.fork_rng(devices=[]):
+        for name in names:
+            torch.manual_seed(key(name))
+            made.append(make())
+    return stacked(made)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Where training stands. step: from 0, in this stage. steps: of this stage. total: steps done in all stages."""
+
+    step: int
+    steps: int
+    stage: int
+    total: int
+    keys: Tensor
+    """A key for each replica, (K,) int64."""
+
+    def draw(self, name: str) -> Tensor:
+        """Keys (K,) for one random draw of this step: give them to `noise.uniform`, `normal`, `beta`,
+        `permutations`."""
+        return stream(self.keys, name, self.total)
+
+
+class Algorithm(nn.Module, ABC):
+    """Empirical risk and everything else: subclasses say what is minimised."""
+
+    by_environment = False
+    """Whether a batch holds equal shares of every environment, `batch_size` rows of each."""
+    additive = False
+    """Whether the loss of a full batch is the weighted mean of its chunks' losses, so that it may be taken in
+    chunks."""
+    adapts = False
+    """Whether predictions change the network (test-time adaptation); then `reset` forgets it."""
+    gives_logits = True
+    """Whether the softmax of `logits` are probabilities."""
+    remembers = False
+    """Whether `loss` writes down what it saw of the rows, so that it may be taken once a step only."""
+
+    def __init__(self, hyper: Hyper, about: About) -> None:
+        """`ModelError` for sharpness-aware steps, which take the loss twice, of what remembers rows."""
+        super().__init__()
+        self.hyper, self.about = hyper, about
+        if self.remembers and any(hyper.exact("sharpness")):
+            raise ModelError("setting sharpness: this algorithm remembers what its loss saw of each row: leave it at 0")
+
+    def assemble(self, build: Build) -> Any:
+        """The network to be trained: the recipe's own. Others make several, or give it more heads."""
+        return build("weights")
+
+    def descents(self, network: nn.Module, descent: Callable[..., Descent]) -> dict[str, Descent]:
+        """The optimisers. `descent(parameters, rates)` makes one; rates: the name of the setting that holds them."""
+        return {"main": descent([*network.parameters(), *self.parameters()], "lr")}
+
+    @abstractmethod
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        """The losses to be minimised, (K,)."""
+
+    def update(
+        self,
+        network: Any,
+        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
+        clock: Clock,
+        descents: Mapping[str, Descent],
+    ) -> Tensor:
+        """One training step; returns the losses (K,) that are watched. `batches()` gives the step's batch, or the
+        chunks of a full batch, each with its share (K,)."""
+
+        def closure() -> Tensor:
+            losses: Tensor | None = None
+            for batch, share in batches():
+                if share is None:
+                    return self.loss(network, batch, clock)
+                part = self.loss(network, batch, clock) * share.to(self.hyper.dtype)
+                part.sum().backward()  # type: ignore[no-untyped-call]
+                losses = part.detach() if losses is None else losses + part.detach()
+            assert losses is not None
+            return losses
+
+        return descents["main"].descend(closure)
+
+    def after(self, network: Any, clock: Clock) -> None:
+        """Called after each step."""
+
+    def stages(self, steps: int) -> tuple[int, ...]:
+        """How many steps each stage of training has; together `steps`."""
+        return (steps,)
+
+    def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
+        """Between stages: the data of the stage to come (`data.changed(weight, target)`), and whether it begins with a
+        fresh network. `answer(*inputs)` is `logits` in evaluation, over any number of rows (N, ..): (K, N, ..)."""
+        return data, False
+
+    def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
+        """Called once after the last step, in evaluation: averages swapped in, heads refitted."""
+
+    def logits(self, network: Any, *inputs: Tensor) -> Tensor:
+        """What is predicted for inputs (K, n, ..): logits (K, n, classes). An adaptive algorithm learns from them
+        too."""
+        found: Tensor = network(*inputs)
+        return found
+
+    def reset(self, network: Any) -> None:
+        """Forget what was learned while predicting."""

@@ -1,0 +1,151 @@
+"""Checkpoints of a cohort under training: one file, replaced atomically, read without unpickling.
+
+An .npz of plain arrays and one JSON text that says what they are. What is not in it (initial weights, the order of the
+rows, the noise) is a pure function of the replicas' names and the step, so training goes on exactly where it stood.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import ModelError
+from ...core.files import write_atomically
+from .replica_stack import Cohort
+from .trainer import Training
+
+FORMAT = 1
+ADVICE = "choose another --out"
+
+
+def save(training: Training, path: Path, identity: str) -> None:
+    """Write the state of `training` to `path`. `identity` says what is trained: see `resume`."""
+    arrays: dict[str, Any] = {}
+    outcome, validation = training.outcome, training.validation
+    _put(arrays, "cohort", training.cohort)
+    for name, descent in training.descents.items():
+        state = descent.optimiser.state()
+        arrays |= {f"descent/{name}/{key}": _array(value) for key, value in state.items()}
+    arrays |= {"losses": _array(training.losses), "broken": _array(training.broken)}
+    if training.data is not training.given:
+        arrays |= {"data/weight": _array(training.data.weight), "data/target": _array(training.data.target)}
+    for place, cohort in enumerate(outcome.ended):
+        _put(arrays, f"ended/{place}", cohort)
+    for place, (_, cohort) in enumerate(outcome.candidates):
+        _put(arrays, f"candidate/{place}", cohort)
+    for place, kept in enumerate(validation.kept if validation else []):
+        if kept is not None:
+            _put(arrays, f"best/{place}", kept)
+    card = {
+        "format": FORMAT,
+        "identity": identity,
+        "total": training.total,
+        "stage": training.stage,
+        "in_stage": training.in_stage,
+        "finished": training.finished,
+        "losses": _keyed(outcome.losses),
+        "steps": _keyed(outcome.steps),
+        "failed": _keyed(outcome.failed),
+        "ended": len(outcome.ended),
+        "candidates": [name for name, _ in outcome.candidates],
+        "validation": None
+        if validation is None
+        else {"least": validation.least, "waited": validation.waited, "looked": validation.looked},
+    }
+    arrays["card"] = np.frombuffer(json.dumps(card).encode(), np.uint8)
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content.getvalue(), ADVICE)
+
+
+def resume(training: Training, path: Path, identity: str) -> bool:
+    """Set `training`, which has not begun, to what `path` holds; False where there is no such file.
+
+    Raises `ModelError` where the file cannot be read, or is of another format or another training."""
+    if not path.is_file():
+        return False
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        card = json.loads(arrays.pop("card").tobytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ModelError(f"{path} cannot be read as a checkpoint: remove it, and training begins anew") from error
+    if card.get("format") != FORMAT or card.get("identity") != identity:
+        what = f"format {card.get('format')}, not {FORMAT}" if card.get("format") != FORMAT else "another training"
+        raise ModelError(
+            f"{path} is a checkpoint of {what} (another version, or other settings): "
+            "remove it, and training begins anew"
+        )
+    whole = training.cohort
+    training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
+    training.finished = card["finished"]
+    outcome = training.outcome
+    outcome.losses, outcome.steps, outcome.failed = (_numbered(card[name]) for name in ("losses", "steps", "failed"))
+    outcome.ended = [_taken(whole, arrays, f"ended/{place}") for place in range(card["ended"])]
+    outcome.candidates = [
+        (name, _taken(whole, arrays, f"candidate/{place}")) for place, name in enumerate(card["candidates"])
+    ]
+    device = whole.keys.device
+    training.cohort = _taken(whole, arrays, "cohort")
+    data = training.given.picked(training.cohort.number)
+    if "data/weight" in arrays:
+        data = data.changed(*(torch.from_numpy(arrays[f"data/{name}"]).to(device) for name in ("weight", "target")))
+    if len(training.cohort) == 0:
+        return True  # every replica has left: nothing goes on
+    training.take_up(data)
+    training.losses, training.broken = (torch.from_numpy(arrays[name]).to(device) for name in ("losses", "broken"))
+    for name, descent in training.descents.items():
+        prefix = f"descent/{name}/"
+        state = {key.removeprefix(prefix): _value(arrays[key], device) for key in arrays if key.startswith(prefix)}
+        descent.optimiser.load(state)
+    if training.validation is not None and card["validation"] is not None:
+        validation = training.validation
+        validation.least, validation.waited = card["validation"]["least"], card["validation"]["waited"]
+        validation.looked = card["validation"]["looked"]
+        for place in range(len(validation.kept)):
+            if any(name.startswith(f"best/{place}/") for name in arrays):
+                validation.kept[place] = _taken(whole, arrays, f"best/{place}")
+    return True
+
+
+def _put(arrays: dict[str, Any], prefix: str, cohort: nn.Module) -> None:
+    arrays |= {f"{prefix}/{name}": _array(value) for name, value in cohort.state_dict().items()}
+
+
+def _taken(whole: Cohort, arrays: Mapping[str, Any], prefix: str) -> Cohort:
+    """The cohort that was put under `prefix`, made from the one that training began with."""
+    state = {
+        name.removeprefix(f"{prefix}/"): torch.from_numpy(value)
+        for name, value in arrays.items()
+        if name.startswith(f"{prefix}/")
+    }
+    found = whole.only(state["number"].tolist())
+    found.load_state_dict(state)
+    found.ready()
+    found.network.eval()
+    return found
+
+
+def _array(value: Any) -> Any:
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+
+
+def _value(array: Any, device: torch.device) -> Any:
+    return array.item() if array.ndim == 0 else torch.from_numpy(array).to(device)
+
+
+def _keyed(values: Mapping[int, Any]) -> dict[str, Any]:
+    return {str(number): value for number, value in values.items()}
+
+
+def _numbered(values: Mapping[str, Any]) -> dict[int, Any]:
+    return {int(number): value for number, value in values.items()}

@@ -1,0 +1,125 @@
+"""Data-parallel training of one model by the processes of a `torchrun`: each takes its share of the rows of every step.
+
+All processes hold the same replicas. Each computes the loss on its own rows, weighted by their share in the batch, and
+the gradients are summed over the processes before a step is taken, so every process takes the step that one process
+alone would take, up to the order of floating-point sums (Li et al., PyTorch Distributed, VLDB 2020, arXiv:2006.15704).
+Dropout and the like draw other masks in each process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ...core.world import World
+from ..encoding.encoding import PAD
+from ..replicas.rng import stream
+from .algorithm import Algorithm
+from .optimiser_step import Descent
+from .sampler import Batch, Data
+
+T = TypeVar("T")
+
+
+@contextmanager
+def joined(together: World, device: str) -> Iterator[None]:
+    """The processes can exchange tensors while the context lasts: over gloo on a CPU, over nccl on GPUs, one GPU each
+    (`cuda` then means the process's own)."""
+    if together.size == 1:
+        yield
+        return
+    if device.startswith("cuda"):
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def agreed(value: T, together: World) -> T:
+    """The first process's value, in every process."""
+    if together.size == 1:
+        return value
+    held = [value]
+    dist.broadcast_object_list(held)
+    return held[0]
+
+
+def noise_keys(keys: Tensor, together: World) -> Tensor:
+    """What the layers of this process draw from: the rows of each process have masks of their own."""
+    return keys if together.rank == 0 else stream(keys, "rank", together.rank)
+
+
+def refuse_unshared(algorithm: Algorithm, data: Data) -> None:
+    """`ModelError` where the loss of a batch is not the mean of its rows' losses, or where the algorithm remembers
+    something of every training row, which each process would see a share of."""
+    name = type(algorithm).__module__.rpartition(".")[2]
+    advice = "train it in one process, without torchrun"
+    plain = type(algorithm).update is Algorithm.update and not algorithm.by_environment
+    if not algorithm.additive or not plain:
+        raise ModelError(
+            f"the loss of the algorithm {name} is no mean over rows, so they cannot be shared out: {advice}"
+        )
+    remembered = dict(algorithm.named_buffers()) | dict(algorithm.named_parameters())
+    if any(value.ndim > 1 and value.shape[1] == len(data) for value in remembered.values()):
+        raise ModelError(
+            f"the algorithm {name} remembers something of each row, so they cannot be shared out: {advice}"
+        )
+
+
+def shared(batches: Iterable[tuple[Batch, Tensor | None]], together: World) -> Iterator[tuple[Batch, Tensor | None]]:
+    """This process's rows of each batch, with their share (K,) in the whole."""
+    for batch, share in batches:
+        rows = batch.rows.shape[1]
+        if rows < together.size:
+            raise ModelError(f"{rows} rows cannot be shared out over {together.size} processes: raise batch_size")
+        own = _every_nth(batch, together)
+        part = _counted(own) / _counted(batch)
+        yield own, part if share is None else part * share
+
+
+def _every_nth(batch: Batch, together: World) -> Batch:
+    """Rows that lie side by side are often alike (of one environment, of one weight): each process gets some of all."""
+
+    def taken(x: Tensor) -> Tensor:
+        return x[:, together.rank :: together.size]
+
+    return replace(
+        batch,
+        inputs=tuple(taken(x) for x in batch.inputs),
+        target=taken(batch.target),
+        rows=taken(batch.rows),
+        weight=None if batch.weight is None else taken(batch.weight),
+        group=None if batch.group is None else taken(batch.group),
+    )
+
+
+def _counted(batch: Batch) -> Tensor:
+    """How many targets a mean over the batch is over, by their weight, (K,) float64."""
+    weight = torch.ones_like(batch.rows, dtype=torch.float64) if batch.weight is None else batch.weight.double()
+    if batch.target.ndim == 3:
+        weight = weight * (batch.target != PAD).sum(-1)
+    return weight.sum(1)
+
+
+class SharedDescent(Descent):
+    """A descent along the gradients of all processes together."""
+
+    def _gradients(self, closure: Callable[[], Tensor]) -> Tensor:
+        losses = super()._gradients(closure)
+        there = [p.grad for p in self.parameters if p.grad is not None]
+        flat = torch.cat([losses, *(gradient.reshape(-1) for gradient in there)])
+        dist.all_reduce(flat)
+        summed: tuple[Tensor, ...] = torch.split(flat, [len(losses), *(gradient.numel() for gradient in there)])
+        for gradient, whole in zip(there, summed[1:], strict=True):
+            gradient.copy_(whole.view_as(gradient))
+        return summed[0]

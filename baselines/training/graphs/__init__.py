@@ -1,0 +1,1 @@
+"""Training steps as compiled graphs."""

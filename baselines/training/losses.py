@@ -1,0 +1,71 @@
+"""Losses of single rows and their means, with the replica axis kept."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..encoding.encoding import PAD
+from .sampler import Batch
+
+
+def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
+    """Of each target: logits (K, n, classes) with targets (K, n), or (K, n, T, words) with (K, n, T); target's
+    shape."""
+    return F.cross_entropy(logits.flatten(0, -2), target.flatten(), reduction="none").view(target.shape)
+
+
+def smoothed(logits: Tensor, target: Tensor, epsilon: Tensor) -> Tensor:
+    """Cross-entropy to (1 - e) one-hot + e / C (Szegedy et al., CVPR 2016), e of each replica, (K,): e may be negative
+    (Wei et al., ICML 2022, arXiv:2106.04149)."""
+    logs = logits.log_softmax(-1)
+    own = -logs.gather(-1, target[..., None])[..., 0]
+    e = epsilon.view(-1, *[1] * (target.ndim - 1))
+    return (1 - e) * own - e * logs.mean(-1)
+
+
+def squared(logits: Tensor, target: Tensor) -> Tensor:
+    """The mean over classes of the squared error to the one-hot label, of each target."""
+    return (logits - F.one_hot(target, logits.shape[-1]).to(logits.dtype)).square().mean(dim=-1)
+
+
+def of_rows(errors: Tensor, batch: Batch) -> Tensor:
+    """Errors of targets as errors of rows, (K, n): for texts the mean over their tokens, PAD being none."""
+    if errors.ndim == 2:
+        return errors
+    real = (batch.target != PAD).to(errors.dtype)
+    return (errors * real).sum(-1) / real.sum(-1).clamp(min=1)
+
+
+def mean(errors: Tensor, batch: Batch) -> Tensor:
+    """The mean over all targets of the batch, (K,): rows count by their weight, and PAD is no target."""
+    weight = None if batch.weight is None else batch.weight.to(errors.dtype)
+    if errors.ndim == 2:
+        return errors.mean(1) if weight is None else (errors * weight).sum(1) / weight.sum(1)
+    real = (batch.target != PAD).to(errors.dtype)
+    real = real if weight is None else real * weight[..., None]
+    return (errors * real).flatten(1).sum(1) / real.flatten(1).sum(1)
+
+
+def by_environment(rows: Tensor, batch: Batch) -> Tensor:
+    """The mean of row errors (K, n) in each environment of the batch, (K, E)."""
+    assert batch.environments, "only batches drawn by environment have equal shares of them"
+    return rows.view(len(rows), batch.environments, -1).mean(-1)
+
+
+def split(values: Tensor, batch: Batch) -> Tensor:
+    """Values of rows (K, n, ..) by environment, (K, E, n / E, ..)."""
+    return values.view(len(values), batch.environments, -1, *values.shape[2:])
+
+
+def each_mean(values: Tensor) -> Tensor:
+    """The mean of all that belongs to a replica: (K, ..) to (K,)."""
+    return values.flatten(1).mean(1) if values.ndim > 1 else values
+
+
+def gradients(losses: Tensor, parameters: list[Tensor], create_graph: bool = False) -> tuple[Tensor, ...]:
+    """The gradient of each replica's loss by its own parameters: each (K, ..) as the parameter. Replicas share nothing,
+    so the gradient of the sum is all of them at once."""
+    found = torch.autograd.grad(losses.sum(), parameters, create_graph=create_graph, allow_unused=True)
+    return tuple(torch.zeros_like(p) if g is None else g for g, p in zip(found, parameters, strict=True))

@@ -1,0 +1,139 @@
+"""How parameters move: gradients of every replica, clipped, given to an optimiser at the rate of a schedule."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from ...core.plugins import module
+from ..replicas.hyperparameters import Hyper
+
+
+class Optimiser(Protocol):
+    """What a file of `optimisers/` offers: `Optimiser(parameters, rates, hyper)`.
+
+    parameters: each (K, ..). rates: the K base learning rates. `weight_decay` is in `hyper`. One that also
+    has `tensors` and `over` (`optimisers/_written.py`), or gives such a one by `written()`, can be in a traced step."""
+
+    def step(self, factor: float) -> None:
+        """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """What is remembered between steps: tensors (K, ..) by name, and `steps`."""
+        ...
+
+    def load(self, state: dict[str, Any]) -> None: ...
+
+
+class Descent:
+    """An optimiser over some parameters of a cohort, with clipping, sharpness-aware steps and its schedule."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
+        self.parameters, self.rates, self.hyper = list(parameters), list(rates), hyper
+        self.clips = any(hyper.exact("clip"))
+        self.sharp = any(hyper.exact("sharpness"))
+        self.schedule = module("baselines/schedules", hyper["schedule"], "schedule")
+        self.factor: Any = 1.0
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the moments: what is published for penalties that are switched on in the middle of training."""
+        kind = module("baselines/optimisers", self.hyper["optimiser"], "optimiser").Optimiser
+        self.optimiser: Optimiser = kind(self.parameters, self.rates, self.hyper)
+
+    def write(self) -> None:
+        """Go on with an optimiser whose steps can be traced, where this one's cannot and it offers one."""
+        if (written := getattr(self.optimiser, "written", None)) is not None:
+            self.optimiser = written()
+
+    def unwrite(self) -> None:
+        """Go on with the optimiser that is the quickest in plain steps."""
+        if type(self.optimiser) is not module("baselines/optimisers", self.hyper["optimiser"], "optimiser").Optimiser:
+            state = self.optimiser.state()
+            self.restart()
+            self.optimiser.load(state)
+
+    def over(self, parameters: Callable[[nn.Parameter], Any], tensors: Mapping[str, Tensor], factor: Tensor) -> Self:
+        """The same descent for a trace: over other parameters, with the optimiser's `tensors`, at a factor that is
+        told while it runs."""
+        found = copy.copy(self)
+        found.parameters = [parameters(parameter) for parameter in self.parameters]
+        found.optimiser = self.optimiser.over(parameters, tensors)  # type: ignore[attr-defined]
+        found.factor = factor
+        return found
+
+    def at(self, step: int, steps: int) -> None:
+        """Set the schedule to `step` of `steps` (from 0): a linear rise over the share `warmup_percent` of all steps,
+        then the schedule over the rest."""
+        rise = self.hyper["warmup_percent"] * steps / 100
+        if step < rise:
+            self.factor = float((step + 1) / rise)
+        else:
+            self.factor = float(self.schedule.factor(step - rise, max(1.0, steps - rise), self.hyper))
+
+    def descend(self, closure: Callable[[], Tensor]) -> Tensor:
+        """One step down the losses (K,) that `closure` computes, and backpropagates if it wants to in pieces; returns
+        them. With `sharpness` rho > 0, down the gradient at p + rho g / |g| instead (SAM: Foret et al., ICLR 2021,
+        arXiv:2010.01412, equation 2), each replica with its own norm."""
+        losses = self._gradients(closure)
+        if self.sharp:
+            before = self._climbed()
+            self._gradients(closure)
+            with torch.no_grad():
+                for parameter, value in zip(self.parameters, before, strict=True):
+                    parameter.copy_(value)
+        self.follow()
+        return losses
+
+    def _gradients(self, closure: Callable[[], Tensor]) -> Tensor:
+        for parameter in self.parameters:
+            parameter.grad = None
+        losses = closure()
+        if losses.requires_grad:
+            losses.sum().backward()  # type: ignore[no-untyped-call]
+        return losses.detach()
+
+    @torch.no_grad()
+    def _climbed(self) -> list[Tensor]:
+        """Move to where the gradient of a sharpness-aware step is taken; returns the values before."""
+        before = [parameter.clone() for parameter in self.parameters]
+        share = self.hyper["sharpness"] / self.norms().clamp(min=1e-12)
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter.add_(parameter.grad * spread(share, parameter.grad))
+        return before
+
+    def follow(self, gradients: Sequence[Tensor | None] | None = None) -> None:
+        """One step of the optimiser along `gradients` (default: the parameters' own), clipped."""
+        if gradients is not None:
+            for parameter, gradient in zip(self.parameters, gradients, strict=True):
+                # torch's fused optimisers step wrongly, without a word, along a gradient laid out in another order.
+                parameter.grad = None if gradient is None else gradient.contiguous()
+        if self.clips:
+            self._clip()
+        self.optimiser.step(self.factor)
+
+    @torch.no_grad()
+    def norms(self) -> Tensor:
+        """The norm of each replica's gradient, (K,)."""
+        squares = [p.grad.flatten(1).square().sum(1) for p in self.parameters if p.grad is not None]
+        return torch.stack(squares).sum(0).sqrt()
+
+    @torch.no_grad()
+    def _clip(self) -> None:
+        most = self.hyper["clip"]
+        share = (most / (self.norms() + 1e-6)).clamp(max=1.0)
+        share = torch.where(most > 0, share, 1.0)
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter.grad *= spread(share, parameter.grad)
+
+
+def spread(values: Tensor, like: Tensor) -> Tensor:
+    """One value a replica (K,), with as many axes as `like`."""
+    return values.view(-1, *[1] * (like.ndim - 1))

@@ -1,0 +1,60 @@
+"""In what precision a training step's products are taken.
+
+Weights, optimisers and sums stay in float32. Under bfloat16, matrix products, convolutions and attention are autocast
+(Micikevicius et al., Mixed Precision Training, ICLR 2018, arXiv:1710.03740; bfloat16 needs no scaling of the loss). The
+setting `precision`:
+
+    auto       bfloat16 on a GPU for networks of convolutions or attention; float32 for everything else
+    float32    everywhere
+    bfloat16   on a GPU; the networks with hand-written recurrences refuse it
+
+Small networks that grok, and everything on a CPU, are trained in float32.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ...core.errors import ModelError
+from ..layers.attention import Attention
+from ..layers.convolution import Conv2d
+from ..layers.recurrent import Recurrent
+
+if TYPE_CHECKING:
+    from .replica_stack import Cohort
+
+CHOICES = ("auto", "float32", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Precision:
+    """dtype: of a step's products. device: the type of the device on which they are taken."""
+
+    dtype: torch.dtype
+    device: str
+
+    def applied(self) -> AbstractContextManager[Any]:
+        """A step's products are taken in this precision while the context lasts. Weights are cast anew each time they
+        are used: a step may move them in between."""
+        if self.dtype != torch.bfloat16:
+            return nullcontext()
+        return torch.autocast(self.device, self.dtype, cache_enabled=False)
+
+
+def precision(cohort: Cohort) -> Precision:
+    """The precision in which a cohort is trained. `ModelError` for a setting that there is not, or cannot be here."""
+    choice, device, own = cohort.hyper["precision"], cohort.keys.device.type, cohort.hyper.dtype
+    if choice not in CHOICES:
+        raise ModelError(f"setting precision = {choice!r}: use {', '.join(CHOICES)}")
+    parts = [*cohort.network.modules()]
+    recurrent = any(isinstance(part, Recurrent) for part in parts)
+    if choice == "bfloat16" and (device != "cuda" or recurrent):
+        why = "networks with recurrent layers are trained in float32" if recurrent else "it is for training on a GPU"
+        raise ModelError(f"setting precision = 'bfloat16': {why}: leave it at auto")
+    suits = not recurrent and device == "cuda" and any(isinstance(part, Attention | Conv2d) for part in parts)
+    lower = choice == "bfloat16" or (choice == "auto" and suits and own == torch.float32)
+    return Precision(torch.bfloat16 if lower else own, device)

@@ -1,0 +1,60 @@
+"""Asking the replicas of a cohort: from a batch's columns to each one's predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...benchmarks.answers import Answers
+from ...benchmarks.model import Columns
+from ..encoding.encoding import ClassEncoding, SequenceEncoding
+from .replica_stack import Cohort
+
+Encoding = ClassEncoding | SequenceEncoding
+
+PREDICT_ROWS = 512
+"""Rows whose classes a network predicts at once."""
+
+TEXT_ROWS = 256
+"""Rows whose texts it writes at once: with more, what is attended to leaves the caches of a CPU."""
+
+
+def answers(coding: Encoding, cohort: Cohort, batch: Columns) -> list[Any]:
+    """The answers of each replica of a cohort."""
+    if isinstance(coding, ClassEncoding):
+        return _classes(coding, cohort, batch)
+    return _texts(coding, cohort, batch)
+
+
+def _classes(coding: ClassEncoding, cohort: Cohort, batch: Columns) -> list[Answers]:
+    inputs = [x.to(cohort.keys.device) for x in coding.inputs(batch)]
+    if not len(inputs[0]):
+        scores = np.empty((len(cohort), 0, coding.sizes.outputs), np.float32)
+    else:
+        rows = len(inputs[0]) if cohort.algorithm.adapts else PREDICT_ROWS
+        scores = cohort.answer(*inputs, rows=rows).softmax(-1).float().cpu().numpy()
+    return [Answers.all_given(one.argmax(axis=1), one if cohort.algorithm.gives_logits else None) for one in scores]
+
+
+def _texts(coding: SequenceEncoding, cohort: Cohort, batch: Columns) -> list[list[str]]:
+    """Rows of like length are decoded together, and given back in the batch's order."""
+    source, lengths = coding.inputs(batch)
+    order = np.argsort(lengths, kind="stable")
+    texts = [np.empty(len(order), object) for _ in range(len(cohort))]
+    for start in range(0, len(order), TEXT_ROWS):
+        some = order[start : start + TEXT_ROWS]
+        ids = source[some, : max(1, lengths[some].max())].to(cohort.keys.device)
+        with torch.no_grad(), cohort.noise.hushed():
+            out = cohort.network.generate(ids.expand(len(cohort), *ids.shape), coding.limit).cpu().numpy()
+        for one, written in zip(texts, out, strict=True):
+            one[some] = coding.texts(written)
+    return [list(one) for one in texts]
+
+
+def inputs_of(coding: Encoding, columns: Columns) -> tuple[torch.Tensor, ...]:
+    """The inputs of rows whose labels are not known."""
+    if isinstance(coding, ClassEncoding):
+        return coding.inputs(columns)
+    return (coding.inputs(columns)[0],)

@@ -1,0 +1,332 @@
+"""A team: the replicas of one recipe on one benchmark, trained together and asked together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from ...benchmarks.answers import Answers
+from ...benchmarks.model import Budget, Columns, Task, TrainingRows
+from ...core.canonical import identity_of
+from ...core.errors import FarshiftError, ModelError
+from ...core.files import write_atomically
+from ...core.plugins import module
+from ...core.progress import say
+from ...core.world import ALONE, World
+from ..augmentations import augmented
+from ..baseline import check_task, touches
+from ..diagnostics import diagnosed
+from ..encoding.encoding import encoding
+from ..encoding.frozen import FrozenColumns
+from ..estimator import Estimator
+from ..recipe import Recipe, check, complete
+from ..replicas.hyperparameters import alike
+from ..replicas.stacked import size
+from . import stack_size as stacking
+from .algorithm import TOUCHABLE
+from .checkpoint import ADVICE, resume, save
+from .predict import Encoding, inputs_of
+from .predict import answers as answers_of
+from .replica_stack import Cohort
+from .sampler import Data
+from .trainer import Outcome, Training
+from .training_rows import Member, Rows, columns_of, digest_of, numbered, tensor_digest
+
+CHECKPOINT_SECONDS = 30.0
+"""Seconds of training between two checkpoints."""
+
+
+@dataclass
+class _Trained:
+    """Where a member's replica is, and what its training came to."""
+
+    coding: Encoding
+    cohorts: dict[str, tuple[Cohort, int]]
+    """By candidate, the last one final: the cohort and the place in it."""
+    remarks: dict[str, Any]
+
+
+class Team:
+    """Replicas of one recipe on one benchmark: whoever is fitted first has all of them trained."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        task: Task,
+        members: Sequence[Member],
+        benchmark: str,
+        kept: Path | None = None,
+        stack: int = 0,
+        code: str = "",
+        together: World = ALONE,
+        diagnose: Sequence[str] = (),
+    ) -> None:
+        """kept: a folder for checkpoints, from which training goes on after a kill; none by default. stack: the most
+        replicas that are trained at once; 0: as many as pay. code: a digest of what trains, so that no checkpoint of
+        other code is taken up. together: the processes that train each replica together. diagnose: names of diagnostics
+        that a trained member's remarks hold."""
+        check(recipe, f"recipe {recipe.name}")
+        check_task(recipe, task)
+        self.recipe, self.task, self.benchmark = recipe, task, benchmark
+        self.kept, self.stack, self.code, self.together = kept, stack, code, together
+        self.diagnose = tuple(diagnose)
+        self.written: list[Path] = []
+        self.members = list(members)
+        self._fits: dict[str, Fit | FarshiftError] = {}
+
+    def name(self, member: Member) -> str:
+        """What seeds a member's replica."""
+        return f"{self.recipe.name}/{self.benchmark}/{member.label}"
+
+    def forget(self) -> None:
+        """Remove the team's checkpoints: all is done."""
+        for path in self.written:
+            path.unlink(missing_ok=True)
+        if self.kept is not None:
+            with suppress(OSError):  # not empty, or another team of the run was quicker
+                self.kept.rmdir()
+
+    def fit(self, rows: Rows, budget: Budget) -> Fit:
+        """All members trained on these rows; they are trained at the first call. A selection rule may have them trained
+        on other rows too: each set of rows is a fit of its own."""
+        digest = rows.digest()
+        if digest not in self._fits:
+            try:
+                self._fits[digest] = Fit(self, rows, budget)
+            except FarshiftError as error:
+                self._fits[digest] = error
+        found = self._fits[digest]
+        if isinstance(found, FarshiftError):
+            raise found
+        return found
+
+
+class Fit:
+    """The members of a team trained on some rows, each then asked as if it were alone."""
+
+    def __init__(self, team: Team, rows: Rows, budget: Budget) -> None:
+        self.team, self.recipe, self.task, self.benchmark = team, team.recipe, team.task, team.benchmark
+        self._trained: dict[str, _Trained | ModelError | Estimator] = {}
+        self._memo: dict[tuple[str, str], dict[str, Any]] = {}
+        self._read: Callable[[Columns], Columns] = dict
+        self._digest = rows.digest()
+        self._fit(rows, budget)
+
+    def remarks(self, member: Member) -> dict[str, Any]:
+        """What a member's training came to, and what its diagnostics are. Raises its `ModelError` if it failed."""
+        return self._found(member).remarks
+
+    def _found(self, member: Member) -> _Trained | Estimator:
+        found = self._trained[member.label]
+        if isinstance(found, ModelError):
+            raise found
+        return found
+
+    def _fit(self, given: Rows, budget: Budget) -> None:
+        rows, weight, group = columns_of(given.train)
+        if not (weight > 0).all():
+            raise ModelError(
+                f"{self.recipe.name} on {self.benchmark}: a training row has a weight that is not positive"
+            )
+        if self.recipe.encoder:
+            self._read = FrozenColumns(self.recipe.encoder, self.task, rows, budget.device).columns
+            rows = self._read(rows)
+        members = self.team.members
+        if self.recipe.estimator:
+            for member in members:
+                name = self.team.name(member)
+                self._trained[member.label] = Estimator(
+                    self.recipe, self.task, self.benchmark, name, member.settings, rows, weight
+                )
+            return
+        settings = {member.label: complete(self.recipe, self.benchmark, member.settings) for member in members}
+        steps = budget.steps or self.recipe.steps(budget.name, self.benchmark)
+        groups = None if group is None else numbered(group, group)
+        self._check_touched(given, groups)
+        together: dict[Any, list[Member]] = {}
+        for member in members:
+            together.setdefault(alike(settings[member.label]), []).append(member)
+        for some in together.values():
+            chosen = [settings[member.label] for member in some]
+            taught, weights, grouped = augmented(self.task, rows, weight, group, chosen[0])
+            coding = encoding(self.task, taught, chosen[0])
+            numbers = None if grouped is None else numbered(grouped, grouped)
+            data = Data.of(coding.encode(taught), torch.from_numpy(weights), numbers)
+            if given.unlabelled is not None:
+                data = replace(data, unlabelled=inputs_of(coding, self._read(given.unlabelled)))
+            held = {
+                name: self._held(coding, one, group)
+                for name, one in (("id_val", given.val), ("ood_val", given.ood_val))
+                if one is not None and len(one)
+            }
+            try:
+                self._train(some, chosen, coding, replace(data, held=held).to(budget.device), steps)
+            except ModelError as error:  # of these settings: the others are tried all the same
+                for member in some:
+                    self._trained.setdefault(member.label, error)
+
+    def _held(self, coding: Encoding, given: TrainingRows, known: NDArray[Any] | None) -> Data:
+        """Labelled rows that are not trained on."""
+        rows, weight, group = columns_of(given)
+        groups = None if group is None or known is None else numbered(group, known)
+        return Data.of(coding.encode(self._read(rows)), torch.from_numpy(weight), groups)
+
+    def _check_touched(self, given: Rows, groups: torch.Tensor | None) -> None:
+        """Refuse an algorithm that needs data which this benchmark does not have, or does not open."""
+        where = f"{self.recipe.name}: the algorithm {self.recipe.algorithm}"
+        needs = touches(self.recipe)
+        if "groups" in needs and (groups is None or int(groups.max()) == 0):
+            raise ModelError(
+                f"{where} compares training environments, and the training rows of {self.benchmark} come from one: "
+                "choose a benchmark with several, or erm"
+            )
+        for name, there in (("unlabelled", given.unlabelled), ("ood_val", given.ood_val), ("id_val", given.val)):
+            if name in needs and there is None:
+                raise ModelError(
+                    f"{where} needs {TOUCHABLE[name]}, which the protocol of {self.benchmark} does not open"
+                )
+
+    def _train(
+        self, members: list[Member], settings: list[dict[str, Any]], coding: Encoding, data: Data, steps: int
+    ) -> None:
+        sort = module("baselines/networks", self.recipe.network or "", "network").TASK
+        if sort == "aligned" and not coding.sizes.aligned:
+            raise ModelError(
+                f"{self.recipe.name}: the network {self.recipe.network} writes a token for each that it reads, and "
+                f"with the setting format = {settings[0]['format']!r} texts are not aligned: leave the format plain"
+            )
+        settled = dict(zip((member.label for member in members), settings, strict=True))
+
+        def training(some: Sequence[Member]) -> Training:
+            names = [self.team.name(member) for member in some]
+            chosen = [settled[member.label] for member in some]
+            kind = self.recipe.network or "", self.recipe.algorithm or ""
+            cohort = Cohort(*kind, chosen, names, coding.sizes, self.task.type, data, steps)
+            return Training(cohort, data, steps, self.team.together)
+
+        def go(some: Sequence[Member]) -> None:
+            identity = self._identity(some, [settled[member.label] for member in some], data, steps)
+            outcome = self._run(training(some), identity, self._file(some, ".npz"))
+            self._note(some, coding, outcome, data)
+
+        if self.team.together.size > 1:  # no process may stack otherwise than the others
+            stacking.in_stacks(members, self.team.stack or 1, go, halves=False)
+        else:
+            stacking.in_stacks(members, self.team.stack or self._count(training, members), go)
+
+    def _count(self, training: Callable[[Sequence[Member]], Training], members: list[Member]) -> int:
+        """How many replicas to stack. A resumed training does as before: elsewhere than on a CPU this is measured, and
+        a checkpoint holds the replicas of one stack."""
+        file = self._file(members, ".stack")
+        if file is not None and file.is_file():
+            return int(file.read_text("ascii"))
+        count = stacking.count(training, members)
+        if file is not None:
+            write_atomically(file, str(count).encode(), ADVICE)
+        return count
+
+    def _file(self, members: Sequence[Member], suffix: str) -> Path | None:
+        """What is kept of some members' training on these rows, where anything is."""
+        if self.team.kept is None:
+            return None
+        key = identity_of([[self.team.name(member) for member in members], self._digest])
+        path = self.team.kept / f"{key[:16]}{suffix}"
+        if path not in self.team.written:
+            self.team.written.append(path)
+        return path
+
+    def _identity(self, members: Sequence[Member], settings: list[dict[str, Any]], data: Data, steps: int) -> str:
+        """Tells one training from another, so that a checkpoint is taken up by the very training that wrote it."""
+        known = [data, *(data.held[name] for name in sorted(data.held))]
+        rows = [[tensor_digest(x) for x in (*some.inputs, some.target, some.weight)] for some in known]
+        rows += [[tensor_digest(x)] for x in (data.group, *(data.unlabelled or ())) if x is not None]
+        names = [self.team.name(member) for member in members]
+        card = self.recipe.model_dump(mode="json"), names, settings, rows, steps, self.team.code, torch.__version__
+        return identity_of(list(card))
+
+    def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
+        """Train to the end, with a checkpoint now and then, and one at the end."""
+        label = f"{self.recipe.name} on {self.benchmark}"
+        if path is None:
+            return training.run()
+        if resume(training, path, identity):
+            say(f"{label}: goes on at step {training.total} of {training.steps}")
+        if self.team.together.rank > 0:
+            return training.run()
+        last = time.monotonic()
+
+        def watch(now: Training) -> None:
+            nonlocal last
+            if now.finished or time.monotonic() - last >= CHECKPOINT_SECONDS:
+                save(now, path, identity)
+                last = time.monotonic()
+
+        return training.run(watch)
+
+    def _note(self, members: Sequence[Member], coding: Encoding, outcome: Outcome, data: Data) -> None:
+        for number, why in outcome.failed.items():
+            self._trained[members[number].label] = ModelError(f"{self.team.name(members[number])}: {why}")
+        for candidate, whole in [*outcome.candidates, *(("last", cohort) for cohort in outcome.ended)]:
+            for at, number in enumerate(whole.number.tolist()):
+                # What one replica learns while it is asked must not teach the others.
+                cohort, place = (whole.only([at]), 0) if whole.algorithm.adapts else (whole, at)
+                if number in outcome.failed:
+                    continue
+                remarks: dict[str, Any] = {
+                    "loss": outcome.losses[number],
+                    "steps": float(outcome.steps[number]),
+                    "parameters": float(size(cohort.network)),
+                    "replicas": float(len(members)),
+                }
+                found = self._trained.setdefault(members[number].label, _Trained(coding, {}, remarks))
+                assert isinstance(found, _Trained)
+                found.cohorts[candidate] = cohort, place
+        for whole in outcome.ended:
+            inside = diagnosed(whole, data, self.task.type, self.benchmark, self.team.diagnose)
+            for number, values in zip(whole.number.tolist(), inside, strict=True):
+                if isinstance(found := self._trained[members[number].label], _Trained):
+                    found.remarks |= values
+
+    def candidates(self, member: Member) -> list[str]:
+        """The names of a trained member's checkpoints, the last one final."""
+        found = self._found(member)
+        return list(found.cohorts) if isinstance(found, _Trained) else ["last"]
+
+    def reset(self, member: Member, candidate: str) -> None:
+        """Have an adaptive replica forget what it learned since it was trained."""
+        found = self._found(member)
+        assert isinstance(found, _Trained)
+        cohort = found.cohorts[candidate][0]
+        cohort.algorithm.reset(cohort.network)
+
+    def predict(self, member: Member, batch: Columns, candidate: str = "last") -> Answers | list[str]:
+        """One class with its probabilities, or one text, for each row of `batch`, in its order.
+
+        All replicas of the member's cohort are asked in one pass; the others' answers are kept until they are asked
+        the same, once each."""
+        found, batch = self._found(member), self._read(batch)
+        if isinstance(found, Estimator):
+            return found.predict(batch)
+        cohort, place = found.cohorts[candidate]
+        if len(cohort) == 1:
+            return answers_of(found.coding, cohort, batch)[place]  # type: ignore[no-any-return]
+        asked = candidate, digest_of(batch)
+        kept = self._memo.setdefault(asked, {})
+        if member.label not in kept:
+            answers = answers_of(found.coding, cohort, batch)
+            for one in self.team.members:
+                trained = self._trained[one.label]
+                # One that stopped early has no later candidates.
+                if isinstance(trained, _Trained) and trained.cohorts.get(candidate, (None,))[0] is cohort:
+                    kept[one.label] = answers[trained.cohorts[candidate][1]]
+        mine = kept.pop(member.label)
+        if not kept:
+            del self._memo[asked]
+        return mine  # type: ignore[no-any-return]

@@ -1,0 +1,121 @@
+"""A cohort: replicas that are trained together, and the tables in which they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...core.plugins import module
+from ..layers.hidden import mark_hidden
+from ..replicas.hyperparameters import Hyper
+from ..replicas.rng import Noise, keys
+from ..replicas.stacked import attach, picked
+from .algorithm import About, Algorithm, replicated
+from .sampler import Data
+
+
+class Cohort(nn.Module):
+    """K replicas of one network under one algorithm, with their settings and names.
+
+    `number` (K,): each replica's place among those that the cohort began with; those that failed or stopped early leave
+    it. Everything with a replica axis is a parameter or a saved buffer, so that `picked` takes replicas out whole."""
+
+    number: Tensor
+    keys: Tensor
+
+    def __init__(
+        self,
+        network: str,
+        algorithm: str,
+        settings: Sequence[Mapping[str, Any]],
+        names: Sequence[str],
+        sizes: Any,
+        task: str,
+        data: Data,
+        steps: int,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        """settings: of each replica, complete; floats may differ. names: of each replica; they seed everything."""
+        super().__init__()
+        device = data.lengths.device
+        self.names = tuple(names)
+        self._make = module("baselines/networks", network, "network").Network
+        self._sizes, self._each = sizes, [dict(one) for one in settings]
+        self.hyper = Hyper(settings, dtype).to(device)
+        self.register_buffer("number", torch.arange(len(names), device=device))
+        self.register_buffer("keys", keys(names, device))
+        about = About(self.names, task, sizes.outputs, data, steps, sizes)
+        kind = module("baselines/algorithms", algorithm, "algorithm").Algorithm
+        self.algorithm: Algorithm = kind(self.hyper, about)
+        self._place(self.algorithm, device, dtype)
+        self.noise = Noise(self.keys)
+        self.network: Any = self.fresh()
+
+    def fresh(self, stage: int = 0) -> Any:
+        """The network as it is before training: other initial weights for each stage."""
+        survivors = self.number.tolist()
+
+        def build(name: str) -> Any:
+            turns = iter(self._each[number] for number in survivors)
+            names = [f"{self.names[number]}/{name}" + (f"/{stage}" if stage else "") for number in survivors]
+            return replicated(lambda: self._make(self._sizes, next(turns)), names)
+
+        network = self.algorithm.assemble(build)
+        self._place(network, self.keys.device, self.hyper.dtype)
+        return network
+
+    def _place(self, what: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
+        hyper = {id(child) for child in self.hyper.modules()}
+        for child in what.modules():
+            if id(child) not in hyper:
+                child._apply(  # type: ignore[no-untyped-call]
+                    lambda x: x.to(device, dtype if x.is_floating_point() else None), recurse=False
+                )
+
+    def ready(self) -> None:
+        """Give the layers their noise and the algorithm its names: after the cohort was made, picked or loaded."""
+        self.noise = Noise(self.keys, silent=True)
+        names = tuple(self.names[number] for number in self.number.tolist())
+        self.algorithm.about = replace(self.algorithm.about, names=names)
+        mark_hidden(self)
+        attach(self, self.noise)
+
+    def only(self, which: Sequence[int] | Tensor) -> Cohort:
+        """A copy with some of the replicas, by their place in this cohort."""
+        found = picked(self, which)
+        found.ready()
+        return found
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @torch.no_grad()
+    def answer(self, *inputs: Tensor, rows: int = 512) -> Tensor:
+        """Logits in evaluation for inputs (N, ..) that all replicas are given: (K, N, ..)."""
+        return self._in_pieces(self.algorithm.logits, inputs, rows)
+
+    @torch.no_grad()
+    def features(self, *inputs: Tensor, rows: int = 512) -> Tensor:
+        """Features in evaluation for inputs (N, ..) of a classification task: (K, N, width)."""
+        return self._in_pieces(lambda network, *x: network.encode(network.embed(*x)), inputs, rows)
+
+    def _in_pieces(self, function: Callable[..., Tensor], inputs: Sequence[Tensor], rows: int) -> Tensor:
+        """`function(network, *inputs)` for every replica on the same rows, some rows at a time."""
+        before = self.network.training
+        self.network.eval()
+        try:
+            with self.noise.hushed():
+                pieces = [
+                    function(
+                        self.network,
+                        *(x[start : start + rows].expand(len(self), *x[start : start + rows].shape) for x in inputs),
+                    )
+                    for start in range(0, len(inputs[0]), rows)
+                ]
+        finally:
+            self.network.train(before)
+        return torch.cat(pieces, dim=1)

@@ -1,0 +1,253 @@
+"""Training a cohort: one loop for all its replicas, each step a pure function of where it stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ...core.world import ALONE, World
+from .algorithm import Clock
+from .distributed import SharedDescent, noise_keys, refuse_unshared, shared
+from .early_stopping import Validation
+from .graphs.capture import Whole, whole
+from .optimiser_step import Descent
+from .precision import precision
+from .replica_stack import Cohort
+from .sampler import Batch, Data, Sampler
+
+SETTINGS: dict[str, Any] = {
+    "batch_size": 128,
+    "lr": 1e-3,
+    "weight_decay": 0.0,
+    "clip": 0.0,
+    "sharpness": 0.0,
+    "optimiser": "adamw",
+    "schedule": "constant",
+    "warmup_percent": 0,
+    "pool": 1,
+    "chunk": 0,
+    "candidates": 1,
+    "check_every": 0,
+    "patience": 0,
+    "compile": "auto",
+    "precision": "auto",
+}
+"""batch_size: 0 for full batches; of each environment, where the algorithm draws by environment. clip: the largest
+gradient norm, 0 for none. sharpness: rho of sharpness-aware steps, 0 for plain ones. optimiser and schedule: files of
+`optimisers/` and `schedules/`. warmup_percent: of all steps, in which the rate rises to lr. pool: batches whose rows
+are sorted by target length together, so that a batch holds rows of like length. chunk: the most rows of a full batch
+that are computed at once, 0 for all; their gradients are summed, and a chunk that fits a cache is faster. candidates:
+how many checkpoints, evenly spaced, the scorer may choose among. check_every, patience: where both are set, a replica
+is looked at on validation rows every so many steps, and stops after `patience` looks without a new best, which it
+keeps. compile: whether steps are taken as graphs (`graphs/capture.py`). precision: of a step's products
+(`precision.py`)."""
+
+LOOK = 50
+"""Steps between two looks at whether a loss was finite: each look waits for the device."""
+
+
+@dataclass
+class Outcome:
+    """What came of a cohort. By each replica's number: its last loss, the steps it took, or why it failed."""
+
+    ended: list[Cohort] = field(default_factory=list)
+    candidates: list[tuple[str, Cohort]] = field(default_factory=list)
+    losses: dict[int, float] = field(default_factory=dict)
+    steps: dict[int, int] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+
+
+class Training:
+    """The state of training between two steps, and the way from one to the next."""
+
+    def __init__(self, cohort: Cohort, data: Data, steps: int, together: World = ALONE) -> None:
+        """together: the processes that share out the rows of each step; by default there is this one alone."""
+        self.cohort, self.given, self.data, self.steps = cohort, data, data, steps
+        self.together = together
+        if together.size > 1:
+            refuse_unshared(cohort.algorithm, data)
+        self.total = 0
+        self.stage, self.in_stage = 0, 0
+        self.finished = False
+        self.outcome = Outcome()
+        if cohort.hyper["chunk"] and not cohort.hyper["batch_size"] and not cohort.algorithm.additive:
+            raise ModelError(
+                f"setting chunk = {cohort.hyper['chunk']}: this algorithm's loss of a full batch is no mean over rows, "
+                "so it cannot be taken in chunks: leave chunk at 0, or set batch_size"
+            )
+        self.stages = cohort.algorithm.stages(steps)
+        assert sum(self.stages) == steps
+        self.take_up(data)
+
+    def take_up(self, data: Data) -> None:
+        """Make what depends on the cohort's replicas and their data: anew when some have left, or a stage begins."""
+        self.data = data
+        cohort = self.cohort
+        cohort.ready()
+        cohort.noise.keys = noise_keys(cohort.keys, self.together)
+        cohort.network.train()
+        self.sampler = Sampler(self.data, cohort.keys, cohort.hyper, cohort.algorithm.by_environment)
+        self.descents = cohort.algorithm.descents(cohort.network, self._descent)
+        self.precision = precision(cohort)
+        self._broken = torch.full((len(cohort),), -1, device=cohort.keys.device)
+        self._seen: list[tuple[int, Tensor]] = []
+        self.losses = torch.full((len(cohort),), math.nan, device=cohort.keys.device)
+        every, patience = cohort.hyper["check_every"], cohort.hyper["patience"]
+        self.validation: Validation | None = None
+        # An early stage's network is not what the algorithm is trained for: only the last one may stop early.
+        last = self.stage == len(self.stages) - 1
+        if every and patience and last and "id_val" in self.data.held:
+            self.validation = Validation(self.data.held["id_val"], len(cohort), patience)
+        self.whole: Whole | None = whole(self)
+
+    def _descent(self, parameters: list[Any], rates: str = "lr") -> Descent:
+        kind = SharedDescent if self.together.size > 1 else Descent
+        return kind(parameters, self.cohort.hyper.exact(rates), self.cohort.hyper)
+
+    @property
+    def done(self) -> bool:
+        return self.total >= self.steps or len(self.cohort) == 0
+
+    def step(self) -> None:
+        """One step of every replica."""
+        cohort, length = self.cohort, self.stages[self.stage]
+        clock = Clock(self.in_stage, length, self.stage, self.total, cohort.keys)
+        for descent in self.descents.values():
+            descent.at(self.in_stage, length)
+        losses = None if self.whole is None else self.whole.step(clock)
+        self.losses = self.moved(clock) if losses is None else losses
+        self.total += 1
+        self.in_stage += 1
+        checks = self.validation is not None and self.total % cohort.hyper["check_every"] == 0
+        if checks or self.total % LOOK == 0 or self.in_stage == length or self.done:
+            self._drop_broken()
+        if checks and len(self.cohort):
+            self._check()
+        if self.in_stage == length and not self.done:
+            self._next_stage()
+
+    def moved(self, clock: Clock) -> Tensor:
+        """Take one plain step; the losses (K,)."""
+        cohort = self.cohort
+        cohort.noise.at(clock.total)
+        with self.precision.applied():
+            losses = cohort.algorithm.update(cohort.network, lambda: self.batches(clock.total), clock, self.descents)
+        self._seen.append((clock.total, losses))
+        cohort.algorithm.after(cohort.network, clock)
+        return losses
+
+    @property
+    def broken(self) -> Tensor:
+        """The step at which each replica's loss was first no number, (K,) int64; -1 where it never was."""
+        if self._seen:
+            steps, losses = zip(*self._seen, strict=True)
+            finite = torch.isfinite(torch.stack(losses))
+            first = torch.tensor(steps, device=finite.device)[finite.long().argmin(0)]
+            self._broken.copy_(torch.where((self._broken < 0) & ~finite.all(0), first, self._broken))
+            self._seen = []
+        return self._broken
+
+    @broken.setter
+    def broken(self, value: Tensor) -> None:
+        self._seen = []
+        self._broken.copy_(value)
+
+    def batches(self, step: int) -> Iterator[tuple[Batch, Tensor | None]]:
+        """The batch of a step, or the chunks of a full one with their shares."""
+        batches = self.sampler.batches(step)
+        return batches if self.together.size == 1 else shared(batches, self.together)
+
+    def _next_stage(self) -> None:
+        self.stage, self.in_stage = self.stage + 1, 0
+        cohort = self.cohort
+        data, anew = cohort.algorithm.next_stage(self.stage, cohort.network, self.data, cohort.answer)
+        if anew:
+            cohort.network = cohort.fresh(self.stage)
+        self.take_up(data)
+
+    def _drop_broken(self) -> None:
+        """Replicas whose loss is no number leave; the others go on."""
+        self.outcome.losses |= dict(zip(self.cohort.number.tolist(), self.losses.tolist(), strict=True))
+        broken = self.broken.tolist()
+        if all(at < 0 for at in broken):
+            return
+        rates = self.cohort.hyper.exact("lr")
+        for place, at in enumerate(broken):
+            if at >= 0:
+                self.outcome.failed[int(self.cohort.number[place])] = (
+                    f"the loss is not finite at step {at + 1} of {self.steps}: "
+                    f"lower the setting lr (now {rates[place]:g}) or set clip"
+                )
+        self._keep([place for place, at in enumerate(broken) if at < 0])
+
+    def _check(self) -> None:
+        """Early stopping: replicas that have waited long enough leave with the best of what they were."""
+        assert self.validation is not None
+        stopped = self.validation.look(self.cohort)
+        if not stopped:
+            return
+        self._end(self.validation.best(self.cohort, stopped), self.data.picked(torch.tensor(stopped)))
+        self._keep([place for place in range(len(self.cohort)) if place not in set(stopped)])
+
+    def _keep(self, places: list[int]) -> None:
+        """Go on with some of the replicas."""
+        states = {name: descent.optimiser.state() for name, descent in self.descents.items()}
+        validation, losses = self.validation, self.losses
+        which = torch.tensor(places, dtype=torch.int64, device=self.cohort.keys.device)
+        self.cohort = self.cohort.only(places)
+        if not places:
+            return
+        self.take_up(self.data.picked(which))
+        self.losses = losses[which]
+        for name, state in states.items():
+            self.descents[name].optimiser.load(
+                {key: value[which] if isinstance(value, Tensor) else value for key, value in state.items()}
+            )
+        if validation is not None:
+            self.validation = validation.picked(places)
+
+    def _end(self, cohort: Cohort, data: Data) -> None:
+        """These replicas are trained."""
+        cohort.network.eval()
+        cohort.noise.silent = True
+        cohort.algorithm.finish(cohort.network, data, cohort.answer)
+        self.outcome.ended.append(cohort)
+        self.outcome.steps |= dict.fromkeys(cohort.number.tolist(), self.total)
+
+    def run(self, watch: Callable[[Training], None] | None = None) -> Outcome:
+        """Train to the end. `watch` is called after every step, and once all is finished."""
+        marks = self._marks()
+        while not self.done:
+            self.step()
+            if self.total in marks and len(self.cohort):
+                self._keep_candidate()
+            if watch is not None and not self.done:
+                watch(self)
+        if not self.finished:
+            if len(self.cohort):
+                cohort = self.cohort
+                if self.validation is not None and self.validation.looked:
+                    cohort = self.validation.best(cohort, list(range(len(cohort))))
+                self._end(cohort, self.data)
+            self.finished = True
+            if watch is not None:
+                watch(self)
+        return self.outcome
+
+    def _keep_candidate(self) -> None:
+        """A checkpoint for the scorer: what would be predicted if training ended here."""
+        kept = self.cohort.only(range(len(self.cohort)))
+        kept.network.eval()
+        kept.algorithm.finish(kept.network, self.data, kept.answer)
+        self.outcome.candidates.append((f"step-{self.total}", kept))
+
+    def _marks(self) -> set[int]:
+        """The steps after which a candidate is kept, the last one excepted."""
+        count = self.cohort.hyper["candidates"]
+        return {round(self.steps * place / count) for place in range(1, count)} - {0, self.steps}

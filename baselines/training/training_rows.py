@@ -1,0 +1,74 @@
+"""What the harness gives a team: its members, the rows to train on, and what tells one set of rows from another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...benchmarks.model import Columns, TrainingRows
+
+
+@dataclass(frozen=True)
+class Member:
+    """One replica: its seed, and the settings in which it differs from its recipe."""
+
+    seed: int
+    settings: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """What tells it apart in its team."""
+        return f"{self.seed}" + (f"/{json.dumps(dict(self.settings), sort_keys=True)}" if self.settings else "")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the harness gives a model to train on."""
+
+    train: TrainingRows
+    val: TrainingRows | None
+    ood_val: TrainingRows | None = None
+    unlabelled: Columns | None = None
+
+    def digest(self) -> str:
+        """Tells the training rows of one fit from those of another."""
+        return digest_of(self.train.numpy())
+
+
+def numbered(group: NDArray[Any], known: NDArray[Any]) -> torch.Tensor:
+    """Groups as numbers, (n,) int64: those of the training rows first, in the order of their names."""
+    names = np.unique(known)
+    new = np.setdiff1d(group, names)
+    place = {name: number for number, name in enumerate((*names.tolist(), *new.tolist()))}
+    return torch.tensor([place[name] for name in group.tolist()], dtype=torch.int64)
+
+
+def tensor_digest(x: torch.Tensor) -> str:
+    return blake2b(x.contiguous().cpu().numpy().tobytes(), digest_size=16).hexdigest()
+
+
+def columns_of(given: TrainingRows) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64], NDArray[Any] | None]:
+    """The columns of training rows, their weights, and their groups where they have some."""
+    rows = dict(given.numpy())
+    weight = np.asarray(rows.pop("weight", np.ones(len(given))), np.float64)
+    return rows, weight, rows.pop("group", None)
+
+
+def digest_of(batch: Columns) -> str:
+    """Tells batches apart by their content."""
+    found = blake2b(digest_size=16)
+    for name in sorted(batch):
+        column: NDArray[Any] = np.asarray(batch[name])
+        if column.dtype == object:
+            content = json.dumps(column.tolist()).encode()
+        else:
+            content = np.ascontiguousarray(column).tobytes()
+        found.update(f"{name}/{column.dtype}/{column.shape}/".encode() + content)
+    return found.hexdigest()

@@ -1,0 +1,278 @@
+"""What a model is handed: rows without the labels they are scored by, in files of their own.
+
+The process that trains and asks a model must not hold a test label, not even in a mapped file. So another process
+(`python -m farshift.benchmarks.blind.handout`) opens the split, checks the benchmark against it, and writes one Arrow
+file a part into the cache: row ids and inputs; for training and validation rows also the label as given, weight and
+group. The harness opens these files only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core import errors
+from ...core.canonical import canonical_json, identity_of
+from ...core.errors import FarshiftError, restated
+from ...core.files import cache_root, locked, write_atomically
+from ...core.progress import Listener, advance, listening, say
+from ...loaders.cache.store import intact, stored_table
+from ...loaders.part import Part
+from ..benchmark import Benchmark
+from ..definition import Definition
+from ..model import Task
+from ..prompting.prompt import Prompt, draw_shots
+from .training_rows import VisibleRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+_SEEN_IN_TRAINING = ("weight", "group")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The rows of a part as a model may see them when asked: row ids and inputs. Text columns are Arrow arrays."""
+
+    name: str
+    row_ids: NDArray[np.uint64]
+    columns: dict[str, Any]
+    group: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.row_ids)
+
+    def batch(self, rows: slice | NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Some rows' inputs, copied: whatever a model does to them, it does to its own."""
+        return {name: _copied(column, rows) for name, column in self.columns.items()}
+
+    def select(self, rows: NDArray[np.int64]) -> Inputs:
+        return replace(
+            self,
+            row_ids=self.row_ids[rows],
+            columns=self.batch(rows),
+            group=None if self.group is None else self.group[rows],
+        )
+
+    def replaced(self, columns: dict[str, NDArray[Any]], row_ids: NDArray[np.uint64]) -> Inputs:
+        """Other values, under ids of their own."""
+        return replace(self, columns=columns, row_ids=row_ids)
+
+    def joined(self, others: Sequence[Inputs]) -> Inputs:
+        """These rows, then those of the others."""
+        every = [self, *others]
+        columns = {name: np.concatenate([one.batch(slice(None))[name] for one in every]) for name in self.columns}
+        return Inputs(self.name, np.concatenate([one.row_ids for one in every]), columns)
+
+
+def _copied(column: Any, rows: slice | NDArray[np.int64]) -> NDArray[Any]:
+    if isinstance(column, np.ndarray):
+        return np.array(column[rows])
+    if isinstance(rows, slice):
+        start, stop, _ = rows.indices(len(column))
+        found = column.slice(start, stop - start)
+    else:
+        found = column.take(rows)
+    return found.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Handout:
+    """The files of a benchmark that a model may see."""
+
+    folder: Path
+    task: Task
+    card: dict[str, Any]
+
+    def _table(self, name: str) -> pa.Table:
+        import pyarrow as pa
+
+        return pa.ipc.open_file(pa.memory_map(str(self.folder / f"{name}.arrow"))).read_all()
+
+    def part(self, name: str) -> Inputs:
+        """A part's row ids and inputs, memory-mapped."""
+        table = self._table(name)
+        columns = {key: self._column(table, key) for key in self.task.inputs}
+        group = table["asked_group"].to_numpy() if "asked_group" in table.column_names else None
+        return Inputs(name, table["row_id"].to_numpy(), columns, group)
+
+    def training(self, name: str) -> VisibleRows:
+        """A part's rows as training sees them, copied into memory."""
+        table = self._table(name)
+        columns = {key: _copied(self._column(table, key), slice(None)) for key in (*self.task.inputs, self.task.label)}
+        columns |= {key: np.array(table[key].to_numpy()) for key in _SEEN_IN_TRAINING if key in table.column_names}
+        return VisibleRows(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])
+
+    def _column(self, table: pa.Table, name: str) -> Any:
+        import pyarrow as pa
+
+        column = table[name].combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        shape = self.card["shapes"].get(name)
+        if shape:
+            return column.flatten().to_numpy().reshape(-1, *shape)
+        return column.to_numpy() if pa.types.is_primitive(column.type) else column
+
+    def has_part(self, name: str) -> bool:
+        return name in self.card["streams"]
+
+    @cached_property
+    def prompt(self) -> Prompt | None:
+        """How a language model is asked, its examples drawn; None where the benchmark has no prompt."""
+        pin = Definition.model_validate(self.card["definition"]).prompt
+        return None if pin is None else Prompt(pin, self.task, tuple(self.card["shots"]))
+
+
+def _folder(benchmark: Benchmark) -> Path:
+    decides = {"format": FORMAT, "manifest": benchmark.manifest.identity, "definition": _stated(benchmark)}
+    return cache_root() / "handouts" / f"{benchmark.name.replace('/', '-')}-{identity_of(decides)[:16]}"
+
+
+def _stated(benchmark: Benchmark) -> dict[str, Any]:
+    return benchmark.definition.model_dump(mode="json")
+
+
+def hand_out(benchmark: Benchmark) -> Handout:
+    """A benchmark's handout, written by another process where it is not in the cache yet (which also pulls and
+    verifies the split, and checks the benchmark against it)."""
+    folder = _folder(benchmark)
+    found = _opened(folder, benchmark)
+    if found is None:
+        with locked(folder.with_suffix(".making"), benchmark.name):
+            found = _opened(folder, benchmark)
+            if found is None:
+                _write_elsewhere(benchmark, folder)
+                found = _opened(folder, benchmark)
+    if found is None:
+        raise FarshiftError(f"{folder}: the handout of {benchmark.name} cannot be read back: remove it and try again")
+    return found
+
+
+def _opened(folder: Path, benchmark: Benchmark) -> Handout | None:
+    try:
+        card = json.loads((folder / "handout.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    whole = all(intact(folder / f"{name}.arrow") for name in card["streams"])
+    return Handout(folder, benchmark.task, card) if whole else None
+
+
+def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
+    """Have a child process write the handout; what it tells is told here, what it refuses is refused here."""
+    request = json.dumps({"definition": _stated(benchmark), "path": str(benchmark.path), "folder": str(folder)})
+    # -P: what lies in the folder that the user happens to be in is not imported.
+    command = [sys.executable, "-P", "-m", f"{__package__}.handout"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
+        assert child.stdin and child.stdout
+        try:
+            child.stdin.write(request)
+            child.stdin.close()
+            for line in child.stdout:
+                _heard(json.loads(line))
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode != 0:
+        raise FarshiftError(
+            f"preparing {benchmark.name} ended with code {child.returncode}; what it said stands above; try again"
+        )
+
+
+def _heard(message: dict[str, Any]) -> None:
+    if "say" in message:
+        say(message["say"])
+    elif "advance" in message:
+        advance(*message["advance"])
+    elif "error" in message:
+        kind = getattr(errors, message["error"], FarshiftError)
+        raise restated(kind, message["message"])
+
+
+def write_handout(benchmark: Benchmark, folder: Path) -> None:
+    """Write a benchmark's handout into `folder`, its card last."""
+    benchmark.check()
+    definition = benchmark.definition
+    touch = definition.protocol.touch
+    training = {name for name in ("train", "id_val") if benchmark.has_part(name)}
+    if touch.ood_val_labels and benchmark.has_part("ood_val"):
+        training.add("ood_val")
+    grouped = touch.adaptation is not None and touch.adaptation.reset == "group"
+    card: dict[str, Any] = {"format": FORMAT, "definition": _stated(benchmark), "streams": {}, "shapes": {}}
+    for name in sorted({*benchmark.predicted_parts, *training}):
+        part = benchmark.part(name)
+        stored_table(folder / f"{name}.arrow", lambda p=part, n=name: _shown(p, benchmark.task, n in training, grouped))  # type: ignore[misc]
+        card["streams"][name] = f"{part.identity}/{part.name}"
+    schema = benchmark.split.source.schema
+    card["shapes"] = {name: list(schema[name].shape) for name in benchmark.task.inputs if schema[name].shape}
+    if definition.prompt is not None:
+        train = benchmark.part("train")
+        shown = train.numpy([*benchmark.task.inputs, benchmark.task.label, "row_id"])
+        card["shots"] = [_json_row(row) for row in draw_shots(definition.prompt, benchmark.name, shown, benchmark.task)]
+    write_atomically(folder / "handout.json", canonical_json(card))
+
+
+def _json_row(row: Any) -> dict[str, Any]:
+    return {key: value.tolist() if hasattr(value, "tolist") else value for key, value in row.items()}
+
+
+def _shown(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
+    """The columns of a part that a model may see."""
+    import pyarrow as pa
+
+    names = ["row_id", *task.inputs]
+    if training:
+        names += [task.label, *(name for name in _SEEN_IN_TRAINING if name in part.columns)]
+    table = part.arrow(names)
+    if training and "weight" not in names:
+        table = table.append_column("weight", pa.array(np.ones(len(part), np.int64)))
+    if grouped and "group" in part.carried:
+        # Which rows belong together, not what their group is called: 0, 1, 2 .. in the order of the names.
+        table = table.append_column("asked_group", pa.array(np.unique(part.carried["group"], return_inverse=True)[1]))
+    return table
+
+
+class _Telling:
+    """Tells the parent process, one JSON object a line."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._out = os.fdopen(descriptor, "w", encoding="utf-8")
+
+    def tell(self, message: dict[str, Any]) -> None:
+        self._out.write(json.dumps(message) + "\n")
+        self._out.flush()
+
+    def say(self, text: str) -> None:
+        self.tell({"say": text})
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        self.tell({"advance": [label, done, total]})
+
+
+def main() -> None:
+    """The child process: read what is wanted from stdin, write it, tell stdout."""
+    telling = _Telling(os.dup(1))
+    os.dup2(2, 1)  # whatever else is printed is no message
+    listener: Listener = telling
+    request = json.load(sys.stdin)
+    try:
+        with listening(listener):
+            definition = Definition.model_validate(request["definition"])
+            write_handout(Benchmark(definition, Path(request["path"])), Path(request["folder"]))
+    except FarshiftError as error:
+        telling.tell({"error": type(error).__name__, "message": str(error)})
+
+
+if __name__ == "__main__":
+    main()

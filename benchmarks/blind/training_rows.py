@@ -1,0 +1,61 @@
+"""What training sees of a part: the inputs, the label as given, and what the split says of a row; nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import shuffled
+from ...core.errors import FarshiftError
+
+
+@dataclass(frozen=True)
+class VisibleRows:
+    """Training rows in memory: the inputs, the label as given, `weight`, and `group` where the split has groups.
+
+    They are copies: nothing else of the part can be reached from them, and writing into them changes no file.
+    """
+
+    columns: dict[str, NDArray[Any]]
+    row_ids: NDArray[np.uint64]
+    stream: str = "rows"
+
+    def numpy(self) -> dict[str, NDArray[Any]]:
+        """Columns by name, first axis the row; text as object arrays of `str`."""
+        return dict(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.row_ids)
+
+    def batches(
+        self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """The columns in batches of `batch_size` rows, each row once: in stored order, or shuffled by (seed, epoch)."""
+        if batch_size < 1:
+            raise FarshiftError(f"batch_size must be at least 1, not {batch_size}")
+        rows = np.arange(len(self), dtype=np.uint64)
+        order = rows.astype(np.int64) if seed is None else shuffled(f"{self.stream}/{seed}/{epoch}", rows)
+        stop = len(self) - len(self) % batch_size if drop_last else len(self)
+        for start in range(0, stop, batch_size):
+            here = order[start : start + batch_size]
+            yield {name: values[here] for name, values in self.columns.items()}
+
+    def select(self, rows: NDArray[Any]) -> VisibleRows:
+        """Some of the rows: positions or a mask."""
+        return replace(
+            self, columns={name: values[rows] for name, values in self.columns.items()}, row_ids=self.row_ids[rows]
+        )
+
+    def replaced(self, columns: Mapping[str, NDArray[Any]]) -> VisibleRows:
+        """The same rows with other values in some columns."""
+        return replace(self, columns=self.columns | dict(columns))
+
+    def joined(self, others: Sequence[VisibleRows]) -> VisibleRows:
+        """These rows, then those of the others."""
+        every = [self, *others]
+        columns = {name: np.concatenate([one.columns[name] for one in every]) for name in self.columns}
+        return replace(self, columns=columns, row_ids=np.concatenate([one.row_ids for one in every]))

@@ -1,0 +1,1 @@
+"""Comparing runs: paired differences, relations between runs, detectable differences, variation."""

@@ -1,0 +1,83 @@
+"""How small a difference a benchmark can show, from runs on it; where there are none, from what an audit assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import FarshiftError
+from ..benchmark import Benchmark, find_benchmark
+from ..runs.run import Run, read_run
+from ..scoring.score import entry_identity
+from ..statistics.clusters import codes, count, treated
+from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assumed, measured
+from ..statistics.not_available import NotAvailable
+from .compare import described, run_view
+
+VIEWS = ("id", "ood")
+_SHARES = ("accuracy", "exact_match")
+"""The metrics that are shares of right rows, on which two entries can disagree."""
+
+
+def detectable(name: str, runs: Sequence[Run | Path | str] = (), seeds: int | None = None) -> dict[str, Any]:
+    """The minimum detectable difference of two entries on the benchmark `name`, on ID and on OOD rows, as plain JSON.
+
+    From two or more `runs` it is that of their pairs, were each trained with `seeds` where that is given. From none it
+    is assumed that two entries disagree on a tenth of the rows. Refuses runs of another benchmark or of different
+    identities, and a single one."""
+    benchmark = find_benchmark(name)
+    read = [run if isinstance(run, Run) else read_run(run) for run in runs]
+    _hold_alike(name, read)
+    found: dict[str, Any] = {
+        "benchmark": name,
+        "metric": benchmark.metrics[0].signature,
+        "power": POWER,
+        "size": SIZE,
+        "runs": len(read),
+        "seeds": seeds,
+    }
+    for view in VIEWS:
+        found[view] = _known(benchmark, view) | (_measured(view, read, seeds) if read else _assumed(benchmark, view))
+    return found | {"how": _in_words(read, seeds)}
+
+
+def _hold_alike(name: str, runs: list[Run]) -> None:
+    if len(runs) == 1:
+        raise FarshiftError("a single run says nothing of differences: name two or more, or none for an assumption")
+    for run in runs:
+        if run.benchmark != name or entry_identity(run) != entry_identity(runs[0]):
+            raise FarshiftError(
+                f"these runs are not all of {name} as one table has it: {described(runs[0])}, {described(run)}"
+            )
+
+
+def _known(benchmark: Benchmark, view: str) -> dict[str, Any]:
+    """What there is to say of a view's rows."""
+    part, _ = benchmark.view(view)
+    clusters = codes(part.carried.get("group"))
+    return {"rows": len(part), "clusters": count(clusters), "clusters_are": treated(clusters)}
+
+
+def _measured(view: str, runs: list[Run], seeds: int | None) -> dict[str, Any]:
+    found = measured({f"{number}": run_view(run, view) for number, run in enumerate(runs)}, seeds)
+    return NotAvailable("not defined on these rows and answers").record() if found is None else found.record()
+
+
+def _assumed(benchmark: Benchmark, view: str) -> dict[str, Any]:
+    metric = benchmark.metrics[0]
+    if metric.name not in _SHARES:
+        return NotAvailable(f"nothing can be assumed of {metric.name}: name runs to measure it on").record()
+    part, _ = benchmark.view(view)
+    return assumed(len(part), codes(part.carried.get("group"))).record()
+
+
+def _in_words(runs: list[Run], seeds: int | None) -> str:
+    test = (
+        f"the smallest true difference that is found with {POWER:.0%} power by a two-sided {SIZE:.0%} test of a paired "
+        "difference"
+    )
+    if not runs:
+        return f"{test}; assumed: two entries disagree on {DISAGREEMENT:.0%} of the rows; no training noise"
+    trained = "with the seeds that they have" if seeds is None else f"as if trained with {seeds} seeds each"
+    return f"{test}; measured on {len(runs)} runs {trained}; [a tenth, nine tenths] of the pairs need no more"

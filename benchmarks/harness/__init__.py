@@ -1,0 +1,1 @@
+"""The evaluation harness: from a model and a benchmark to predictions."""

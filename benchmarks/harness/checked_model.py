@@ -1,0 +1,193 @@
+"""A model under check: made, trained and asked as the harness does it, on a few rows of its own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import below, uniform
+from ..answers import Answers
+from ..blind.training_rows import VisibleRows
+from ..model import Budget, Columns, Model, Task
+from ..parsing import Place, named_errors, read_answer
+from .factory import factory
+
+if TYPE_CHECKING:
+    from ..prompting.prompt import Prompt
+
+ROWS = 64
+
+BUDGET = Budget("quick", steps=3)
+"""Enough to run through every line of a `fit`; nothing has to be learned."""
+
+TOLERANCE = 1e-3
+"""How far a probability, or a number relative to its size, may move with the batch that it is computed in."""
+
+TASKS = (
+    Task("classification", ("a", "b"), "label", classes=5),
+    Task("classification", ("pixels",), "label", classes=3),
+    Task("regression", ("x", "y"), "target"),
+    Task("sequence", ("text",), "answer"),
+)
+"""Small tasks of every type, for a model that is not told its own."""
+
+_WORDS = {"whitespace": ("walk", "look", "run", "jump", "left", "right", "twice", "and"), "character": ("0", "1")}
+_BLANK = {"whitespace": " ", "character": ""}
+
+Rows = NDArray[np.int64] | slice
+ALL = slice(None)
+
+
+def columns_of(task: Task, rows: int = ROWS) -> dict[str, NDArray[Any]]:
+    """Rows for a task, inputs and label, drawn by their names alone.
+
+    Inputs of sequence tasks are texts of 1 to 9 tokens, of regression tasks numbers in [0, 1), of classification tasks
+    whole numbers in [0, classes) or, for an input called `pixels`, uint8[8,8] images. For labels see `label_of`.
+    """
+    inputs = {name: _input(task, name, rows) for name in task.inputs}
+    return inputs | {task.label: label_of(task, inputs)}
+
+
+def label_of(task: Task, inputs: Columns) -> NDArray[Any]:
+    """A label for each row, shape (n,): the first input's tokens backwards, or a number or class drawn at random."""
+    first = inputs[task.inputs[0]]
+    numbers = np.arange(len(first), dtype=np.uint64)
+    if task.type == "sequence":
+        return _backwards(first, task)
+    if task.type == "regression":
+        return uniform(f"conformance/{task.label}", numbers)
+    return below(f"conformance/{task.label}", numbers, task.classes or 1)
+
+
+def other_label(task: Task, label: NDArray[Any]) -> NDArray[Any]:
+    """Another label for each row that could be its own, shape (n,); only a text that reads alike backwards stays."""
+    if task.type == "sequence":
+        return _backwards(label, task)
+    return -label if task.type == "regression" else (label + 1) % (task.classes or 1)
+
+
+def _backwards(texts: NDArray[Any], task: Task) -> NDArray[Any]:
+    blank = _BLANK[task.tokens]
+    return _texts(blank.join(reversed(str(text).split() if blank else str(text))) for text in texts)
+
+
+def _input(task: Task, name: str, rows: int) -> NDArray[Any]:
+    stream, numbers = f"conformance/{name}", np.arange(rows, dtype=np.uint64)
+    if task.type == "sequence":
+        words = _WORDS[task.tokens]
+        lengths = below(f"{stream}/length", numbers, 9) + 1
+        drawn = below(stream, np.arange(rows * 9, dtype=np.uint64), len(words)).reshape(rows, 9)
+        each = zip(drawn, lengths, strict=True)
+        return _texts(_BLANK[task.tokens].join(words[word] for word in row[:length]) for row, length in each)
+    if task.type == "regression":
+        return uniform(stream, numbers)
+    if name == "pixels":
+        return below(stream, np.arange(rows * 64, dtype=np.uint64), 256).astype(np.uint8).reshape(rows, 8, 8)
+    return below(stream, numbers, task.classes or 1)
+
+
+def _texts(texts: Iterable[str]) -> NDArray[Any]:
+    return np.array(list(texts), object)
+
+
+@dataclass
+class CheckedModel:
+    """What a user calls a model, on one task. `columns` holds the inputs, n rows each, and perhaps label and weight."""
+
+    given: Any
+    task: Task
+    columns: Columns
+    seed: int = 0
+    prompt: Prompt | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns[self.task.inputs[0]])
+
+    @property
+    def row_ids(self) -> NDArray[np.uint64]:
+        return np.arange(len(self), dtype=np.uint64)
+
+    def make(self) -> Model:
+        """A fresh model."""
+        with named_errors("the model's factory"):
+            return factory(self.given, self.task, prompt=self.prompt)(self.seed, {})
+
+    def train(self) -> VisibleRows:
+        """Fresh copies of the training rows: the checked ones, with their label or a drawn one."""
+        drawn = {self.task.label: label_of(self.task, self.columns), "weight": np.ones(len(self), np.int64)}
+        names = (*self.task.inputs, *drawn)
+        given = {name: np.array(self.columns[name]) for name in names if name in self.columns}
+        return VisibleRows(drawn | given, self.row_ids, "conformance")
+
+    def fit(self, model: Model, train: VisibleRows) -> None:
+        """Train a model; nothing where it has no `fit`."""
+        fit = getattr(model, "fit", None)
+        if fit is None:
+            return
+        with named_errors("fit(train, None, budget)"):
+            takes = inspect.signature(fit).parameters
+            fit(train, None, BUDGET, **{name: None for name in ("ood_val", "unlabelled") if name in takes})
+
+    def trained(self) -> Model:
+        """A fresh model, trained."""
+        model = self.make()
+        self.fit(model, self.train())
+        return model
+
+    def batch(self, rows: Rows = ALL) -> dict[str, NDArray[Any]]:
+        """Fresh copies of some rows' inputs."""
+        return {name: np.array(self.columns[name][rows]) for name in self.task.inputs}
+
+    def ask(self, model: Model, rows: Rows = ALL) -> Answers:
+        """What a model answers to some rows, held to the task; `ModelError` says what is wrong with it."""
+        return read_answer(self.predict(model, self.batch(rows), rows), self._place(rows), self.task)
+
+    def predict(self, model: Model, batch: Columns, rows: Rows = ALL) -> Any:
+        """What a model gives for a batch of some rows, whatever it is."""
+        with named_errors(f"predict on {self._place(rows)}"):
+            return model.predict(batch)
+
+    def _place(self, rows: Rows) -> Place:
+        return Place("the checked rows", 0, self.row_ids[rows])
+
+    @cached_property
+    def asked(self) -> Model:
+        """One trained model, shared by the checks that only ask."""
+        return self.trained()
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What `asked` answers to all rows at once, the first time."""
+        return self.ask(self.asked)
+
+    def departing(self, rows: Rows = ALL, model: Model | None = None) -> NDArray[np.int64]:
+        """The rows for which a model (`asked` by default), asked for `rows` alone, answers otherwise than first."""
+        first = self.answers[rows]
+        found = self.ask(self.asked if model is None else model, rows)
+        return np.arange(len(self))[rows][differing(first, found, self.task)]
+
+
+def differing(left: Answers, right: Answers, task: Task) -> NDArray[np.bool_]:
+    """Which rows have other answers, shape (n,). Rounding is no difference: probabilities and numbers may be
+    `TOLERANCE` apart, and a class may be another where the two are that close to equally probable."""
+    if task.type == "regression":
+        apart = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=1e-6)
+    else:
+        apart = left.prediction != right.prediction
+    if left.scores is not None and right.scores is not None:
+        moved = abs(left.scores - right.scores).max(axis=1) > TOLERANCE
+        apart = moved | (apart & (shortfall(left.scores, right.prediction) > TOLERANCE))
+    found: NDArray[np.bool_] = (left.status != right.status) | (left.answered & apart)
+    return found
+
+
+def shortfall(scores: NDArray[np.float32], classes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """How much less probable each row's class is than its likeliest one, shape (n,)."""
+    gap: NDArray[np.float32] = scores.max(axis=1) - np.take_along_axis(scores, classes[:, None], axis=1)[:, 0]
+    return gap

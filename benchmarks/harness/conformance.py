@@ -1,0 +1,222 @@
+"""Does a model keep its contract? The checks on which the meaning of its scores rests, for those who write models.
+
+    from farshift.benchmarks.harness.conformance import check_model, checks
+
+    check_model(MyModel, task)  # ModelError lists every problem
+
+    @pytest.mark.parametrize(("name", "check"), checks(MyModel, task))
+    def test_my_model(name, check):
+        check()
+
+A model is whatever `evaluate` takes: an object, an estimator, a module, a function, or a factory. It may leave rows
+open (`None`) or lost (`Failed`), give probabilities or not, and print what it likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import shuffled
+from ...core.errors import FarshiftError, ModelError
+from ..model import Columns, Task
+from .checked_model import TASKS, TOLERANCE, CheckedModel, columns_of, differing, other_label, shortfall
+from .factory import model_name
+
+if TYPE_CHECKING:
+    from ..prompting.prompt import Prompt
+
+
+def check_model(
+    model: Any, task: Task | None = None, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
+) -> None:
+    """Hold a model to its contract; `ModelError` lists every problem found, one a line.
+
+    task: what it is to predict from what. Without one it is held to each of four small tasks (two whole numbers or an
+      image to a class, numbers to a number, a text to a text) that it can answer at all.
+    batch: the rows to ask it for, by input, first axis the row. Drawn where there is none: texts for sequence tasks,
+      numbers elsewhere (`columns_of`). A model with `fit` is trained on the same rows; their label may be among the
+      columns, and is drawn where it is not. When asked, a model sees inputs alone.
+    prompt: how a language model is asked.
+    """
+    problems: list[str] = []
+    for _, check in checks(model, task, seed=seed, batch=batch, prompt=prompt):
+        try:
+            check()
+        except ModelError as error:
+            problems += str(error).splitlines()
+    if problems:
+        lines = [f"{model_name(model)} does not keep the contract of a model:", *dict.fromkeys(problems)]
+        raise ModelError("\n- ".join(lines))
+
+
+def checks(
+    model: Any, task: Task | None = None, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
+) -> list[tuple[str, Callable[[], None]]]:
+    """The checks of `check_model` as (name, function) pairs, for a test runner; a function raises `ModelError`.
+
+    Nothing is made, trained or asked before the first function is called; those that only ask share a trained model.
+    """
+    if batch is not None:
+        _check_batch(task, batch)
+    held = _Held(
+        [
+            CheckedModel(model, one, columns_of(one) if batch is None else batch, seed, prompt)
+            for one in (TASKS if task is None else (task,))
+        ],
+        only_able=task is None,
+    )
+    return [(check.__name__.replace("_", " "), partial(held.to, check)) for check in CHECKS]
+
+
+def _check_batch(task: Task | None, batch: Columns) -> None:
+    if task is None:
+        raise FarshiftError("a batch to check a model with needs a task: give task too")
+    lacking = [name for name in task.inputs if name not in batch]
+    if lacking or not len(batch[task.inputs[0]]):
+        raise FarshiftError(f"the batch to check a model with has no rows of {', '.join(lacking or task.inputs)}")
+
+
+@dataclass
+class _Held:
+    """A model on the tasks that it is held to; `only_able`: on those of them that it can answer."""
+
+    tried: list[CheckedModel]
+    only_able: bool
+
+    def to(self, check: Callable[[CheckedModel], None]) -> None:
+        problems = []
+        for model in self.models:
+            try:
+                check(model)
+            except ModelError as error:
+                problems.append(f"{_named(model.task)}: {error}" if self.only_able else str(error))
+        if problems:
+            raise ModelError("\n".join(problems))
+
+    @cached_property
+    def models(self) -> list[CheckedModel]:
+        if not self.only_able:
+            return self.tried
+        able, reasons = [], []
+        for model in self.tried:
+            try:
+                model.answers  # noqa: B018
+                able.append(model)
+            except ModelError as error:
+                reasons.append(f"{_named(model.task)}: {error}")
+        if not able:
+            raise ModelError(
+                "\n".join([*reasons, "none of the tasks tried is one it can do: give its task and a batch"])
+            )
+        return able
+
+
+def _named(task: Task) -> str:
+    return f"{task.type} of {', '.join(task.inputs)}"
+
+
+def _none(rows: NDArray[np.int64], of: CheckedModel, problem: str) -> None:
+    """`ModelError` where there are rows to which a problem belongs."""
+    if len(rows):
+        raise ModelError(f"{problem}: {len(rows)} of {len(of)} rows, the first is row {rows.min()}")
+
+
+def it_can_be_made(model: CheckedModel) -> None:
+    model.make()
+
+
+def every_row_gets_an_answer_of_the_right_kind(model: CheckedModel) -> None:
+    model.answers  # noqa: B018
+
+
+def a_batch_may_be_one_row(model: CheckedModel) -> None:
+    model.departing(slice(1))  # that it answers; what it answers is the next checks' affair
+
+
+def asked_again_it_answers_alike(model: CheckedModel) -> None:
+    _none(model.departing(), model, "asked again, it answers otherwise")
+
+
+def batches_do_not_matter(model: CheckedModel) -> None:
+    for size in (1, 7):
+        departing = [model.departing(slice(start, start + size)) for start in range(0, len(model), size)]
+        problem = f"in batches of {size} it answers otherwise than in one of {len(model)}"
+        _none(np.concatenate(departing), model, problem)
+
+
+def the_order_of_rows_does_not_matter(model: CheckedModel) -> None:
+    departing = model.departing(shuffled("conformance/order", model.row_ids))
+    _none(departing, model, "with its rows in another order it answers otherwise")
+
+
+def predict_leaves_its_input_alone(model: CheckedModel) -> None:
+    batch, before = model.batch(), model.batch()
+    model.predict(model.asked, batch)
+    _unchanged(batch, before, "predict")
+
+
+def probabilities_agree_with_predictions(model: CheckedModel) -> None:
+    answers = model.answers
+    if answers.scores is not None:
+        unlikely = answers.answered & (shortfall(answers.scores, answers.prediction) > TOLERANCE)
+        _none(np.flatnonzero(unlikely), model, "the predicted class is not the likeliest one by the scores")
+
+
+def fit_leaves_the_training_rows_alone(model: CheckedModel) -> None:
+    train = model.train()
+    model.fit(model.make(), train)
+    _unchanged(train.columns, model.train().columns, "fit")
+
+
+def the_same_seed_gives_the_same_model(model: CheckedModel) -> None:
+    departing = model.departing(model=model.trained())
+    _none(departing, model, f"made again with seed {model.seed}, it answers otherwise")
+
+
+def one_model_does_not_change_another(model: CheckedModel) -> None:
+    first = model.trained()
+    before = model.ask(first)
+    other = model.make()
+    if other is first and other is not model.given:
+        raise ModelError("the factory gave the same object twice: make a fresh one each time")
+    train, label = model.train(), model.task.label
+    model.fit(other, train.replaced({label: other_label(model.task, train.columns[label])}))
+    model.ask(other, slice(None, None, -1))
+    departing = np.flatnonzero(differing(before, model.ask(first), model.task))
+    _none(departing, model, "once another was made it answers otherwise: they share state (of the class, or global)")
+
+
+def _unchanged(now: Columns, before: Columns, who: str) -> None:
+    changed = [name for name in sorted(before) if name not in now or not _alike(now[name], before[name])]
+    changed += sorted(now.keys() - before.keys())
+    if changed:
+        raise ModelError(f"{who} changed the columns it was given ({', '.join(changed)}): work on a copy")
+
+
+def _alike(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    if left.dtype == object:
+        return bool(left.tolist() == right.tolist())
+    return left.tobytes() == right.tobytes()  # NaN is not equal to itself
+
+
+CHECKS: tuple[Callable[[CheckedModel], None], ...] = (
+    it_can_be_made,
+    every_row_gets_an_answer_of_the_right_kind,
+    a_batch_may_be_one_row,
+    asked_again_it_answers_alike,
+    batches_do_not_matter,
+    the_order_of_rows_does_not_matter,
+    predict_leaves_its_input_alone,
+    probabilities_agree_with_predictions,
+    fit_leaves_the_training_rows_alone,
+    the_same_seed_gives_the_same_model,
+    one_model_does_not_change_another,
+)

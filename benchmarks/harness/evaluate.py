@@ -1,0 +1,183 @@
+"""The harness: the one way in which a model meets a benchmark.
+
+Per seed and setting: a fresh model, trained (if it can be) on the inputs and given labels of `train`, then each of its
+checkpoints asked for every part, in batches of inputs alone. The labels that it is scored by are not in this process:
+everything is read from the benchmark's handout.
+"""
+
+from __future__ import annotations
+
+import operator
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from ...core.device import check_device
+from ...core.errors import FarshiftError
+from ...core.version import version
+from ...core.world import ALONE, World, world
+from ..benchmark import Benchmark, find_benchmark
+from ..blind.handout import hand_out
+from ..fingerprint import fingerprint
+from ..limits import MAX_SEEDS, name_problem
+from ..model import Budget
+from ..parsing import named_errors
+from ..runs.run import Run
+from ..runs.run_folder import RunFolder, stated_identity
+from ..settings import Settings, checked, stated
+from .factory import factory, model_name
+from .query import Asking
+from .seed import BATCH, TIME_LIMIT, run_seed
+from .time_limit import TimeLimit
+
+
+def evaluate(
+    model: Any,
+    on: str | Benchmark,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    out: Path | str | None = None,
+    budget: str = "full",
+    steps: int | None = None,
+    device: str = "cpu",
+    name: str | None = None,
+    batch_size: int = BATCH,
+    selection: str | None = None,
+    settings: Settings | None = None,
+    time_limit: float | None = None,
+    code: str | None = None,
+    on_hang: Callable[[], None] | None = None,
+) -> Run:
+    """Evaluate a model on a benchmark and write a run folder.
+
+    model: an object with `predict` (and optionally `fit`), a scikit-learn estimator, a torch module, a function from a
+      batch to predictions, or a factory: a class or function called once per seed with those of `seed`, `task`,
+      `device` and `prompt` that it takes. What `predict` and `fit` get and give: benchmarks/model.py, docs/evaluate.md.
+    on: the benchmark's name. seeds: how many (0, 1, 2 ..) or which; the protocol's number by default.
+    out: the run folder (a new temporary one by default). An unfinished run found there goes on.
+    budget: "full", or "quick" for the protocol's declared short form. steps: given to `fit` as it is.
+    name: the model's name on the run card. Predictions do not depend on `batch_size` unless the model's do.
+    selection: the rule that chooses among candidates, one that the protocol allows; its first by default.
+    settings: named values for the factory (or for an estimator's parameters); each is trained and kept as candidates.
+    time_limit: seconds for one batch, 0 for none; 600 by default, none for a model that keeps time itself (endpoints,
+      commands). on_hang: called where native code does not come back (time_limit.py).
+    code: a digest of the model's code; taken of its source by default. An unfinished run goes on only with the same.
+
+    Under `torchrun` every process calls this alike; each predicts its share, and the run is the same to the byte.
+
+    Raises `ModelError` where the model answers wrongly, naming part, batch and row ids; what was answered is kept.
+    """
+    benchmark = find_benchmark(on) if isinstance(on, str) else on
+    if budget not in ("full", "quick"):
+        raise FarshiftError(f"budget {budget!r}: use full or quick")
+    batch_size = _whole("batch_size", batch_size)
+    steps = None if steps is None else _whole("steps", steps)
+    check_device(device)
+    chosen = seed_numbers(seeds, benchmark, budget)
+    spend = Budget(budget, steps, device)
+    named = checked(settings)
+    together = world()
+    handout = hand_out(benchmark)
+    with named_errors(f"reading the model, a {type(model).__name__},"):
+        make = factory(model, benchmark.task, device, handout.prompt)
+        card: dict[str, Any] = {
+            "name": name or model_name(model),
+            "kind": "own",
+            "code": code or _own_code(model) or fingerprint(model),
+            "batch_size": batch_size,
+        }
+    if settings:
+        card["settings"] = {key: stated(values) for key, values in named.items()}
+    with begin(benchmark, out, card, spend, chosen, selection, together) as folder:
+        teller = Asking(
+            benchmark.task,
+            batch_size,
+            TimeLimit(_seconds(time_limit, model), on_hang),
+            benchmark.definition.protocol.touch.adaptation,
+            together,
+        )
+        for seed in folder.missing():
+            run_seed(folder, benchmark, make, seed, spend, teller, handout, named)
+        return folder.finish() if together.rank == 0 else folder.wait_for_finish()
+
+
+def _seconds(time_limit: float | None, model: Any) -> float:
+    if time_limit is not None:
+        return time_limit
+    return 0.0 if getattr(model, "keeps_time", False) else TIME_LIMIT
+
+
+def _own_code(model: Any) -> str:
+    """The digest of its code that a model brings along; a model may also keep something else under this name."""
+    code = getattr(model, "code", None)
+    return code if isinstance(code, str) else ""
+
+
+def _whole(name: str, value: Any) -> int:
+    """A number that counts something, from wherever it comes (NumPy has whole numbers of its own)."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if not 0 < number < 2**31:
+        raise FarshiftError(f"{name} must be a whole number, at least 1, not {value!r}")
+    return number
+
+
+def seed_numbers(seeds: int | Sequence[int] | None, benchmark: Benchmark, budget: str) -> list[int]:
+    """The seeds to run, sorted."""
+    if seeds is None:
+        seeds = benchmark.seeds(budget)
+    try:
+        each = seeds if isinstance(seeds, Iterable) else range(min(operator.index(seeds), MAX_SEEDS + 1))
+        numbers = sorted({operator.index(seed) for seed in each})
+    except TypeError:
+        numbers = []
+    if not 0 < len(numbers) <= MAX_SEEDS or numbers[0] < 0 or numbers[-1] >= 2**31:
+        raise FarshiftError(f"seeds: give 1 to {MAX_SEEDS}, each from 0 to 2147483647")
+    return numbers
+
+
+def begin(
+    benchmark: Benchmark,
+    out: Path | str | None,
+    model: dict[str, Any],
+    budget: Budget,
+    seeds: list[int],
+    selection: str | None = None,
+    together: World = ALONE,
+) -> AbstractContextManager[RunFolder]:
+    """The run folder of a plan, new or taken up again; its lock is held while the context lasts."""
+    problem = name_problem(model["name"])
+    if problem:
+        raise FarshiftError(problem)
+    if out is None and together.size > 1:
+        raise FarshiftError("under torchrun name a run folder (out=..) that all processes share")
+    path = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="farshift-run-"))
+    spend: dict[str, Any] = {"name": budget.name, "device": budget.device}
+    if budget.steps is not None:
+        spend["steps"] = budget.steps
+    rule = benchmark.rule(selection)
+    plan = {
+        "benchmark": {
+            "name": benchmark.name,
+            "split": benchmark.definition.split,
+            "manifest_identity": benchmark.manifest.identity,
+            "entry_identity": _identity(benchmark, path, budget, rule.name),
+            "selection": rule.name,
+            "protocol_seeds": benchmark.seeds(budget.name),
+        },
+        "model": model,
+        "budget": spend,
+        "seeds": seeds,
+        "farshift": version(),
+    }
+    return RunFolder.begin(path, plan, together)
+
+
+def _identity(benchmark: Benchmark, path: Path, budget: Budget, rule: str) -> str:
+    """The entry identity; that under an earlier scorer where the folder holds a run begun so, for it to go on."""
+    found, known = stated_identity(path), benchmark.identities(budget.name, budget.steps, rule)
+    return found if found in known else benchmark.identity(budget.name, budget.steps, rule)

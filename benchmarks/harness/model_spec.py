@@ -1,0 +1,115 @@
+"""A model named on the command line: what an adapter makes a model of, `scheme:rest`, or the user's own code,
+`file.py:factory` or `package.module:attribute`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from ...core.errors import BadDefinition, FarshiftError, UnknownName, first_line
+from ...core.files import file_sha256
+from ...core.plugins import module, named
+
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def find_model(name: str, options: Mapping[str, str] = NO_OPTIONS) -> tuple[Any, str]:
+    """What `name` stands for, an object or a factory, and a digest of the code that decides its answers.
+
+    `scheme:rest` goes to the adapter of that scheme, with the options. Anything else is the user's own code, which
+    takes none. `FarshiftError`, in one line, where there is no such thing.
+    """
+    adapters = schemes()
+    scheme, _, rest = name.partition(":")
+    if scheme in adapters:
+        factory = adapters[scheme].from_spec(rest, options)
+        return factory, factory.code
+    place, _, attribute = name.rpartition(":")
+    if not attribute or not (place.endswith(".py") or _DOTTED.fullmatch(place)):
+        if rest and _DOTTED.fullmatch(scheme):
+            raise UnknownName("kind of model", scheme, adapters)
+        spelled = ", ".join(f"{scheme}:.." for scheme in adapters)
+        raise FarshiftError(f"model {name!r}: write it as file.py:factory, package.module:attribute, or {spelled}")
+    if options:
+        raise FarshiftError(
+            f"model {name!r} takes no options, and was given {', '.join(sorted(options))}: set them in it"
+        )
+    return _own(name, place, attribute, adapters)
+
+
+def read_options(texts: Sequence[str]) -> dict[str, str]:
+    """Options by name, from texts `key=value`. `FarshiftError` says which is none, without repeating it: a value may be
+    a secret."""
+    found: dict[str, str] = {}
+    for number, text in enumerate(texts, 1):
+        key, equals, value = text.partition("=")
+        if not equals or not key.isidentifier():
+            raise FarshiftError(f"option {number} of {len(texts)} is none: write key=value")
+        if key in found:
+            raise FarshiftError(f"the option {key} is given twice")
+        found[key] = value
+    return found
+
+
+def schemes() -> dict[str, ModuleType]:
+    """The adapters that make a model of a text, by the scheme it begins with, sorted.
+
+    Such an adapter module has `SCHEME` and `from_spec(rest, options) -> factory`: `rest` is what follows the scheme and
+    its colon, `options` texts by name. `factory(seed, task, device, prompt)` gives a fresh model. It has `name`, for
+    the run card, and `code`, a digest of all that decides the answers, with no secret in it.
+    """
+    found: dict[str, ModuleType] = {}
+    for name in sorted(named("benchmarks/adapters", ".py")):
+        adapter = module("benchmarks/adapters", name, "adapter")
+        scheme = getattr(adapter, "SCHEME", None)
+        if scheme in found:
+            raise BadDefinition(f"{adapter.__file__}: the scheme {scheme!r} is there already: {found[scheme].__file__}")
+        if scheme is not None:
+            found[scheme] = adapter
+    return dict(sorted(found.items()))
+
+
+def _own(name: str, place: str, attribute: str, adapters: Mapping[str, ModuleType]) -> tuple[Any, str]:
+    try:
+        holder = _file(Path(place)) if place.endswith(".py") else _module(place)
+    except FarshiftError:
+        raise
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == place:
+            raise FarshiftError(
+                f"model {name!r}: there is neither a module nor a kind of model named {place!r}; "
+                f"kinds are {', '.join(adapters)}"
+            ) from error
+        line = first_line(error, silent="no message")
+        raise FarshiftError(f"model {name!r}: importing {place} raised {type(error).__name__}: {line}") from error
+    if not hasattr(holder, attribute):
+        raise UnknownName(f"attribute of {place}", attribute, (key for key in vars(holder) if not key.startswith("_")))
+    file = getattr(holder, "__file__", None)
+    return getattr(holder, attribute), file_sha256(Path(file)) if file else ""
+
+
+def _module(name: str) -> Any:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` would
+    return importlib.import_module(name)
+
+
+def _file(path: Path) -> Any:
+    if not path.is_file():
+        raise FarshiftError(f"model file {path} does not exist")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise FarshiftError(f"model file {path} cannot be imported")
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, loaded)
+    sys.path.insert(0, str(path.parent.resolve()))  # so that it can import its neighbours
+    spec.loader.exec_module(loaded)
+    return loaded

@@ -1,0 +1,124 @@
+"""Asking a model: batch by batch, within its time, and keeping what it answered in shards as it goes."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import shuffled
+from ...core.errors import ModelError
+from ...core.progress import advance
+from ...core.world import ALONE, World
+from ..answers import Answers
+from ..blind.handout import Inputs
+from ..definition import Adaptation
+from ..model import Task
+from ..parsing import Place, named_errors, read_answer
+from ..runs.shards import Job, Shard
+from .time_limit import TimeLimit, TookTooLong
+
+_TELL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Step:
+    """One batch: its number, its place in the order of asking, its rows, and whether the model is reset before it."""
+
+    number: int
+    start: int
+    stop: int
+    rows: slice | NDArray[np.int64]
+    reset: bool = False
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How every model of a run is asked."""
+
+    task: Task
+    batch_size: int
+    limit: TimeLimit
+    adaptation: Adaptation | None = None
+    world: World = ALONE
+
+    def ask(self, model: Any, candidate: str, inputs: Inputs, job: Job, label: str) -> None:
+        """Ask `model` for every row of `inputs` that is this process's and has no answer in `job` yet, and keep the
+        answers in its shards. What was answered before an error stays kept."""
+        adapts = self.adaptation is not None and getattr(model, "reset", None) is not None
+        job.asks(candidate, inputs)
+        covered = job.covered(candidate, inputs)
+        if not adapts:
+            self._walk(model, self._plain(covered), Shard(job, candidate, inputs), label, int(covered.sum()))
+        elif self.world.rank == 0 and not covered.all():
+            # What the model answers depends on what it saw before: one process, from the first row on.
+            self._walk(model, _adapting(inputs, self.adaptation), Shard(job, candidate, inputs, in_one=True), label)
+
+    def _plain(self, covered: NDArray[np.bool_]) -> Iterator[Step]:
+        """The batches of this process's share that are not covered yet; the grid never depends on the share."""
+        for number in self.world.share(-(-len(covered) // self.batch_size)):
+            start = number * self.batch_size
+            stop = min(start + self.batch_size, len(covered))
+            if not covered[start]:
+                yield Step(number, start, stop, slice(start, stop))
+
+    def _walk(self, model: Any, steps: Iterator[Step], shard: Shard, label: str, done: int = 0) -> None:
+        inputs, told = shard.inputs, 0.0
+        with shard, self.limit.watching():
+            for step in steps:
+                place = Place(inputs.name, step.number, inputs.row_ids[step.rows])
+                if step.reset:
+                    with named_errors(f"reset before {place}"):
+                        model.reset()
+                shard.add(step.start, step.stop, place.rows, self._answers(model, inputs, step, place))
+                done += step.stop - step.start
+                if time.monotonic() - told > _TELL_SECONDS or done == len(inputs):
+                    advance(label, done, len(inputs))
+                    told = time.monotonic()
+
+    def _answers(self, model: Any, inputs: Inputs, step: Step, place: Place) -> Answers:
+        batch = inputs.batch(step.rows)
+        with named_errors(_Predict(place)):
+            try:
+                with self.limit:
+                    answer = model.predict(batch)
+            except TookTooLong:
+                raise ModelError(
+                    f"predict took more than {self.limit.seconds:g} s on {place}: allow more time (--time-limit), "
+                    "or ask for smaller batches (--batch-size)"
+                ) from None
+        return read_answer(answer, place, self.task)
+
+
+@dataclass(frozen=True)
+class _Predict:
+    place: Place
+
+    def __str__(self) -> str:
+        return f"predict on {self.place}"
+
+
+def _adapting(inputs: Inputs, adaptation: Adaptation | None) -> Iterator[Step]:
+    """Every row in the order, batches and resets of a protocol that allows adaptation."""
+    assert adaptation is not None
+    count = len(inputs)
+    order: NDArray[np.int64] = np.arange(count)
+    edges = {0}
+    if adaptation.order == "shuffled":
+        order = shuffled(f"adaptation/{inputs.name}", inputs.row_ids)
+    elif adaptation.order == "grouped":
+        groups = np.zeros(count, np.int64) if inputs.group is None else inputs.group
+        order = np.argsort(groups, kind="stable")
+        edges |= set((np.flatnonzero(np.diff(groups[order])) + 1).tolist())
+    number = 0
+    for low, high in itertools.pairwise([*sorted(edges), count]):
+        for start in range(low, high, adaptation.batch_size):
+            stop = min(start + adaptation.batch_size, high)
+            first = start == low and adaptation.reset in ("part", "group")
+            yield Step(number, start, stop, order[start:stop], first or adaptation.reset == "batch")
+            number += 1

@@ -1,0 +1,234 @@
+"""Reading what `predict` gave: every kind of answer a model may give, held to the task, as `Answers`."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import FarshiftError, ModelError, first_line
+from ..core.plugins import PACKAGE
+from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
+from .limits import MAX_TEXT
+from .model import Task
+
+_SUM_TOLERANCE = 1e-3
+_NO_ROWS = (str, bytes, Mapping, Set)
+"""What has a length, and is still no sequence of answers."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an answer belongs: part, batch and row ids. Put into words only where something is wrong."""
+
+    part: str
+    batch: int
+    rows: NDArray[np.uint64]
+
+    def __str__(self) -> str:
+        return f"{self.part}, batch {self.batch} (rows {self.rows[0]:016x} .. {self.rows[-1]:016x})"
+
+
+@contextmanager
+def named_errors(where: object) -> Iterator[None]:
+    """Whatever the user's code raises becomes a `ModelError` that says where; an exit is no way out."""
+    try:
+        yield
+    except FarshiftError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ModelError(
+            f"{where} raised {type(error).__name__}: {first_line(error, silent='no message')}{_source(error)}"
+        ) from error
+
+
+def _source(error: BaseException) -> str:
+    """Where in the user's own code an error arose, such as ` (my_model.py:12)`."""
+    rooms = [str(room.parent) for room in PACKAGE.glob("*/__init__.py")]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((*rooms, "<")) and "site-packages" not in f.filename]
+    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+
+
+def read_answer(answer: Any, place: Place, task: Task) -> Answers:
+    """What `predict` gave for a batch, as `Answers` of its rows; `ModelError` says what is wrong with it, and where.
+
+    Taken are: `Answers`; (n,) whole numbers, finite numbers or texts, as the task asks; a list of those with None (left
+    open) or `Failed` (lost) in it, or a masked array (masked: left open); for classification an (n, classes) array of
+    probabilities.
+    """
+    if type(answer) is np.ndarray and answer.ndim and answer.dtype.kind in "iuf" and task.type != "sequence":
+        _hold_to_count(len(answer), place)  # the common case, and no foreign code to guard against
+        return _array(answer, place, task)
+    with named_errors(_Reading(answer, place)):
+        return _read(answer, place, task)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    answer: Any
+    place: Place
+
+    def __str__(self) -> str:
+        return f"reading the {type(self.answer).__name__} that predict gave on {self.place}"
+
+
+def _read(answer: Any, place: Place, task: Task) -> Answers:
+    _hold_to_rows(answer, place)
+    if isinstance(answer, Answers):
+        return _given(answer, place, task)
+    if isinstance(answer, np.ma.MaskedArray):
+        answer = answer.tolist()  # what is masked becomes None
+    if task.type != "sequence" and not _may_leave_out(answer):
+        return _array(np.asarray(answer), place, task)
+    items = list(answer)
+    _hold_to_count(len(items), place)
+    status = _status(items)
+    if not status.any():
+        return _array(items if task.type == "sequence" else np.asarray(items), place, task)
+    here = np.flatnonzero(status == ANSWERED)
+    prediction = _blank(len(items), task)
+    if len(here):
+        given: Any = [items[row] for row in here]
+        there = Place(place.part, place.batch, place.rows[here])
+        prediction[here] = _prediction(given if task.type == "sequence" else np.asarray(given), there, task)
+    return Answers(prediction, status)
+
+
+def _may_leave_out(answer: Any) -> bool:
+    """Whether an answer may hold None or `Failed`."""
+    return isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.dtype == object)
+
+
+def _hold_to_rows(answer: Any, place: Place) -> None:
+    """Refuse what is no sequence of as many answers as there are rows."""
+    try:
+        count = None if isinstance(answer, _NO_ROWS) else len(answer)
+    except TypeError:
+        count = None
+    if count is None:
+        kind = type(answer).__name__
+        raise ModelError(f"predict gave {kind} instead of {len(place.rows)} predictions on {place}")
+    _hold_to_count(count, place)
+
+
+def _hold_to_count(count: int, place: Place) -> None:
+    if count != len(place.rows):
+        raise ModelError(f"predict gave {count} predictions for {len(place.rows)} rows on {place}")
+
+
+def _status(items: list[Any]) -> NDArray[np.int8]:
+    kinds = [ABSTAINED if item is None else FAILED if isinstance(item, Failed) else ANSWERED for item in items]
+    return np.array(kinds, np.int8)
+
+
+def _blank(count: int, task: Task) -> NDArray[Any]:
+    if task.type == "sequence":
+        return np.full(count, "", object)
+    return np.zeros(count, np.int64 if task.type == "classification" else np.float64)
+
+
+def _array(values: Any, place: Place, task: Task) -> Answers:
+    """Answers in which every row is given."""
+    if task.type == "classification" and values.ndim == 2 and values.dtype.kind == "f":
+        scores = _scores(values, place, task)
+        return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
+    return Answers.all_given(_prediction(values, place, task))
+
+
+def _given(answers: Answers, place: Place, task: Task) -> Answers:
+    """`Answers` that a model made itself, held to the same as any other."""
+    status = np.asarray(answers.status)
+    if status.shape != (len(answers),) or not np.isin(status, (ANSWERED, ABSTAINED, FAILED)).all():
+        raise ModelError(
+            f"predict gave Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} a row on {place}"
+        )
+    here = np.flatnonzero(status == ANSWERED)
+    there = Place(place.part, place.batch, place.rows[here])
+    prediction, scores = _blank(len(answers), task), None
+    if len(here):
+        prediction[here] = _prediction(np.asarray(answers.prediction)[here], there, task)
+    if answers.scores is not None:
+        given = np.asarray(answers.scores)
+        _hold_to_count(len(given), place)
+        scores = np.full((len(answers), task.classes or 0), 1 / (task.classes or 1), np.float32)
+        if len(here):
+            scores[here] = _scores(given[here], there, task)
+    return Answers(prediction, status.astype(np.int8), scores)
+
+
+def _prediction(values: Any, place: Place, task: Task) -> NDArray[Any]:
+    if task.type == "classification":
+        return _classes(np.asarray(values), place, task)
+    return _numbers(np.asarray(values), place) if task.type == "regression" else _texts(values, place)
+
+
+def _finite(values: NDArray[Any], place: Place) -> None:
+    if values.ndim != 1:
+        kind = "one answer a row"
+        raise ModelError(f"predict gave shape {values.shape}, expected ({len(place.rows)},): {kind}, on {place}")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        bad = np.flatnonzero(~np.isfinite(values))
+        raise ModelError(f"predict gave NaN or infinity for row {place.rows[bad[0]]:016x} ({len(bad)} rows) on {place}")
+
+
+def _classes(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.int64]:
+    _finite(values, place)
+    if values.dtype.kind not in "iu":
+        raise ModelError(f"predict gave dtype {values.dtype}, expected whole numbers (classes), on {place}")
+    classes = task.classes or 0
+    if len(values) and (values.min() < 0 or values.max() >= classes):
+        row = np.flatnonzero((values < 0) | (values >= classes))[0]
+        raise ModelError(
+            f"predict gave class {values[row]} for row {place.rows[row]:016x}, not one of 0..{classes - 1}, on {place}"
+        )
+    return values.astype(np.int64)
+
+
+def _numbers(values: NDArray[Any], place: Place) -> NDArray[np.float64]:
+    if values.dtype.kind not in "iuf":
+        raise ModelError(f"predict gave dtype {values.dtype}, expected numbers, on {place}")
+    with np.errstate(over="ignore"):  # what float64 cannot hold is infinite in it
+        numbers = values.astype(np.float64)
+    _finite(numbers, place)
+    return numbers
+
+
+def _texts(answer: Any, place: Place) -> NDArray[Any]:
+    values = np.empty(len(place.rows), object)
+    values[:] = list(answer)
+    wrong = [row for row, value in enumerate(values) if not isinstance(value, str)]
+    if wrong:
+        kind = type(values[wrong[0]]).__name__
+        raise ModelError(f"predict gave {kind} instead of text for row {place.rows[wrong[0]]:016x} on {place}")
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"predict gave text that is not valid Unicode on {place}") from None
+    longest = max(map(len, values), default=0)
+    if longest > MAX_TEXT:
+        raise ModelError(f"predict gave a text of {longest} characters (at most {MAX_TEXT}) on {place}")
+    return values
+
+
+def _scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float32]:
+    """Class probabilities, shape (n, classes), each row summing to one."""
+    if task.type != "classification" or values.shape != (len(place.rows), task.classes) or values.dtype.kind != "f":
+        expected = f"({len(place.rows)}, {task.classes}) probabilities" if task.classes else "no probabilities"
+        raise ModelError(
+            f"predict gave scores of shape {values.shape} and dtype {values.dtype}, expected {expected}, on {place}"
+        )
+    sums = values.sum(axis=1, dtype=np.float64)
+    bad = np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))
+    if len(bad):
+        raise ModelError(
+            f"predict gave scores that are no probabilities for row {place.rows[bad[0]]:016x} ({len(bad)} rows; "
+            f"they sum to {sums[bad[0]]:.4g}): apply a softmax, or give classes, on {place}"
+        )
+    return values.astype(np.float32)

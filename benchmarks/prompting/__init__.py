@@ -1,0 +1,1 @@
+"""Prompts for language models, and the grading of their answers."""

@@ -1,0 +1,91 @@
+"""Grading texts: what a language model said, read by a benchmark's prompt and measured by its primary metric.
+
+Whoever asked the model (this harness, or another runner with a task that was exported to it), the same text is read
+and measured here, so their scores cannot differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadDefinition
+from ..answers import Answers, Failed
+from ..benchmark import Benchmark
+from ..definition import PromptPin
+from ..metrics import Metric, metric
+from ..model import Task
+from ..parsing import Place, read_answer
+from .prompt import Prompt
+
+FORMAT = 1
+
+_LOST = Failed("no answer could be read")
+
+
+def answers_in(texts: Sequence[str | None], prompt: Prompt, part: str, row_ids: NDArray[np.uint64]) -> Answers:
+    """The answers in n texts to the n rows of these ids; a row without a text, or without an answer in it, is lost."""
+    found = [_LOST if text is None else _prediction(text, prompt) for text in texts]
+    return read_answer(found, Place(part, 0, row_ids), prompt.task)
+
+
+def _prediction(text: str, prompt: Prompt) -> Any:
+    # What JSON can say and UTF-8 cannot (half of a surrogate pair) is no text that anyone could store.
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        return _LOST
+    prediction = prompt.read(text)
+    return _LOST if prediction is None else prediction
+
+
+@dataclass(frozen=True)
+class Grader:
+    """Grades one text at a time by a benchmark's own extraction and primary metric, without the benchmark's data.
+
+    metric: a mean over rows of what it gives for each of them.
+    """
+
+    benchmark: str
+    entry_identity: str
+    prompt: Prompt
+    metric: Metric
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, prompt: Prompt) -> Grader:
+        return cls(benchmark.name, benchmark.identity("full"), prompt, benchmark.metrics[0])
+
+    @classmethod
+    def read(cls, path: Path) -> Grader:
+        """A grader from the file that `record` was written to. Raises `BadDefinition` where it is of another format, or
+        names a metric or an extraction that is not here in that version."""
+        card = json.loads(path.read_text("utf-8"))
+        if card["format"] != FORMAT:
+            raise BadDefinition(f"{path}: format {card['format']!r} is not {FORMAT}: export the benchmark again")
+        task = card["task"] | {"inputs": tuple(card["task"]["inputs"]), "names": tuple(card["task"]["names"])}
+        prompt = Prompt(PromptPin.model_validate(card["prompt"]), Task(**task), ())
+        measure = metric(card["metric"]["name"], card["metric"]["version"])
+        return cls(card["benchmark"], card["entry_identity"], prompt, measure)
+
+    def record(self) -> dict[str, Any]:
+        """All that decides a grade, as plain JSON."""
+        return {
+            "format": FORMAT,
+            "benchmark": self.benchmark,
+            "entry_identity": self.entry_identity,
+            "prompt": self.prompt.pin.model_dump(),
+            "task": asdict(self.prompt.task),
+            "metric": {"name": self.metric.name, "version": self.metric.version},
+        }
+
+    def value(self, text: str, label: str | int) -> float:
+        """What the metric gives for a row whose true label is `label` (a class by its index), answered by `text`."""
+        assert self.metric.per_row is not None
+        task = self.prompt.task
+        truth = np.array([label], object if task.type == "sequence" else np.int64)
+        answers = answers_in([text], self.prompt, "text", np.zeros(1, np.uint64)).settled(truth, task)
+        return float(self.metric.per_row(answers, truth, task)[0])

@@ -1,0 +1,166 @@
+"""How a language model is asked about a row, and how a prediction is read out of what it says.
+
+A prompt is the instruction, k examples of the training part, and the query, joined by the separator. In the templates
+of example and query `{field}` stands for a field's value, and `{{` and `}}` for a brace; there is no other syntax, so
+that a template can reach nothing but the fields it names. The instruction stands as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...core.canonical import identity_of
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition
+from ..definition import PromptPin
+from ..extraction import Extract, extraction
+from ..model import Columns, Task
+
+Row = Mapping[str, Any]
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template, parsed: literal texts and fields in turn.
+
+    literals: one more than there are fields; the i-th field stands between literals i and i + 1.
+    """
+
+    literals: tuple[str, ...]
+    fields: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str, known: tuple[str, ...], where: str) -> Template:
+        """`BadDefinition` where `text` names a field that is not `known`, or holds a brace that belongs to none."""
+        literals, fields, end = [""], [], 0
+        for piece in _PIECE.finditer(text):
+            literals[-1] += text[end : piece.start()]
+            end = piece.end()
+            if piece[0] in ("{{", "}}"):
+                literals[-1] += piece[0][0]
+            elif piece[1] is None:
+                raise BadDefinition(f"prompt: {where} has a single {piece[0]!r}: write {piece[0] * 2} for a brace")
+            elif piece[1] not in known:
+                raise BadDefinition(f"prompt: {where} names {piece[0]}, and may name {', '.join(known)}")
+            else:
+                fields.append(piece[1])
+                literals.append("")
+        literals[-1] += text[end:]
+        return cls(tuple(literals), tuple(fields))
+
+    def filled(self, values: Mapping[str, str]) -> str:
+        """The template with each field's text in its place."""
+        parts = [self.literals[0]]
+        for field, literal in zip(self.fields, self.literals[1:], strict=True):
+            parts += (values[field], literal)
+        return "".join(parts)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A benchmark's prompt, its examples drawn.
+
+    shots: k training rows, as `draw_shots` gives them: inputs and label by name.
+
+    Raises `BadDefinition` for a template that cannot be filled, and where the extraction is not there in the pinned
+    version or cannot read answers to such a task.
+    """
+
+    pin: PromptPin
+    task: Task
+    shots: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        # A definition that is wrong is refused here, not at the first of many rows.
+        _ = self._lead, self._query, self._extract
+
+    @cached_property
+    def _lead(self) -> str:
+        """All that comes before the query."""
+        example = _example(self.pin, self.task)
+        examples = [example.filled(_texts_of(shot, example.fields, self.task)) for shot in self.shots]
+        parts = [*([self.pin.instruction] if self.pin.instruction else []), *examples]
+        return "".join(part + self.pin.separator for part in parts)
+
+    @cached_property
+    def _query(self) -> Template:
+        return Template.parse(self.pin.query, self.task.inputs, "the query")
+
+    @cached_property
+    def _extract(self) -> Extract:
+        return extraction(self.pin.extraction.name, self.pin.extraction.version, self.task)
+
+    @cached_property
+    def signature(self) -> str:
+        """The prompt's version, and a digest of all that decides what a model is asked and how its answer is read."""
+        decides = {"pin": self.pin.model_dump(), "task": asdict(self.task), "lead": self._lead}
+        return f"prompt@{self.pin.version}:{identity_of(decides)[:16]}"
+
+    def text(self, row: Row) -> str:
+        """The prompt for one row, given by its inputs."""
+        return self._lead + self._query.filled(_texts_of(row, self._query.fields, self.task))
+
+    def texts(self, batch: Columns) -> list[str]:
+        """The prompts for a batch of inputs, one per row, in order."""
+        count = len(batch[self.task.inputs[0]])
+        return [self.text({name: batch[name][row] for name in self._query.fields}) for row in range(count)]
+
+    def read(self, text: str) -> str | int | float | None:
+        """The prediction in what a model said (up to the first stop string): a class, a number or a text, as the task
+        asks; None where there is no answer in it."""
+        ends = [place for stop in self.pin.stop if stop and (place := text.find(stop)) >= 0]
+        return self._extract(text[: min(ends, default=len(text))], self.task)
+
+
+def draw_shots(pin: PromptPin, name: str, columns: Columns, task: Task) -> tuple[Row, ...]:
+    """The k examples of a prompt: training rows drawn by their ids, the same on every platform and in every order.
+
+    name: the benchmark's. columns: the training part's inputs, label and `row_id`, first axis the row. A row given back
+    has the fields that the example shows. Raises `BadDefinition` where there are fewer than k rows.
+    """
+    ids = columns["row_id"]
+    if len(ids) < pin.k:
+        raise BadDefinition(
+            f"prompt: {pin.k} examples are asked for, and the training part of {name} has {len(ids)} rows"
+        )
+    drawn = shuffled(f"prompt/{name}/{pin.version}/{pin.seed}", ids)[: pin.k]
+    fields = sorted(set(_example(pin, task).fields))
+    return tuple({field: columns[field][row] for field in fields} for row in drawn)
+
+
+def _example(pin: PromptPin, task: Task) -> Template:
+    return Template.parse(pin.example, (*task.inputs, task.label), "the example")
+
+
+def _texts_of(row: Row, fields: tuple[str, ...], task: Task) -> dict[str, str]:
+    return {field: _label(row[field], task) if field == task.label else _text(row[field], field) for field in fields}
+
+
+def _label(value: Any, task: Task) -> str:
+    return task.names[int(value)] if task.names else _text(value, task.label)
+
+
+def _text(value: Any, field: str) -> str:
+    """A value as people write it: numbers in the fewest digits that give them back; a vector with spaces between its
+    numbers, a matrix with a line per row."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        raise BadDefinition(f"prompt: the field {field!r} holds bytes, which no text can show")
+    values = np.asarray(value)
+    if values.ndim:
+        # Tensors of a source hold float32 at most; as JSON they come back in double precision.
+        values = values.astype(np.float32) if values.dtype.kind == "f" else values
+        between = " " if values.ndim == 1 else "\n" * (values.ndim - 1)
+        return between.join(_text(part, field) for part in values)
+    if values.dtype.kind == "b":
+        return "true" if values else "false"
+    return str(values[()])

@@ -1,0 +1,1 @@
+"""Runs: the folder that an evaluation writes, its shards, its predictions."""

@@ -1,0 +1,92 @@
+"""The table of predictions: one row per evaluated row, seed and candidate.
+
+part        string    the part, or the name of a selection rule that asks for rows of its own
+row_id      uint64
+seed        int32
+candidate   string
+prediction  int64 (classification) | double (regression) | string (sequence); null where there is none
+status      int8      0 answered, 1 abstained, 2 failed
+scores      fixed-size list of float, one per class; only where the model gave class probabilities
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ARROW_TYPES = {"classification": "int64", "regression": "double", "sequence": "string"}
+
+
+def answers_table(row_ids: NDArray[np.uint64], answers: Answers, task: Task) -> pa.Table:
+    """Answers as a table of row_id, prediction, status and, where there are any, scores; `row_ids` has shape (n,)."""
+    import pyarrow as pa
+
+    lost = ~answers.answered
+    columns = {
+        "row_id": pa.array(row_ids, pa.uint64()),
+        "prediction": pa.array(answers.prediction, ARROW_TYPES[task.type], mask=lost if lost.any() else None),
+        "status": pa.array(answers.status, pa.int8()),
+    }
+    if answers.scores is not None:
+        flat = pa.array(np.ascontiguousarray(answers.scores).reshape(-1), pa.float32())
+        columns["scores"] = pa.FixedSizeListArray.from_arrays(flat, answers.scores.shape[1])
+    return pa.table(columns)
+
+
+def placed(table: pa.Table, part: str, seed: int, candidate: str) -> pa.Table:
+    """A table of answers as predictions: of which part, seed and candidate."""
+    import pyarrow as pa
+
+    count = table.num_rows
+    columns = {
+        "part": pa.repeat(part, count),
+        "row_id": table["row_id"],
+        "seed": pa.repeat(pa.scalar(seed, pa.int32()), count),
+        "candidate": pa.repeat(candidate, count),
+    }
+    return pa.table(columns | {name: table[name] for name in table.column_names if name != "row_id"})
+
+
+def read_answers(table: pa.Table, task: Task) -> Answers:
+    """The answers of a table of predictions, in its order."""
+    status = table["status"].to_numpy()
+    column = table["prediction"]
+    if column.null_count:
+        column = column.fill_null("" if task.type == "sequence" else 0)
+    return Answers(column.to_numpy(zero_copy_only=False), status, _scores(table))
+
+
+def _scores(table: pa.Table) -> NDArray[np.float32] | None:
+    if "scores" not in table.column_names:
+        return None
+    column = table["scores"].combine_chunks()
+    if column.null_count:
+        return None
+    found: Any = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
+    return found  # type: ignore[no-any-return]
+
+
+def merged(answers: list[Answers]) -> Answers:
+    """Answers to consecutive rows, put together; without scores where any of them has none."""
+    if len(answers) == 1:
+        return answers[0]
+    scores = [one.scores for one in answers if one.scores is not None]
+    return Answers(
+        np.concatenate([one.prediction for one in answers]),
+        np.concatenate([one.status for one in answers]),
+        np.concatenate(scores) if len(scores) == len(answers) else None,
+    )
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The rows by ascending row id."""
+    ids = table["row_id"].to_numpy()
+    return table if (ids[1:] > ids[:-1]).all() else table.take(np.argsort(ids, kind="stable"))

@@ -1,0 +1,154 @@
+"""The run: what evaluating one model on one benchmark writes, read back and held to its digests.
+
+    run.toml              what was run, in which environment, what it spent, and the digests
+    predictions.parquet   part, row_id, seed, candidate, prediction, status, scores (predictions.py)
+    log.jsonl             what happened when
+
+While a run is under way what was answered lies in `shards/`, and `plan.json` says what the run is. A killed run goes on
+where it stopped; a finished one is immutable: its digests show any change.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.canonical import identity_of
+from ...core.errors import BadRun
+from ...core.files import file_sha256
+from ...core.plugins import read_toml
+from ...core.version import version
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 2
+_TABLES = ("benchmark", "model", "budget", "environment", "spent", "digests")
+
+
+@dataclass(frozen=True)
+class Carded:
+    """What a run card says, by name."""
+
+    card: dict[str, Any]
+
+    @property
+    def entry_identity(self) -> str:
+        return str(self.card["benchmark"]["entry_identity"])
+
+    @property
+    def model(self) -> str:
+        return str(self.card["model"]["name"])
+
+    @property
+    def budget(self) -> str:
+        return str(self.card["budget"]["name"])
+
+    @property
+    def steps(self) -> int | None:
+        """Steps set by hand instead of the budget's."""
+        steps = self.card["budget"].get("steps")
+        return None if steps is None else int(steps)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(self.card["budget"]["seeds"])
+
+    @property
+    def selection(self) -> str:
+        """The selection rule that the run's entry is scored by."""
+        return str(self.card["benchmark"]["selection"])
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Every candidate (checkpoint x setting), in order."""
+        return tuple(self.card["model"]["candidates"])
+
+    @property
+    def finals(self) -> tuple[str, ...]:
+        """The last checkpoint of each setting, in order."""
+        return tuple(self.card["model"]["finals"])
+
+    @property
+    def digest(self) -> str:
+        return str(self.card["digests"]["run"])
+
+
+@dataclass(frozen=True)
+class Run(Carded):
+    """A finished run, read and held to its digests."""
+
+    path: Path
+
+    @property
+    def benchmark(self) -> str:
+        return str(self.card["benchmark"]["name"])
+
+    def predictions(self) -> pa.Table:
+        import pyarrow.parquet as pq
+
+        return pq.read_table(self.path / "predictions.parquet")
+
+
+def read_run(path: Path | str) -> Run:
+    """A finished run. Raises `BadRun` where it is not one, is unfinished, or was edited."""
+    path = Path(path)
+    if not (path / "run.toml").is_file():
+        if (path / "plan.json").is_file():
+            done = len(list((path / "shards").glob("seed-*.json")))
+            raise BadRun(f"{path} is unfinished ({done} seeds done): repeat the command that began it, and it goes on")
+        raise BadRun(f"{path} is not a run: it has no run.toml")
+    card = read_toml(path / "run.toml")
+    problem = card_problem(card)
+    if problem:
+        raise BadRun(f"{path / 'run.toml'}: {problem}")
+    predictions = path / "predictions.parquet"
+    if not predictions.is_file() or file_sha256(predictions) != card["digests"]["predictions"]:
+        raise BadRun(f"{predictions} is missing or was edited: its digest is not the one in run.toml")
+    return Run(card, path)
+
+
+def card_problem(card: dict[str, Any]) -> str:
+    """What is wrong with the content of a run.toml; empty if it is whole and its digest fits."""
+    if card.get("format") != FORMAT:
+        return f"format {card.get('format')!r} is not {FORMAT}"
+    missing = [name for name in _TABLES if not isinstance(card.get(name), dict)]
+    if missing:
+        return f"lacks [{'], ['.join(missing)}]"
+    digests = card["digests"]
+    if not isinstance(digests.get("run"), str) or not isinstance(digests.get("predictions"), str):
+        return "lacks its digests"
+    try:
+        fits = digests["run"] == card_digest(card)
+    except (TypeError, ValueError):  # a date, NaN: nothing that a run writes
+        fits = False
+    return "" if fits else "was edited: its digest does not fit what it says"
+
+
+def card_digest(card: dict[str, Any]) -> str:
+    """sha256 over all that run.toml says except this digest itself."""
+    rest = {key: value for key, value in card.items() if key != "digests"}
+    return identity_of(rest | {"digests": {"predictions": card["digests"]["predictions"]}})
+
+
+def environment() -> dict[str, Any]:
+    """What may explain a difference: versions and platform. Never a name, a path or a secret."""
+    import numpy
+    import pyarrow
+
+    found = {
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpus": os.cpu_count() or 0,
+        "numpy": numpy.__version__,
+        "pyarrow": pyarrow.__version__,
+        "farshift": version(),
+    }
+    for name in ("torch", "sklearn", "transformers", "openai"):
+        if name in sys.modules:
+            found[name] = str(getattr(sys.modules[name], "__version__", ""))
+    return found

@@ -1,0 +1,285 @@
+"""A run under way: what is finished is kept, a killed run goes on where it stopped.
+
+plan.json                        what the run is
+shards/seed-0/<job>/*.arrow      what a model answered (shards.py)
+shards/seed-0/<job>.json         a finished job: one model trained (or not) and asked for everything
+shards/seed-0.json               a finished seed
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import tomli_w
+from filelock import FileLock
+
+from ...core.canonical import canonical_json
+from ...core.errors import BadRun
+from ...core.files import lock_elsewhere, lock_is_free, locked, plain_disk_errors, write_atomically
+from ...core.progress import say
+from ...core.version import now
+from ...core.world import ALONE, World
+from ..model import Task
+from .assemble import candidates_of, merged, parquet, spent_by
+from .run import FORMAT, Run, card_digest, environment, read_run
+from .shards import (
+    ADVICE,
+    Job,
+    card_of,
+    discard,
+    discard_useless,
+    is_whole,
+    read_card,
+    rows_of,
+    shards_in,
+)
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+_LEADER = "leader"
+_STALE_SECONDS = 3600.0
+"""Without news from the other processes of a world for so long, one gives up waiting for them."""
+
+
+class RunFolder:
+    """A run under way. Finished seeds are kept; other processes may add theirs."""
+
+    def __init__(self, path: Path, plan: dict[str, Any]) -> None:
+        self.path, self.plan = path, plan
+        self.run: Run | None = None
+
+    @classmethod
+    @contextmanager
+    def begin(cls, path: Path, plan: dict[str, Any], world: World = ALONE) -> Iterator[RunFolder]:
+        """Start a run, or go on with one of the same plan, and hold its lock while the context lasts. A finished run of
+        the same plan is there already; a folder with anything else is refused. In a world of several processes the
+        first one begins, the others join it."""
+        plan = json.loads(canonical_json(plan))
+        if world.rank > 0:
+            yield _joined(cls(path, plan), world)
+            return
+        with plain_disk_errors(path, ADVICE):
+            path.mkdir(parents=True, exist_ok=True)
+        with locked(lock_elsewhere(path), str(path)):
+            folder = cls(path, plan)
+            (path / _LEADER).unlink(missing_ok=True)
+            if (path / "run.toml").exists():
+                folder.run = _finished(path, plan)
+                folder._tidy()
+                say(f"{path} holds this very run, finished: nothing to do")
+            else:
+                discard_useless(path / "shards")
+                folder._take_up()
+                folder.log("begun", {"seeds": plan["seeds"]})
+            if world.size > 1:
+                write_atomically(path / _LEADER, world.launch.encode(), ADVICE)
+            try:
+                yield folder
+            finally:
+                (path / _LEADER).unlink(missing_ok=True)
+
+    def _take_up(self) -> None:
+        """Make the folder this plan's."""
+        here = self.path / "plan.json"
+        if here.exists():
+            try:
+                begun = json.loads(here.read_text("utf-8"))
+            except ValueError as error:
+                raise BadRun(f"{here} cannot be read: remove {self.path} or choose another --out") from error
+            if begun != self.plan:
+                _replace(self.path, begun, self.plan)
+            return
+        for leftover in self.path.glob(".plan.json.*.tmp"):  # a process was killed as it began
+            leftover.unlink()
+        foreign = sorted(item.name for item in self.path.iterdir())
+        if foreign:
+            raise BadRun(f"{self.path} is not empty (it holds {foreign[0]}): choose another --out")
+        write_atomically(here, canonical_json(self.plan), ADVICE)
+
+    def missing(self) -> list[int]:
+        """The seeds that are not finished."""
+        return [] if self.run is not None else [seed for seed in self.plan["seeds"] if self._seed_card(seed) is None]
+
+    def job(self, seed: int, name: str, task: Task, fold: bool = False) -> Job:
+        """The job called `name` of a seed; `fold` for one that only serves a selection rule."""
+        return Job(self.path / "shards" / f"seed-{seed}" / name, seed, task, fold)
+
+    def finish_job(self, job: Job, spent: dict[str, Any], touched: list[str]) -> None:
+        """Note that a job is done, once the other processes of this world have done their share of it."""
+        _wait(job.is_covered, self.path, "the other processes to answer")
+        job.finish(spent, touched)
+
+    def finish_seed(self, seed: int, jobs: list[Job]) -> None:
+        """Note that all jobs of a seed are done."""
+        cards = [read_card(card_of(job.path)) for job in jobs]
+        content = json.dumps({"seed": seed, "jobs": cards}).encode()
+        write_atomically(self.path / "shards" / f"seed-{seed}.json", content, ADVICE)
+        spent = spent_by([card for card in cards if card is not None])
+        # A model may remark on anything: its seed, an event.
+        self.log("seed done", spent | {"seed": seed})
+
+    def _seed_card(self, seed: int) -> dict[str, Any] | None:
+        """What a finished seed's card says, if every shard it vouches for is there and whole."""
+        card = read_card(self.path / "shards" / f"seed-{seed}.json")
+        if card is None:
+            return None
+        here = self.path / "shards" / f"seed-{seed}"
+        return (
+            card if all(is_whole(here / job["job"] / name) for job in card["jobs"] for name in job["shards"]) else None
+        )
+
+    def log(self, event: str, facts: Mapping[str, Any] = NOTHING) -> None:
+        """Append one line to log.jsonl."""
+        line = json.dumps({**facts, "time": now(), "event": event}) + "\n"
+        with plain_disk_errors(self.path, ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(line)
+
+    def wait_for_finish(self) -> Run:
+        """What a process that joined does at the end: wait until the first one has finished the run."""
+        _wait(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
+        return read_run(self.path)
+
+    def finish(self) -> Run:
+        """Merge the shards, write run.toml last, and remove what is no longer needed."""
+        if self.run is not None:
+            return self.run
+        cards = {seed: self._seed_card(seed) for seed in self.plan["seeds"]}
+        absent = [seed for seed, card in cards.items() if card is None]
+        if absent:
+            raise BadRun(f"{self.path}: seeds {absent} are not done")
+        jobs = {seed: card["jobs"] for seed, card in cards.items() if card is not None}
+        candidates, finals = candidates_of(jobs, self.path)
+        content = parquet(merged(self.path / "shards", jobs, candidates))
+        write_atomically(self.path / "predictions.parquet", content, ADVICE)
+        self.log("finished")
+        spent = {f"seed_{seed}": spent_by(done) for seed, done in jobs.items()}
+        touched = sorted({name for done in jobs.values() for job in done for name in job["touched"]})
+        card: dict[str, Any] = {
+            "format": FORMAT,
+            "benchmark": self.plan["benchmark"],
+            "model": self.plan["model"] | {"candidates": candidates, "finals": finals},
+            "budget": self.plan["budget"] | {"seeds": self.plan["seeds"]},
+            "environment": environment(),
+            "spent": {"finished": now(), "seconds": round(_seconds(spent), 3), "touched": touched, "by_seed": spent},
+            "digests": {"predictions": sha256(content).hexdigest()},
+        }
+        card["digests"]["run"] = card_digest(card)
+        write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), ADVICE)
+        self._tidy()
+        return read_run(self.path)
+
+    def _tidy(self) -> None:
+        """Remove what a finished run no longer needs, and what killed processes left."""
+        for folder in ("shards", ".shards.gone"):
+            shutil.rmtree(self.path / folder, ignore_errors=True)
+        (self.path / "plan.json").unlink(missing_ok=True)
+        for name in ("plan.json", "predictions.parquet", "run.toml"):
+            for leftover in self.path.glob(f".{name}.*.tmp"):
+                leftover.unlink(missing_ok=True)
+
+
+def _joined(folder: RunFolder, world: World) -> RunFolder:
+    """The folder that the first process of this launch has begun, once it has, or finished before this one came."""
+    leader, card = folder.path / _LEADER, folder.path / "run.toml"
+
+    def begun() -> bool:
+        if card.exists():
+            return True
+        # The lock tells a living leader from what a killed one left behind.
+        try:
+            return leader.read_text("utf-8") == world.launch and is_held(folder.path)
+        except OSError:
+            return False
+
+    _wait(begun, folder.path, "the first process of this launch to begin the run")
+    if card.exists():
+        folder.run = _finished(folder.path, folder.plan)
+    return folder
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds a run folder's lock: the run is under way."""
+    lock = FileLock(f"{lock_elsewhere(path)}.lock")
+    free = lock_is_free(lock)
+    if free:
+        lock.release()
+    return not free
+
+
+def _wait(ready: Any, path: Path, what: str) -> None:
+    """Wait for other processes; give up where nothing in the folder has changed for an hour."""
+    since, seen = time.monotonic(), -1
+    while not ready():
+        shards = len(shards_in(path / "shards"))
+        if shards != seen:
+            since, seen = time.monotonic(), shards
+        if time.monotonic() - since > _STALE_SECONDS:
+            raise BadRun(f"{path}: waited an hour for {what} and nothing happened: see what the other processes say")
+        time.sleep(0.05)
+
+
+def stated_identity(path: Path) -> str:
+    """The entry identity that the run in a folder was begun under; empty where there is none that can be read."""
+    for name, read in (("run.toml", tomllib.loads), ("plan.json", json.loads)):
+        try:
+            return str(read((path / name).read_text("utf-8"))["benchmark"]["entry_identity"])
+        except (OSError, ValueError, KeyError, TypeError):  # whoever takes the folder up says what is wrong with it
+            continue
+    return ""
+
+
+def _finished(path: Path, plan: dict[str, Any]) -> Run:
+    """The finished run in a folder, if it is the run of this plan."""
+    run = read_run(path)
+    model = {key: value for key, value in run.card["model"].items() if key in plan["model"]}
+    done = {"benchmark": run.card["benchmark"], "model": model, "budget": run.card["budget"]}
+    planned = {
+        "benchmark": plan["benchmark"],
+        "model": plan["model"],
+        "budget": plan["budget"] | {"seeds": plan["seeds"]},
+    }
+    differing = _differences(done, planned)
+    if differing:
+        raise BadRun(f"{path} holds a finished run (other {differing}), which is never changed: choose another --out")
+    return run
+
+
+def _replace(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
+    """Put a new plan in the place of one under which nothing was kept; else refuse."""
+    shards = path / "shards"
+    done = len(list(shards.glob("seed-*.json")))
+    answers = sum(stop - start for start, stop in map(rows_of, shards_in(shards)))
+    if done or answers:
+        kept = f"{done} seeds done" if done else f"{answers:,} answers kept"
+        raise BadRun(
+            f"{path} holds an unfinished run of another plan ({kept}; other {_differences(begun, plan)}): "
+            "choose another --out or remove it"
+        )
+    if shards.exists():
+        discard(shards)
+    write_atomically(path / "plan.json", canonical_json(plan), ADVICE)
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """What differs between two plans, by name: `model code`, `seeds` .."""
+    found = []
+    for key in sorted({*old, *new}):
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            found += [f"{key} {name}" for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
+        elif a != b:
+            found.append(key)
+    return ", ".join(found)
+
+
+def _seconds(spent: dict[str, dict[str, Any]]) -> float:
+    return sum(float(item.get("fit_seconds", 0)) + float(item.get("predict_seconds", 0)) for item in spent.values())

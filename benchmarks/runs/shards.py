@@ -1,0 +1,221 @@
+"""Shards: what a model answered so far, in files that are there whole or not at all.
+
+A job is one model of a seed (one setting, or one fold of a selection rule). Its folder holds shards, each named
+`<part>.<candidate's key>.<start>-<stop>.<head of its sha256>.arrow`, positions in the order of asking.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.files import write_atomically
+from ..answers import Answers
+from ..blind.handout import Inputs
+from ..model import Task
+from .predictions import answers_table, merged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ADVICE = "name another --out"
+FLUSH_SECONDS = 5.0
+FLUSH_ROWS = 262_144
+_TRAINED = "trained"
+"""A file that says: this job's model was trained, so what it answered is of no use to another process."""
+
+
+def key_of(candidate: str) -> str:
+    """What stands for a candidate in the names of its shards: of its name alone, so that a model that a later process
+    makes may name its candidates in another order."""
+    return sha256(candidate.encode()).hexdigest()[:12]
+
+
+class Job:
+    """One model of a seed: trained (or not), and asked for the parts of all its candidates."""
+
+    def __init__(self, path: Path, seed: int, task: Task, fold: bool = False) -> None:
+        self.path, self.seed, self.task, self.fold = path, seed, task, fold
+        self.candidates: list[str] = []
+        self._asked: list[tuple[str, Inputs]] = []
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def is_done(self) -> bool:
+        """Whether the job has its card, and every shard that the card names is whole."""
+        return _is_done(self.path)
+
+    def answered(self) -> list[str]:
+        """The candidates that were asked, in order, here or by the process that finished the job."""
+        card = read_card(card_of(self.path))
+        return list(card["candidates"]) if card else self.candidates
+
+    def mark_trained(self) -> None:
+        """Note that what follows comes from a model that was trained here."""
+        write_atomically(self.path / _TRAINED, b"", ADVICE)
+
+    def covered(self, candidate: str, inputs: Inputs) -> NDArray[np.bool_]:
+        """Which rows have an answer of the candidate, in the order of asking, shape (n,). A shard that was damaged has
+        none, and is removed."""
+        covered = np.zeros(len(inputs), bool)
+        for shard in self._shards(candidate, inputs.name):
+            if is_whole(shard):
+                covered[slice(*rows_of(shard))] = True
+            else:
+                shard.unlink(missing_ok=True)
+        return covered
+
+    def _shards(self, candidate: str, part: str) -> list[Path]:
+        return sorted(self.path.glob(f"{part}.{key_of(candidate)}.*.arrow"))
+
+    def asks(self, candidate: str, inputs: Inputs) -> None:
+        """Note that a candidate is asked for rows."""
+        if candidate not in self.candidates:
+            self.candidates.append(candidate)
+        self._asked.append((candidate, inputs))
+
+    def is_covered(self) -> bool:
+        """Whether all rows that were asked for have their answers, from this process or others."""
+        return all(self.covered(candidate, inputs).all() for candidate, inputs in self._asked)
+
+    def finish(self, spent: dict[str, Any], touched: list[str]) -> None:
+        """Write the job's card: its candidates, shards, and what it spent."""
+        shards = [path.name for candidate, inputs in self._asked for path in self._shards(candidate, inputs.name)]
+        card = {
+            "job": self.name,
+            "fold": self.fold,
+            "candidates": self.candidates,
+            "shards": sorted(set(shards)),
+            "spent": spent,
+            "touched": touched,
+        }
+        write_atomically(card_of(self.path), json.dumps(card).encode(), ADVICE)
+
+
+class Shard:
+    """Answers on their way to the disk: written every few seconds, and when the context ends, with or without an error.
+
+    With `in_one` nothing is written unless every row was answered."""
+
+    def __init__(self, job: Job, candidate: str, inputs: Inputs, in_one: bool = False) -> None:
+        self.inputs = inputs
+        self._job, self._in_one = job, in_one
+        self._key = key_of(candidate)
+        self._pending: list[tuple[int, int, NDArray[np.uint64], Answers]] = []
+        self._rows, self._flushed = 0, time.monotonic()
+
+    def add(self, start: int, stop: int, row_ids: NDArray[np.uint64], answers: Answers) -> None:
+        """Keep the answers to the rows at [start, stop) of the order of asking."""
+        if self._pending and self._pending[-1][1] != start:
+            self._flush()
+        self._pending.append((start, stop, row_ids, answers))
+        self._rows += stop - start
+        full = self._rows >= FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS
+        if full and not self._in_one:
+            self._flush()
+
+    def __enter__(self) -> Shard:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if not self._in_one or self._rows == len(self.inputs):
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pending:
+            start, stop = self._pending[0][0], self._pending[-1][1]
+            ids = np.concatenate([row_ids for _, _, row_ids, _ in self._pending])
+            answers = merged([answers for *_, answers in self._pending])
+            content = _arrow(answers_table(ids, answers, self._job.task))
+            digest = sha256(content).hexdigest()[:16]
+            name = f"{self.inputs.name}.{self._key}.{start}-{stop}.{digest}.arrow"
+            write_atomically(self._job.path / name, content, ADVICE)
+        self._pending, self._rows, self._flushed = [], 0, time.monotonic()
+
+
+def is_whole(shard: Path) -> bool:
+    """Whether a shard is what its name says."""
+    try:
+        return sha256(shard.read_bytes()).hexdigest()[:16] == shard.name.split(".")[3]
+    except (OSError, IndexError):
+        return False
+
+
+def read_card(path: Path) -> dict[str, Any] | None:
+    """A card of this folder; None where there is none that can be read."""
+    try:
+        card = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return card if isinstance(card, dict) else None
+
+
+def card_of(job: Path) -> Path:
+    """Where the card of the job in a folder lies: beside it."""
+    return job.with_name(f"{job.name}.json")
+
+
+def rows_of(shard: Path) -> tuple[int, int]:
+    """The rows [start, stop) of the order of asking that a shard answers, by its name."""
+    start, stop = map(int, shard.name.split(".")[2].split("-"))
+    return start, stop
+
+
+def shards_in(folder: Path) -> list[Path]:
+    """The shards anywhere in a folder, sorted; fewer where another process removes it meanwhile."""
+    found: list[Path] = []
+    for place, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith(".")]  # on its way out (`discard`)
+        found += [Path(place) / name for name in names if name.endswith(".arrow")]
+    return sorted(found)
+
+
+def _is_done(job: Path) -> bool:
+    card = read_card(card_of(job))
+    return card is not None and all(is_whole(job / name) for name in card["shards"])
+
+
+def discard_useless(shards: Path) -> None:
+    """Remove the jobs of trained models that are half done, or were damaged since: another training may not give the
+    same model, so what is left of them cannot be completed."""
+    for marker in sorted(shards.glob(f"*/[!.]*/{_TRAINED}")):
+        job = marker.parent
+        if not _is_done(job):
+            card_of(job).unlink(missing_ok=True)
+            discard(job)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder, at once for whoever looks: a process that is killed meanwhile leaves no half of it behind."""
+    gone = folder.with_name(f".{folder.name}.gone")
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    shutil.rmtree(gone)
+
+
+def read_shard(shard: Path) -> pa.Table:
+    """The answers of a shard: row_id, prediction, status, scores."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(shard).read_all()
+
+
+def _arrow(table: pa.Table) -> memoryview:
+    """The table as an Arrow file: written as it lies in memory, since a model is waiting."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())

@@ -1,0 +1,126 @@
+"""How far runs are: read from their folders, without disturbing them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ...core.errors import BadRun, FarshiftError
+from ...core.plugins import read_toml
+from .run import card_problem
+from .run_folder import is_held
+from .shards import rows_of, shards_in
+
+
+@dataclass(frozen=True)
+class Status:
+    """One run folder. `stopped`: unfinished, and no process works on it; the command that began it goes on.
+
+    `answers` counts kept answers; `rate` is answers a second since the first one was kept, `left` the seconds still to
+    go at the pace so far (None: not known)."""
+
+    run: str
+    benchmark: str
+    model: str
+    state: Literal["running", "stopped", "finished"]
+    seeds: int
+    of_seeds: int
+    answers: int
+    rate: float | None
+    left: float | None
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def cells(self) -> list[str]:
+        """The same for a table of people."""
+        rate = "" if self.rate is None else f"{self.rate:,.0f}"
+        left = "" if self.left is None else _duration(self.left)
+        seeds = f"{self.seeds} of {self.of_seeds}"
+        return [self.run, self.benchmark, self.model, self.state, seeds, f"{self.answers:,}", rate, left]
+
+
+def statuses(folders: Sequence[Path]) -> list[Status]:
+    """The state of every run in these folders, by path. Raises `FarshiftError` where there is none, `BadRun` where one
+    cannot be read."""
+    found = {path: _status(path) for folder in folders for path in _runs(folder)}
+    if not found:
+        raise FarshiftError(f"no run in {', '.join(map(str, folders))}: name run folders, or folders that hold some")
+    return [found[path] for path in sorted(found)]
+
+
+def _runs(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise FarshiftError(f"{folder} is no folder")
+    # os.walk passes over what another process removes meanwhile.
+    return sorted({Path(place) for place, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
+
+
+def _status(path: Path) -> Status:
+    try:
+        if (path / "run.toml").exists():
+            return _finished(path)
+        plan = json.loads((path / "plan.json").read_text("utf-8"))
+        shards = shards_in(path / "shards")
+        if (path / "run.toml").exists():  # meanwhile
+            return _finished(path)
+        return _unfinished(path, plan, shards)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadRun(f"{path} is no run that can be read ({type(error).__name__}: {error}): leave it out") from error
+
+
+def _unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
+    running = is_held(path)
+    seeds, done = plan["seeds"], len(list((path / "shards").glob("seed-*.json")))
+    answers = sum(stop - start for start, stop in map(rows_of, shards))
+    began = min((written for shard in shards if (written := _written(shard)) is not None), default=None)
+    elapsed = None if began is None else time.time() - began
+    rate = answers / elapsed if running and elapsed and len(shards) > 1 else None
+    # Seeds are alike: what the finished ones took, the others will take.
+    per_seed = answers / done if done else None
+    left = max(0.0, per_seed * len(seeds) - answers) / rate if per_seed and rate else None
+    return Status(
+        str(path),
+        plan["benchmark"]["name"],
+        plan["model"]["name"],
+        "running" if running else "stopped",
+        done,
+        len(seeds),
+        answers,
+        rate,
+        left,
+    )
+
+
+def _written(shard: Path) -> float | None:
+    """When a shard was written; None where it is gone."""
+    try:
+        return shard.stat().st_mtime
+    except FileNotFoundError:
+        return None
+
+
+def _finished(path: Path) -> Status:
+    import pyarrow.parquet as pq
+
+    card = read_toml(path / "run.toml")
+    if problem := card_problem(card):
+        raise BadRun(f"{path / 'run.toml'}: {problem}")
+    seeds = len(card["budget"]["seeds"])
+    answers = pq.ParquetFile(path / "predictions.parquet").metadata.num_rows
+    seconds = sum(seed.get("predict_seconds", 0) for seed in card["spent"]["by_seed"].values())
+    rate = answers / seconds if seconds else None
+    return Status(
+        str(path), card["benchmark"]["name"], card["model"]["name"], "finished", seeds, seeds, answers, rate, 0.0
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

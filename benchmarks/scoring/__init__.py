@@ -1,0 +1,1 @@
+"""Scoring: a pure function from a run to its scores."""

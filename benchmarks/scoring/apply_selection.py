@@ -1,0 +1,56 @@
+"""Every selection rule applied to one run: what each would have chosen, how that scores, and what it cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..selection import Rule, rules
+from ..statistics.interval import gap, mean
+from ..statistics.sample import Sample
+from .measured import Chosen, Scored
+
+
+def selections(scored: Scored) -> dict[str, dict[str, Any]]:
+    """By rule: the candidate chosen for each seed, ID, OOD and gap of these, and the regret: how much better the
+    oracle's choice is on the shifted rows. `n/a` with the reason where a rule cannot be applied."""
+    metric = scored.benchmark.metrics[0]
+    known = rules()
+    chosen: dict[str, Chosen] = {}
+    found: dict[str, dict[str, Any]] = {}
+    for name, rule in known.items():
+        reason = _unavailable(scored, rule)
+        if reason:
+            found[name] = {"n/a": reason}
+        else:
+            chosen[name] = scored.choose(rule)
+    measured: dict[tuple[str, ...], tuple[Sample, Sample]] = {}
+
+    def samples(of: Chosen) -> tuple[Sample, Sample]:
+        key = tuple(of.values())
+        if key not in measured:  # rules often choose alike
+            measured[key] = (scored.view("id", of).by(metric), scored.view("ood", of).by(metric))
+        return measured[key]
+
+    best = samples(chosen["oracle"])[1]
+    for name, choice in chosen.items():
+        id_rows, ood_rows = samples(choice)
+        # A loss is better when lower: regret is what was lost, whichever way the metric runs.
+        lost = best.minus(ood_rows) if metric.better == "higher" else ood_rows.minus(best)
+        found[name] = {
+            "chosen": {str(seed): candidate for seed, candidate in choice.items()},
+            "id": mean(id_rows).record(),
+            "ood": mean(ood_rows).record(),
+            "gap": gap(id_rows, ood_rows).record(),
+            "regret": mean(lost).record(),
+        }
+    return dict(sorted(found.items()))
+
+
+def _unavailable(scored: Scored, rule: Rule) -> str:
+    if reason := rule.unavailable(scored.benchmark):
+        return reason
+    if rule.folds is not None and rule.name not in scored.benchmark.definition.protocol.selection:
+        return f"the protocol of {scored.benchmark.name} does not list it"
+    if rule.part and not scored.has(scored.part_of(rule), scored.finals[0]):
+        return f"the run has no predictions for {rule.part}: evaluate with this rule (--selection {rule.name})"
+    return ""

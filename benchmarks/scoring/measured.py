@@ -1,0 +1,228 @@
+"""A run's predictions, held to the benchmark row by row, ready to be measured by any metric on any rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadRun
+from ...loaders.part import Part
+from ..answers import Answers
+from ..benchmark import Benchmark
+from ..metrics import Metric, State
+from ..model import Task
+from ..runs.predictions import in_order, read_answers
+from ..runs.run import Carded
+from ..selection import Ballot, Rule
+from ..statistics.clusters import Codes, clustering, codes
+from ..statistics.sample import Replicates, RowScores, Sample, replicates, row_groups
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Chosen = dict[int, str]
+"""The candidate of each seed."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rows with their true labels, the answers of every seed to them, and the clusters in which they come."""
+
+    task: Task
+    row_ids: NDArray[np.uint64]
+    truth: NDArray[Any]
+    answers: list[Answers]
+    clusters: Codes | None = None
+
+    def select(self, rows: NDArray[Any]) -> Measured:
+        """Some of the rows: positions or a mask."""
+        clusters = None if self.clusters is None else codes(self.clusters[rows])
+        return Measured(self.task, self.row_ids[rows], self.truth[rows], [one[rows] for one in self.answers], clusters)
+
+    @property
+    def has_scores(self) -> bool:
+        return all(one.scores is not None for one in self.answers)
+
+    @cached_property
+    def _settled(self) -> list[Answers]:
+        return [one.settled(self.truth, self.task) for one in self.answers]
+
+    def by(self, metric: Metric) -> Sample:
+        """The rows measured by a metric, with all that its interval needs."""
+        if metric.per_row is not None:
+            rows = [metric.per_row(one, self.truth, self.task) for one in self._settled]
+            return RowScores(np.stack(rows), metric.bounds, self.clusters)
+        return self._replicates(metric)
+
+    def _replicates(self, metric: Metric) -> Replicates:
+        groups = row_groups(self.row_ids, self.clusters)
+        sizes = np.bincount(groups)
+        members = [np.flatnonzero(groups == group) for group in range(len(sizes))]
+        with np.errstate(over="ignore"):  # what is too large to add is infinite, and its estimate not defined
+            states = [
+                [metric.update(one[rows], self.truth[rows], self.task) for rows in members] for one in self._settled
+            ]
+            return replicates(states, metric.merge, metric.compute, sizes, metric.bounds, clustering(self.clusters))
+
+    def states(self, metric: Metric) -> list[State]:
+        """The metric's state of each seed's answers."""
+        return [metric.update(one, self.truth, self.task) for one in self._settled]
+
+    def value(self, metric: Metric) -> float:
+        """The metric of a single seed's answers."""
+        return metric.value(self._settled[0], self.truth, self.task)
+
+
+def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
+    """The cluster of each row, by name, shape (n,): the split's group; None where there is none.
+
+    Groups that are the levels of severity under another name (lengths, depths) are no clusters but what a split of this
+    `kind` of shift varies: other rows would be of the same levels. Domains are clusters whatever they differ in."""
+    groups, severity = part.carried.get("group"), part.carried.get("severity")
+    if groups is None or severity is None or kind == "domain":
+        return groups
+    names, levels = (np.unique(values, return_inverse=True)[1] for values in (groups, severity))
+    both = len(np.unique(names * len(part) + levels))
+    return None if both == names.max() + 1 == levels.max() + 1 else groups
+
+
+class Scored:
+    """The predictions of every candidate and seed of a run, held to be exactly the rows that they should be."""
+
+    def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: Carded) -> None:
+        self.benchmark, self.seeds, self.candidates, self.finals = benchmark, card.seeds, card.candidates, card.finals
+        problems = completeness_problems(benchmark, predictions, card)
+        if problems:
+            more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+            raise BadRun(f"{problems[0]}{more}")
+        self._blocks = _blocks(predictions)
+
+    def has(self, part: str, candidate: str) -> bool:
+        """Whether a candidate predicted a part (which it did for every seed, or for none)."""
+        return (self.seeds[0], part, candidate) in self._blocks
+
+    def _answers(self, seed: int, part: str, candidate: str, row_ids: NDArray[np.uint64]) -> Answers:
+        """The answers to the rows of these ids, in their order."""
+        table = in_order(self._blocks[seed, part, candidate])
+        answers = read_answers(table, self.benchmark.task)
+        ids = table["row_id"].to_numpy()
+        return answers if np.array_equal(ids, row_ids) else answers[np.searchsorted(ids, row_ids)]
+
+    def view(self, name: str, chosen: Chosen) -> Measured:
+        """A view's rows, answered by each seed's chosen candidate."""
+        part, truth = self.benchmark.view(name)
+        return self.rows(self.benchmark.definition.views[name].part, part, truth, chosen)
+
+    def rows(self, name: str, part: Part, labels: NDArray[Any], chosen: Chosen) -> Measured:
+        """The rows `part`, all or some of those of the part `name`, held against `labels` (n,), answered by each seed's
+        chosen candidate."""
+        answers = [self._answers(seed, name, chosen[seed], part.row_ids) for seed in self.seeds]
+        clusters = codes(cluster_names(part, self.benchmark.kind))
+        return Measured(self.benchmark.task, part.row_ids, labels, answers, clusters)
+
+    def choose(self, rule: Rule) -> Chosen:
+        """Each seed's candidate by a rule: the best on its ballot by the primary metric, the earliest of equals."""
+        ballot = rule.ballot(self.benchmark)
+        if ballot is None:
+            return dict.fromkeys(self.seeds, self.finals[0])
+        part = self.part_of(rule)
+        eligible = [candidate for candidate in self.candidates if self.has(part, candidate)]
+        return {seed: max(eligible, key=lambda name: self._worth(seed, part, name, ballot)) for seed in self.seeds}
+
+    def part_of(self, rule: Rule) -> str:
+        """The part under which the predictions lie that a rule judges by (a rule may name a view)."""
+        view = self.benchmark.definition.views.get(rule.part)
+        return rule.part if view is None else view.part
+
+    def _worth(self, seed: int, part: str, candidate: str, ballot: Ballot) -> float:
+        """How good a candidate looks: higher is better, whatever the metric; undefined is worst."""
+        metric = self.benchmark.metrics[0]
+        answers = self._answers(seed, part, candidate, ballot.row_ids)
+        rows = Measured(self.benchmark.task, ballot.row_ids, ballot.labels, [answers])
+        if ballot.groups is None:
+            value = rows.value(metric)
+        else:
+            groups = sorted(set(ballot.groups.tolist()))
+            value = float(np.mean([rows.select(ballot.groups == group).value(metric) for group in groups]))
+        if np.isnan(value):
+            return -np.inf
+        return value if metric.better == "higher" else -value
+
+
+@dataclass(frozen=True)
+class WantedRows:
+    """Rows that each seed must predict: of which part (or selection rule), their ids (n,) ascending, by which
+    candidates."""
+
+    part: str
+    ids: NDArray[np.uint64]
+    candidates: tuple[str, ...]
+
+
+def wanted_rows(benchmark: Benchmark, card: Carded) -> list[WantedRows]:
+    """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
+    the run's rule by each setting's last checkpoint."""
+    found = [WantedRows(part, benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts]
+    rule = benchmark.rule(card.selection)
+    if rule.folds is not None and (ballot := rule.ballot(benchmark)) is not None:
+        found.append(WantedRows(rule.part, np.sort(ballot.row_ids), card.finals))
+    return found
+
+
+def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: Carded) -> list[str]:
+    """What is wrong with the rows of a table of predictions: it must hold the wanted rows once, and no others."""
+    blocks = _blocks(predictions)
+    problems = []
+    for rows in wanted_rows(benchmark, card):
+        for seed in card.seeds:
+            for candidate in rows.candidates:
+                table = blocks.pop((seed, rows.part, candidate), None)
+                ids = np.empty(0, np.uint64) if table is None else in_order(table)["row_id"].to_numpy()
+                if not np.array_equal(ids, rows.ids):
+                    which = "" if len(card.candidates) == 1 else f", candidate {candidate[:60]}"
+                    problems.append(f"part {rows.part}, seed {seed}{which}: {row_id_problem(ids, rows.ids)}")
+    for seed, part, candidate in sorted(blocks):
+        problems.append(f"part {part[:60]!r}, seed {seed}, candidate {candidate[:60]!r}: nothing of this run")
+    return problems
+
+
+def _blocks(predictions: pa.Table) -> dict[tuple[int, str, str], pa.Table]:
+    """The table cut by (seed, part, candidate); rows of one block keep their order."""
+    seeds = predictions["seed"].to_numpy()
+    parts, candidates = (predictions[name].combine_chunks().dictionary_encode() for name in ("part", "candidate"))
+    parts, candidates = (_one_chunk(column) for column in (parts, candidates))
+    part_names, names = parts.dictionary.to_pylist(), candidates.dictionary.to_pylist()
+    seed_values, seed_codes = np.unique(seeds, return_inverse=True)
+    codes = (seed_codes * len(part_names) + parts.indices.to_numpy()) * len(names) + candidates.indices.to_numpy()
+    if (codes[1:] < codes[:-1]).any():
+        order = np.argsort(codes, kind="stable")
+        predictions, codes = predictions.take(order), codes[order]
+    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+    found = {}
+    for start, stop in pairwise(edges):
+        if stop > start:
+            rest, candidate = divmod(int(codes[start]), len(names))
+            seed, part = divmod(rest, len(part_names))
+            found[int(seed_values[seed]), part_names[part], names[candidate]] = predictions.slice(start, stop - start)
+    return found
+
+
+def _one_chunk(column: Any) -> Any:
+    return column.combine_chunks() if hasattr(column, "num_chunks") else column
+
+
+def row_id_problem(got: NDArray[np.uint64], expected: NDArray[np.uint64]) -> str:
+    """What is wrong with a set of row ids: missing, unknown or repeated ones, each counted and one named."""
+    problems = []
+    missing, unknown = np.setdiff1d(expected, got), np.setdiff1d(got, expected)
+    values, counts = np.unique(got, return_counts=True)
+    repeated = values[counts > 1]
+    for what, ids in (("missing", missing), ("unknown", unknown), ("repeated", repeated)):
+        if len(ids):
+            problems.append(f"{len(ids)} {what} row ids (first {ids[0]:016x})")
+    return ", ".join(problems) or "the row ids are as expected"

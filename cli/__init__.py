@@ -1,0 +1,153 @@
+"""The command line: one short function a command. `farshift --help` imports nothing heavy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .baselines import app as baselines_app
+from .baselines import run
+from .benchmarks import app as benchmarks_app
+from .board import app as submissions_app
+from .board import board_app
+from .cache import app as cache_app
+from .runs import app as runs_app
+from .sealed import app as sealed_app
+from .splits import app as splits_app
+from .standings import app as standings_app
+from .statistics import app as statistics_app
+from .terminal import Json, complain, debugging, emit_json, exit_if, go_offline, line, table, view, watched
+from .variation import app as variation_app
+
+app = typer.Typer(
+    name="farshift",
+    help="How far does a model's skill carry when the data shifts? Splits, a harness, baselines, a leaderboard.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(splits_app, name="splits")
+app.add_typer(benchmarks_app, name="benchmarks")
+app.add_typer(runs_app)
+app.add_typer(variation_app)
+app.add_typer(statistics_app)
+app.add_typer(cache_app, name="cache")
+app.add_typer(baselines_app, name="baselines")
+app.command()(run)
+app.add_typer(submissions_app)
+board_app.add_typer(sealed_app)
+board_app.add_typer(standings_app)
+app.add_typer(board_app, name="board")
+
+
+@app.command()
+def quickstart(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs and the board go.")] = Path(
+        "farshift-quickstart"
+    ),
+    offline: Annotated[bool, typer.Option("--offline", help="Use no network.")] = False,
+    engine: Annotated[str, typer.Option("--engine", metavar="E", help="processes or local.")] = "processes",
+    json: Json = False,
+) -> None:
+    """Pull a split of each kind, train two baselines on each, score them, and open a board."""
+    from ._quickstart import quickstart as go
+
+    go_offline(offline)
+    with watched():
+        result = go(out, engine)
+    if json:
+        return emit_json(result.record())
+    columns = ["kind", "benchmark", "baseline", "role", "ID", "OOD", "gap = ID - OOD", "memorised"]
+    rows = [
+        [row["kind"], row["benchmark"], row["baseline"], row["role"], *_percent(row), view(row["memorised"])]
+        for row in result.rows
+    ]
+    seeds = sorted({row["seeds"] for row in result.rows})
+    table(
+        f"Quick budget: fewer steps than a full run, {' or '.join(map(str, seeds))} seeds. Scores in percent.",
+        columns,
+        rows,
+        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
+        "wrongly labelled training rows put right, memorised the share of wrong labels given back.",
+    )
+    for name, audit in dict((row["benchmark"], row["audit"]) for row in result.rows if "weak" in row["audit"]).items():
+        line(f"{name}: {audit}.")
+    for item in result.left_out:
+        line(f"left out: {item['benchmark']} ({item['kind']}): {item['why']}")
+    line(f"{result.seconds:.0f} s. Runs: {out / 'runs'}. Board: {result.board}. Open {result.page.resolve()}")
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """Check this machine: packages, cache, device, sources. Exit code 1 where something needed is missing."""
+    from ._doctor import examine
+
+    found = examine()
+    if json:
+        emit_json(found)
+    else:
+        words = {True: "ok", False: "MISSING", None: "optional"}
+        table("", ["check", "state", "detail"], [[c["check"], words[c["ok"]], c["detail"]] for c in found])
+    exit_if(any(check["ok"] is False for check in found))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from ..core.version import version
+
+        line(version())
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _percent(row: dict[str, Any]) -> list[str]:
+    return [view(row[name]) for name in ("id", "ood", "gap")]
+
+
+_INTERRUPTED = "interrupted; what was done is kept, and the same command goes on"
+
+
+_COMPLAINTS: tuple[type[Any], ...] = tuple(
+    kind for kind in typer.BadParameter.__mro__ if hasattr(kind, "format_message")
+)
+"""The command line library's own errors (an unknown option, a missing argument): a class of typer's or of click's, as
+the version has it."""
+
+
+def main() -> None:
+    """The entry point: errors a user can cause become one line and exit code 2."""
+    from ..core.errors import FarshiftError
+
+    try:
+        status = typer.main.get_command(app).main(standalone_mode=False)
+    except KeyboardInterrupt:
+        complain(_INTERRUPTED)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(0)
+    except (FarshiftError, OSError) as error:
+        if debugging():
+            raise
+        complain(f"error: {error}")
+        sys.exit(2)
+    except _COMPLAINTS as error:
+        if debugging():
+            raise
+        if message := error.format_message():  # empty where the help was printed instead
+            complain(f"error: {message}")
+        sys.exit(2)
+    if status == 130:
+        complain(_INTERRUPTED)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,94 @@
+"""Is this machine ready? What is installed, where the cache is, and which sources can be had."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any
+
+from ..core.errors import FarshiftError
+from ..core.files import cache_root, offline, write_atomically
+from ..loaders.acquire.source import sources
+from ..loaders.cache.store import intact
+
+_CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "filelock", "tomli-w")
+_EXTRAS = {
+    "train": ("torch", "scikit-learn"),
+    "stream": ("datasets", "webdataset"),
+    "board": ("fastapi", "uvicorn", "sqlalchemy", "jinja2"),
+    "ray": ("ray",),
+}
+
+
+def examine() -> list[dict[str, Any]]:
+    """One record per check: `check`, `ok` (None where it is optional and absent) and `detail`. Uses no network."""
+    found = [_check("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}")]
+    found += [_package(name) for name in _CORE]
+    for extra, names in _EXTRAS.items():
+        absent = [name for name in names if _version(name) is None]
+        detail = f"absent: {', '.join(absent)} (pip install 'farshift[{extra}]')" if absent else _versions(names)
+        found.append({"check": f"extra {extra}", "ok": None if absent else True, "detail": detail})
+    found += [_cache(), _registry(), _device()]
+    for source in sources().values():
+        if source.definition.digest and intact(source.cached_at):
+            detail = "in the cache"
+        elif not source.needs_network:
+            detail = "generated here when asked for"
+        else:
+            detail = "needs a download (or a copy in --mirror / FARSHIFT_MIRRORS)"
+        found.append(_check(f"source {source.name}", True, detail))
+    return found
+
+
+def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
+    return {"check": name, "ok": ok, "detail": detail}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _versions(names: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} {_version(name)}" for name in names)
+
+
+def _package(name: str) -> dict[str, Any]:
+    found = _version(name)
+    return _check(name, found is not None, found or "absent: pip install farshift")
+
+
+def _cache() -> dict[str, Any]:
+    root = cache_root()
+    try:
+        write_atomically(root / ".writable", b"")
+        (root / ".writable").unlink()
+    except (FarshiftError, OSError) as error:
+        return _check("cache", False, str(error))
+    free = shutil.disk_usage(root).free / 1e9
+    return _check("cache", True, f"{root} ({free:.1f} GB free)")
+
+
+def _registry() -> dict[str, Any]:
+    if offline():
+        return {"check": "downloads", "ok": None, "detail": "switched off by FARSHIFT_OFFLINE"}
+    has_pip = find_spec("pip") is not None
+    detail = (
+        "pip is there for sources inside packages" if has_pip else "no pip in this environment: some sources need it"
+    )
+    return {"check": "downloads", "ok": True if has_pip else None, "detail": detail}
+
+
+def _device() -> dict[str, Any]:
+    if find_spec("torch") is None:
+        return {"check": "device", "ok": None, "detail": "no torch: scoring works, training baselines does not"}
+    import torch
+
+    gpus = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    detail = ", ".join(gpus) if gpus else f"CPU, {torch.get_num_threads()} threads; no GPU seen"
+    return _check("device", True, f"torch {torch.__version__}: {detail}")

@@ -1,0 +1,161 @@
+"""The quickstart: from a fresh machine to a scored leaderboard entry.
+
+One split of each kind, a plain baseline and one meant to help on each, through the harness, the scorer and an
+embedded board; under the protocol's declared quick budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..baselines.recipe import Recipe, recipes
+from ..baselines.running.plan import Plan, code_digest
+from ..baselines.running.sweep import require_extras, run_plans
+from ..benchmarks.benchmark import Benchmark, suite
+from ..benchmarks.blind.handout import hand_out
+from ..benchmarks.harness.evaluate import seed_numbers
+from ..benchmarks.model import Budget
+from ..benchmarks.runs.run import Run, read_run
+from ..benchmarks.scoring.score import score
+from ..core.canonical import identity_of
+from ..core.errors import FarshiftError, MissingExtra, Unavailable
+from ..core.files import lock_elsewhere, locked
+from ..core.progress import say
+from ..core.version import Stopwatch
+from ..leaderboard.board import Board
+from ..leaderboard.publish.site import build
+from ..leaderboard.submission.pack import pack
+from ..splits.manifest import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BUDGET = "quick"
+ROLES = ("plain", "helps")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the quickstart found: rows of its table, what it left out and why, and where the board is."""
+
+    rows: list[dict[str, Any]]
+    left_out: list[dict[str, str]]
+    board: Path
+    page: Path
+    seconds: float
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "budget": BUDGET,
+            "rows": self.rows,
+            "left_out": self.left_out,
+            "board": str(self.board),
+            "page": str(self.page),
+            "seconds": self.seconds,
+        }
+
+
+def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -> Result:
+    """Run the quickstart suite into `out/runs` and `out/board`. What is done already is reused.
+
+    `steps` replaces the recipes' optimiser steps (a trial of the machinery, not a comparison)."""
+    watch = Stopwatch()
+    _require_extras()
+    with locked(lock_elsewhere(out), f"the quickstart in {out}"):
+        return _quickstart(out, engine, steps, watch)
+
+
+def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> Result:
+    plans: list[Plan] = []
+    left_out: list[dict[str, str]] = []
+    for benchmark in sorted(suite("quickstart"), key=lambda benchmark: KINDS.index(benchmark.kind)):
+        cast = _cast(benchmark)
+        try:
+            if not cast:
+                raise Unavailable("no baseline plays the plain part and another the helping one on it")
+            hand_out(benchmark)
+        except Unavailable as error:
+            say(f"left out {benchmark.name} ({benchmark.kind}): {error}")
+            left_out.append({"benchmark": benchmark.name, "kind": benchmark.kind, "why": str(error)})
+            continue
+        counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in benchmark.manifest.definition.parts.items())
+        say(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
+        plans += [_plan(benchmark, recipe, out, steps) for recipe in cast]
+    if not plans:
+        raise FarshiftError("quickstart: no source could be had; see the lines above for why")
+    runs = _runs(plans, engine)
+    board = _on_board(runs, out)
+    rows = [_row(plan, run) for plan, run in zip(plans, runs, strict=True)]
+    return Result(rows, left_out, board.path, build(board), watch.seconds())
+
+
+def _require_extras() -> None:
+    """Say what is missing, all at once, before minutes are spent."""
+    try:
+        require_extras()
+        for name in ("jinja2", "sqlalchemy", "alembic", "cryptography"):
+            import_module(name)
+    except (MissingExtra, ImportError) as error:
+        raise MissingExtra("the quickstart", "train,board") from error
+
+
+def _cast(benchmark: Benchmark) -> list[Recipe]:
+    """The recipes that play a role on a benchmark: the plain one, then the one meant to help."""
+    cast = [[recipe for recipe in recipes().values() if recipe.role_on(benchmark.name) == role] for role in ROLES]
+    return [found[0] for found in cast] if all(cast) else []
+
+
+def _plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) -> Plan:
+    seeds = seed_numbers(None, benchmark, BUDGET)
+    # The folder's name holds all that decides the result: changed code, recipe or benchmark never reuses an old run.
+    key = identity_of([benchmark.identity(BUDGET, steps), code_digest(recipe), seeds])[:8]
+    folder = out / "runs" / benchmark.name.replace("/", "-") / f"{recipe.name}-{key}"
+    return Plan(recipe, benchmark, Budget(BUDGET, steps), seeds, folder)
+
+
+def _runs(plans: list[Plan], engine: str) -> list[Run]:
+    done = {plan.out: read_run(plan.out) for plan in plans if (plan.out / "run.toml").exists()}
+    if done:
+        say(f"reusing {len(done)} of {len(plans)} finished runs in {plans[0].out.parent.parent}")
+    # Long ones first: the cores then end together.
+    todo = sorted(
+        (plan for plan in plans if plan.out not in done), key=lambda plan: plan.benchmark.task.type != "sequence"
+    )
+    if todo:
+        say(f"training {sum(len(plan.seeds) for plan in todo)} replicas (quick budget)")
+        done |= {plan.out: run for plan, run in zip(todo, run_plans(todo, engine), strict=True)}
+    return [done[plan.out] for plan in plans]
+
+
+def _on_board(runs: Iterable[Run], out: Path) -> Board:
+    """Submit the runs that the embedded board does not have yet."""
+    folder = out / "board"
+    board = Board(folder) if (folder / "board.toml").exists() else Board.init(folder, "Quickstart board")
+    known = {item["run_digest"] for record in board.ledger.records() for item in record.body.get("entries", [])}
+    new = [run for run in runs if run.digest not in known]
+    if new:
+        file = pack(new, out / "submission.zip", team="quickstart")
+        entries, _ = board.submit(file)
+        say(f"submitted {len(entries)} runs to {board.path}, scored from their predictions")
+    else:
+        say(f"all runs are on {board.path} already")
+    return board
+
+
+def _row(plan: Plan, run: Run) -> dict[str, Any]:
+    found = score(run).record
+    return {
+        "kind": plan.benchmark.kind,
+        "benchmark": plan.benchmark.name,
+        "baseline": plan.recipe.name,
+        "role": plan.recipe.role_on(plan.benchmark.name),
+        "seeds": len(found["seeds"]),
+        "metric": found["metric"],
+        **{name: found[name] for name in ("id", "ood", "gap")},
+        "memorised": found["views"].get("memorised"),
+        "audit": plan.benchmark.manifest.audit_summary(),
+        "run": str(run.path),
+    }

@@ -1,0 +1,194 @@
+"""`farshift run` and `farshift baselines ..`: one short function a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from .runs import BudgetName, Device, Runs, Seeds, Selection, Steps, print_scored, read_settings
+from .terminal import Json, emit_json, line, table, view, watched
+
+app = typer.Typer(help="Baselines: list, algorithms, networks.", no_args_is_help=True)
+
+Named = Annotated[
+    Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
+    typer.Argument(metavar="[BASELINE]...", help="Names of baselines: farshift baselines list."),
+]
+
+
+@app.command("list")
+def baselines_list(json: Json = False) -> None:
+    """List every baseline."""
+    from ..baselines.running.listing import listing
+
+    found = listing()
+    if json:
+        return emit_json(found)
+    rows = [[r["name"], r["kind"], r["network"] or r["estimator"], r["algorithm"] or "", r["title"]] for r in found]
+    table("", ["baseline", "kind", "network", "algorithm", "title"], rows)
+
+
+@app.command("algorithms")
+def baselines_algorithms(json: Json = False) -> None:
+    """List every training algorithm: its kind of shift, its citation, the data it looks at."""
+    from ..baselines.running.listing import algorithms
+
+    found = algorithms()
+    if json:
+        return emit_json(found)
+    rows = [[a["name"], a["kind"], ", ".join(a["touches"]), a["title"], a["citation"]] for a in found]
+    table("", ["algorithm", "kind", "looks at", "what it does", "citation"], rows)
+
+
+@app.command("networks")
+def baselines_networks(json: Json = False) -> None:
+    """List every network."""
+    from ..baselines.running.listing import networks
+
+    found = networks()
+    if json:
+        return emit_json(found)
+    table("", ["network", "task", "what it is"], [[n["name"], n["task"], n["title"]] for n in found])
+
+
+@app.command("record")
+def baselines_record(
+    runs: Runs,
+    to: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--to", metavar="DIR", help="Where the results go; default: the package's own."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Keep what finished runs of baselines predicted as recorded results, small enough to travel."""
+    from ..baselines.running.results import HOME, record
+
+    with watched():
+        files = [record(path, to or HOME) for path in runs]
+    if json:
+        return emit_json([{"run": str(path), "file": str(file)} for path, file in zip(runs, files, strict=True)])
+    for file in files:
+        line(f"{file}: {file.stat().st_size:,} bytes")
+
+
+@app.command("results")
+def baselines_results(
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Of one benchmark only.")] = "",
+    json: Json = False,
+) -> None:
+    """Score the recorded results from their predictions; the best on OOD first."""
+    from ..baselines.running.results import recorded, results
+    from ..benchmarks.scoring.score import score
+    from ..core.errors import UnknownName
+    from ..core.progress import advance
+
+    known = results()
+    if on and on not in {benchmark for benchmark, _ in known}:
+        raise UnknownName("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
+    asked = [pair for pair in known if on in ("", pair[0])]
+    found = []
+    with watched():
+        for place, (benchmark, name) in enumerate(asked):
+            advance("scoring", place, len(asked))
+            found.append(score(recorded(benchmark, name)).record)
+        advance("scoring", len(asked), len(asked))
+    # The best of a benchmark first, whatever its metric calls better.
+    found.sort(key=lambda r: (r["benchmark"], r["ood"]["value"] * (-1 if r["better"] == "higher" else 1), r["model"]))
+    if json:
+        return emit_json(found)
+    rows = [
+        [r["benchmark"], r["model"], *(view(r[name]) for name in ("id", "ood", "gap")), len(r["seeds"])] for r in found
+    ]
+    columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds"]
+    table("", columns, rows, "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent.")
+
+
+def run(
+    baselines: Named = None,
+    on: Annotated[
+        str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")
+    ] = "",
+    suite: Annotated[str, typer.Option("--suite", metavar="S", help="All benchmarks of a suite instead: core ..")] = "",
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", metavar="DIR", help="The run folder to write, or the folder of a suite's runs."),
+    ] = None,
+    seeds: Seeds = None,
+    device: Device = "cpu",
+    engine: Annotated[str, typer.Option("--engine", metavar="E", help="local, processes or ray.")] = "local",
+    budget: BudgetName = "full",
+    steps: Steps = None,
+    settings: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--settings", metavar="FILE", help="TOML: one table per setting, tried beside each other."),
+    ] = None,
+    search: Annotated[
+        int, typer.Option("--search", min=0, metavar="N", help="N random draws of the search space.")
+    ] = 0,
+    selection: Selection = None,
+    stack: Annotated[
+        int, typer.Option("--stack", min=0, metavar="K", help="The most replicas trained at once; 0: as many as pay.")
+    ] = 0,
+    diagnose: Annotated[
+        str, typer.Option("--diagnose", metavar="D,D", help="Measure trained replicas: coherence,sharpness .. or all.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Train baselines on a benchmark or on a whole suite, evaluate and score them. What is done already is kept.
+
+    A replica that fails stops no other. Of a suite all that finished is scored, what failed is listed, and the exit
+    code is then 1."""
+    from ..core.errors import FarshiftError
+
+    names = baselines or []
+    if out is None:
+        raise FarshiftError("run: name a folder to write (--out DIR)")
+    if bool(on) == bool(suite) or (on and len(names) != 1):
+        raise FarshiftError(
+            "run: name one baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite (--suite core)"
+        )
+    more: dict[str, Any] = {"budget": budget, "steps": steps, "device": device}
+    more |= {"engine": engine, "seeds": seeds, "stack": stack}
+    if suite:
+        if settings or search or selection:
+            raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
+        if diagnose:
+            raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
+        return _run_suite(suite, names, out, more, json)
+    from ..baselines.running.search import drawn
+    from ..baselines.running.sweep import run_baseline
+    from ..core.world import world
+
+    chosen = read_settings(settings)
+    if search:
+        chosen = (chosen or {}) | drawn(names[0], on, search)
+    with watched():
+        done = run_baseline(names[0], on, out=out, settings=chosen, selection=selection, diagnose=diagnose, **more)
+    if world().rank == 0:
+        print_scored(done, json)
+
+
+def _run_suite(suite: str, names: list[str], out: Path, more: dict[str, Any], json: bool) -> None:
+    """All that finishes is scored; where replicas failed, they are listed on stderr and the exit code is 1."""
+    from ..baselines.running.suite import suite_plans
+    from ..baselines.running.sweep import run_all, spend
+    from ..benchmarks.scoring.score import score
+    from ..core.world import world
+
+    with watched():
+        budget = spend(more["budget"], more["steps"], more["device"])
+        plans = suite_plans(suite, out, names, budget, more["seeds"], more["stack"])
+        runs, failures = run_all(plans, more["engine"])
+        scores = [score(run) for run in runs] if world().rank == 0 else []
+    if json and world().rank == 0:
+        emit_json([item.told() for item in scores])
+    elif world().rank == 0:
+        for item in scores:
+            line(str(item))
+        line(f"{len(scores)} runs: {out}")
+    for failure in failures:
+        typer.echo(f"failed: {failure}", err=True)
+    if failures:
+        raise typer.Exit(1)

@@ -1,0 +1,83 @@
+"""`farshift benchmarks`: one short function a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from .runs import print_scored
+from .terminal import Json, emit_json, line, table, watched
+
+Name = Annotated[str, typer.Argument(help="The benchmark's name, such as scan/length.")]
+
+app = typer.Typer(help="Benchmarks: list, show, export, import.", no_args_is_help=True)
+
+
+@app.command("list")
+def benchmarks_list(
+    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="core, full ..")] = None,  # noqa: UP045
+    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    json: Json = False,
+) -> None:
+    """List every benchmark, or those of a suite or of a kind of shift."""
+    from ..benchmarks.listing import listing
+
+    found = listing(suite, kind)
+    if json:
+        return emit_json(found)
+    rows = [
+        [b["name"], b["kind"], b["task"], ", ".join(b["metrics"]), ", ".join(b["selection"]), b["title"]] for b in found
+    ]
+    table("", ["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows)
+
+
+@app.command("show")
+def benchmarks_show(name: Name, json: Json = False) -> None:
+    """Show a benchmark: task, rows, protocol, what may be touched, prompt, published numbers."""
+    from ..benchmarks.listing import described
+
+    with watched():
+        found = described(name)
+    if json:
+        return emit_json(found)
+    line(found["title"])
+    width = max(len(key) for key, _ in found["lines"])
+    for key, value in found["lines"]:
+        line(f"{key:>{width}}  {value}")
+
+
+@app.command("export")
+def benchmarks_export(
+    name: Name,
+    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="lm-eval or inspect.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
+    json: Json = False,
+) -> None:
+    """Write a text benchmark as a task of another runner."""
+    from ..benchmarks.interop import export
+
+    with watched():
+        found = export(name, to, out)
+    emit_json(found) if json else line(f"{out}: {found['rows']:,} rows. {found['command']}")
+
+
+@app.command("import")
+def benchmarks_import(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="The runner's logs of every sample; each of its calls is a seed."),
+    ],
+    source: Annotated[str, typer.Option("--from", metavar="TOOL", help="lm-eval or inspect.")],
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark that was exported.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write.")],
+    name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
+    json: Json = False,
+) -> None:
+    """Make a run of what another runner recorded; each of its calls is a seed."""
+    from ..benchmarks.interop import import_run
+
+    with watched():
+        run = import_run(files, source, on, out, name)
+    print_scored(run, json)

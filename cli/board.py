@@ -1,0 +1,230 @@
+"""Commands of the leaderboard: pack and submit, and `farshift board`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from .terminal import Json, complain, emit_json, exit_if, line, watched
+
+app = typer.Typer()
+board_app = typer.Typer(
+    help="Leaderboards: make one, read its tables, verify it, export it, seal draws.", no_args_is_help=True
+)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why: the board shows it.")]
+
+
+@app.command()
+def pack(
+    runs: Annotated[Optional[list[Path]], typer.Argument(metavar="RUN...")] = None,  # noqa: UP045
+    out: Annotated[Optional[Path], typer.Option("--out", metavar="FILE", help="The submission file to write.")] = None,  # noqa: UP045
+    team: Annotated[str, typer.Option("--team", help="Who hands it in.")] = "",
+    note: Annotated[str, typer.Option("--note", help="A line that the board shows.")] = "",
+    name: Annotated[str, typer.Option("--name", help="What the submission is called.")] = "",
+    card: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--card", metavar="FILE", help="A TOML file with the model card; the options go before it."),
+    ] = None,
+    template: Annotated[bool, typer.Option("--template", help="Print a model card to fill in, and stop.")] = False,
+    json: Json = False,
+) -> None:
+    """Pack finished runs into a submission file: predictions and cards, no code. Checked as a board checks it."""
+    from ..core.errors import FarshiftError
+    from ..leaderboard.submission.pack import pack as go
+    from ..leaderboard.validation.card import TEMPLATE
+
+    if template:
+        return emit_json({"template": TEMPLATE}) if json else line(TEMPLATE.rstrip())
+    if not runs or out is None:
+        raise FarshiftError("pack: name at least one run folder, and the file to write (--out FILE)")
+    with _refused(json), watched():
+        file = go(runs, out, team, note, card, name)
+    if json:
+        return emit_json({"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]})
+    size = f"{_count(len(runs), 'run')}, {file.stat().st_size:,} bytes"
+    line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
+
+
+@app.command()
+def submit(
+    file: Path,
+    to: Annotated[
+        str, typer.Option("--to", metavar="DIR|URL", help="The board: its folder, or the address of a server's.")
+    ],
+    json: Json = False,
+) -> None:
+    """Hand a submission in: validated, scored from its predictions, entered in the ledger."""
+    from ..leaderboard.operations.places import submit_at
+
+    with _refused(json), watched():
+        entries, new = submit_at(to, file)
+    if json:
+        return emit_json({"board": to, "entries": entries, "new": new})
+    line(
+        f"{_count(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
+        + ("" if new else " (they were there already)")
+    )
+
+
+@board_app.command("init")
+def board_init(
+    folder: Path,
+    name: Annotated[str, typer.Option("--name", help="The board's title.")] = "Farshift board",
+    store: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--store", metavar="URL", help="Keep the ledger in this PostgreSQL database instead of a file."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make a new board in an empty folder, with a key of its own."""
+    from ..leaderboard.board import Board, key_file
+
+    board = Board.init(folder, name, store)
+    if json:
+        return emit_json({"board": str(board.path), "name": board.name, "key": board.ledger.key})
+    line(f"{board.path}: a new board, {name!r}. Its private key is {key_file(board.path)}: back it up, show it nobody")
+
+
+@board_app.command("site")
+def board_site(
+    folder: Folder,
+    out: Annotated[Optional[Path], typer.Option("--out", metavar="DIR", help="Default: DIR/site.")] = None,  # noqa: UP045
+    json: Json = False,
+) -> None:
+    """Write the board as static pages."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.publish.site import build
+
+    with watched():
+        page = build(Board(folder), out)
+    emit_json({"page": str(page)}) if json else line(f"open {page.resolve()}")
+
+
+@board_app.command("verify")
+def board_verify(
+    place: Annotated[str, typer.Argument(metavar="DIR|URL|EXPORT")],
+    head: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--head", metavar="HASH", help="A record's hash from an earlier look: it must still be there."),
+    ] = None,
+    key: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--key", metavar="HEX", help="The board's public key, from an earlier look."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Recompute chain, signatures and every score from the predictions. Exit code 1 on any difference."""
+    from ..leaderboard.operations.places import verify_at
+
+    with watched():
+        found = verify_at(place, head, key)
+    if json:
+        emit_json({"board": place, "verified": not found.differences, **found.__dict__})
+    else:
+        whole = found.entries - len(found.not_recomputed)
+        state = _count(len(found.differences), "difference") if found.differences else f"{whole} verified"
+        left = f", {len(found.not_recomputed)} not recomputed" if found.not_recomputed else ""
+        line(f"{place}: {_count(found.entries, 'entry', 'entries')}: {state}{left}")
+        for text in (*found.differences, *(f"not recomputed: {why}" for why in found.not_recomputed)):
+            line(f"  {text}")
+        line(f"{_count(found.records, 'record')}, head {found.head}, key {found.key}")
+    exit_if(bool(found.differences))
+
+
+@board_app.command("export")
+def board_export(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", metavar="EXPORT", help="The folder to write or bring up to date.")],
+    json: Json = False,
+) -> None:
+    """Write all that anybody needs to verify the board: ledger, submissions, scores."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.storage.export import export
+
+    with watched():
+        found = export(Board(folder), out)
+    if json:
+        return emit_json(found.__dict__ | {"out": str(out)})
+    line(
+        f"{out}: {_count(found.records, 'record')}, {_count(found.files, 'file')} ({found.new} new), head {found.head}"
+    )
+
+
+@board_app.command("rescore")
+def board_rescore(folder: Folder, json: Json = False) -> None:
+    """Score every entry of an older scorer anew from its predictions; both values are kept. Exit code 1 where one
+    could not be."""
+    from ..leaderboard.board import Board
+
+    with watched():
+        found = Board(folder).rescore()
+    if json:
+        emit_json(found.__dict__)
+    else:
+        line(f"{folder}: {_count(len(found.rescored), 'entry', 'entries')} scored anew")
+        for one in found.rescored:
+            before, after = one["before"]["ood"], one["after"]["ood"]
+            line(f"  {one['entry']}: scorer {one['replaces']} to {one['scorer']}, OOD {before:.4f} to {after:.4f}")
+        for why in found.left:
+            line(f"  left as it is: {why}")
+    exit_if(bool(found.left))
+
+
+@board_app.command("withdraw")
+def board_withdraw(folder: Folder, entry: str, reason: Reason, json: Json = False) -> None:
+    """Take an entry out of the tables, for its team. It stays in the ledger, listed apart with the reason."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.withdraw import withdraw
+
+    withdraw(Board(folder), entry, reason)
+    emit_json({"entry": entry, "withdrawn": reason}) if json else line(f"{folder}: {entry} is withdrawn: {reason}")
+
+
+@board_app.command("remove")
+def board_remove(folder: Folder, entry: str, reason: Reason, json: Json = False) -> None:
+    """Take an entry out of the tables, for the board. It stays in the ledger, listed apart with the reason."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.withdraw import remove
+
+    remove(Board(folder), entry, reason)
+    emit_json({"entry": entry, "removed": reason}) if json else line(f"{folder}: {entry} is removed: {reason}")
+
+
+@board_app.command("migrate")
+def board_migrate(folder: Folder, json: Json = False) -> None:
+    """Bring the ledger's database to the schema of this version."""
+    from ..leaderboard.board import migrate_board
+
+    before, after = migrate_board(folder)
+    if json:
+        return emit_json({"board": str(folder), "before": before, "after": after})
+    line(f"{folder}: schema {after}" + (", as it was" if before == after else f", was {before}"))
+
+
+@contextmanager
+def _refused(json: bool) -> Iterator[None]:
+    """Tell the problems of a refused submission one by one: as objects on stdout, or one a line."""
+    from ..core.errors import BadSubmission, FarshiftError
+    from ..leaderboard.validation.problem import problems_of
+
+    try:
+        yield
+    except BadSubmission as error:
+        if json:
+            emit_json({"error": str(error), "problems": problems_of(error)})
+            raise typer.Exit(2) from error
+        if len(error.problems) < 2:
+            raise
+        for problem in error.problems:
+            complain(str(problem))
+        raise FarshiftError(f"refused: {len(error.problems)} problems are listed above") from error
+
+
+def _count(number: int, one: str, more: str = "") -> str:
+    return f"{number} {one if number == 1 else more or one + 's'}"

@@ -1,0 +1,320 @@
+"""`farshift evaluate`, `score`, `compare` and what else is done with runs: one short function a command."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from .terminal import Json, emit_json, give_up, line, table, watched
+
+app = typer.Typer()
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write; an unfinished run goes on.")]
+On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")]
+Seeds = Annotated[
+    Optional[int],  # noqa: UP045  (typer reads the annotation at run time)
+    typer.Option("--seeds", min=1, help="How many seeds; by default as many as the protocol asks for."),
+]
+BudgetName = Annotated[str, typer.Option("--budget", metavar="full|quick", help="The protocol's budget.")]
+Steps = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--steps", min=1, help="Optimiser steps, instead of the budget's."),
+]
+Device = Annotated[str, typer.Option("--device", metavar="D", help="cpu, cuda, cuda:1 ..")]
+Settings = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--settings", metavar="FILE", help="TOML: one table per setting, its values for the factory."),
+]
+Options = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--option", metavar="KEY=VALUE", help="For hf:, openai: and cmd: models. May be repeated."),
+]
+Selection = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--selection", metavar="RULE", help="The rule that chooses among candidates; default: the protocol's."
+    ),
+]
+Rescored = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--selection", metavar="RULE", help="Another rule that the protocol allows; default: the run's own."),
+]
+_RECORDED = re.compile(r"baseline:(?P<name>[^@]+)@(?P<benchmark>.+)")
+
+
+def run_path(text: str) -> Path:
+    """A run's folder as the command line names it: a path, or `baseline:NAME@BENCHMARK` for a recorded result."""
+    recorded = _RECORDED.fullmatch(text)
+    if recorded is None:
+        return Path(text)
+    from ..baselines.running.results import recorded as find
+
+    return find(recorded["benchmark"], recorded["name"]).path
+
+
+_NAMED = "A finished run's folder, or baseline:NAME@BENCHMARK for a recorded result."
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help=_NAMED, parser=run_path)]
+Other = Annotated[Path, typer.Argument(metavar="OTHER", help="The run that it is compared with.", parser=run_path)]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=_NAMED, parser=run_path)]
+
+
+@app.command()
+def evaluate(
+    model: Annotated[
+        str,
+        typer.Argument(help="file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL, torch:.., cmd:.."),
+    ],
+    on: On,
+    out: Out,
+    seeds: Seeds = None,
+    device: Device = "cpu",
+    budget: BudgetName = "full",
+    steps: Steps = None,
+    name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows that the model is asked at once.")] = 512,
+    selection: Selection = None,
+    settings: Settings = None,
+    option: Options = None,
+    time_limit: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            "--time-limit",
+            min=0,
+            metavar="SECONDS",
+            help="For one batch; 0 for none. Default: 600; openai: and cmd: keep their own time.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Evaluate your own model on a benchmark and score it."""
+    from ..benchmarks.harness.evaluate import evaluate as go
+    from ..benchmarks.harness.model_spec import find_model, read_options
+    from ..core.world import world
+
+    with watched():
+        found, code = find_model(model, read_options(option or []))
+        done = go(
+            found,
+            on,
+            seeds=seeds,
+            out=out,
+            device=device,
+            budget=budget,
+            steps=steps,
+            name=name or None,
+            batch_size=batch_size,
+            selection=selection,
+            settings=read_settings(settings),
+            time_limit=time_limit,
+            code=code,
+            on_hang=lambda: give_up(f"predict did not come back in time and cannot be interrupted; {_KEPT}"),
+        )
+    if world().rank == 0:
+        print_scored(done, json)
+
+
+_KEPT = "what was answered is kept, and the same command goes on"
+
+
+def read_settings(path: Path | None) -> dict[str, Any] | None:
+    """Named settings from a TOML file; None where there is no file."""
+    from ..core.errors import BadDefinition
+    from ..core.plugins import read_toml
+
+    if path is None:
+        return None
+    found = read_toml(path)
+    if not found or not all(isinstance(values, dict) for values in found.values()):
+        raise BadDefinition(f"{path}: write one table per setting, such as [small] with hidden = 64 under it")
+    return found
+
+
+@app.command()
+def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
+    """Score finished runs from their predictions."""
+    from ..benchmarks.scoring.score import score as go
+
+    with watched():
+        found = [go(path, selection) for path in runs]
+    if json:
+        return emit_json([item.told() for item in found])
+    for item in found:
+        line(str(item))
+
+
+@app.command()
+def compare(
+    left: RunPath,
+    right: Other,
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--plot", metavar="FILE", help="Draw it too: .png, .svg or .pdf."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Also each severity, each group, and exact tests.")] = False,
+    json: Json = False,
+) -> None:
+    """Compare two runs on the same rows: the paired difference, with its interval."""
+    from ..benchmarks.comparison.compare_full import compare_in_full as go
+    from ..benchmarks.plot import writable
+    from ..benchmarks.plot._compare import draw_comparison
+
+    if plot is not None:
+        writable(plot)  # said before minutes are spent
+    with watched():
+        found = go(left, right)
+        file = None if plot is None else draw_comparison(found, plot)
+    if json:
+        return emit_json(found | ({} if file is None else {"file": str(file)}))
+    rows = [[name, *_difference(item)] for name, item in found["difference"].items()]
+    if full:
+        rows += [[_severity(point), *_difference(point)] for point in found["severity"]]
+        rows += [[f"group {name}", *_difference(item)] for name, item in found["groups"].items()]
+    title = f"{found['left']} minus {found['right']} on {found['benchmark']}"
+    tests = [_test(view, test) for view, test in found["test"].items() if full and test and test["test"]]
+    caption = "\n".join([found["interval"], *tests])
+    table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, caption)
+    if file is not None:
+        line(str(file))
+
+
+def _test(view: str, test: dict[str, Any]) -> str:
+    return f"{view}: {test['test']}: p = {test['p']:.3g} ({test['tests']})"
+
+
+def _severity(point: dict[str, Any]) -> str:
+    low, high = point["from"], point["to"]
+    return f"{point['view']} at severity {low:g}" + (f" to {high:g}" if high > low else "")
+
+
+def _difference(found: dict[str, Any]) -> list[str]:
+    if "n/a" in found:
+        return ["n/a", found["n/a"], ""]
+    words = {True: "yes", False: "no", None: "needs more seeds"}
+    interval = f"[{found['low']:+.4f}, {found['high']:+.4f}]"
+    return [f"{found['value']:+.4f}", interval, words[found["distinguishable"]]]
+
+
+@app.command()
+def robustness(
+    run: RunPath,
+    against: Annotated[
+        list[Path],
+        typer.Option(
+            "--against", metavar="RUN", parser=run_path, help="A baseline's run; at least three. May be repeated."
+        ),
+    ],
+    json: Json = False,
+) -> None:
+    """Effective robustness: OOD above what the baselines' line predicts from ID (logit scale)."""
+    from ..benchmarks.comparison.relate import effective_robustness
+    from ..benchmarks.scoring.score import in_words
+
+    with watched():
+        found = effective_robustness(run, against)
+    if json:
+        return emit_json(found)
+    line(f"{found['model']} on {found['benchmark']}: {in_words(found['robustness'])} above the line of {found['line']}")
+    line(found["interval"])
+
+
+@app.command()
+def recovered(
+    run: RunPath,
+    floor: Annotated[
+        Path, typer.Option("--floor", metavar="RUN", parser=run_path, help="The run that recovers nothing.")
+    ],
+    ceiling: Annotated[
+        Path, typer.Option("--ceiling", metavar="RUN", parser=run_path, help="The run that recovers everything.")
+    ],
+    view: Annotated[str, typer.Option("--view", help="The rows that are scored.")] = "ood",
+    json: Json = False,
+) -> None:
+    """The share of the gap between two runs that a third one recovers (SGR, PGR, noise-ceiling form)."""
+    from ..benchmarks.comparison.relate import gap_recovered
+    from ..benchmarks.scoring.score import in_words
+
+    with watched():
+        found = gap_recovered(run, floor, ceiling, view)
+    if json:
+        return emit_json(found)
+    line(
+        f"{found['model']} recovers {in_words(found['recovered'])} of the gap "
+        f"from {found['floor']} to {found['ceiling']}"
+    )
+    line(found["interval"])
+
+
+@app.command()
+def plot(
+    runs: Runs,
+    what: Annotated[
+        str, typer.Option("--what", metavar="W", help="severity, gap, id_ood, noise, calibration, or one of your own.")
+    ] = "gap",
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf."),
+    ] = None,
+    form: Annotated[
+        str,
+        typer.Option("--table", metavar="F", help="A table instead: latex, markdown, csv, or a form of your own."),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Draw runs as a picture fit for a paper, or write them as a table."""
+    from ..benchmarks.plot import draw
+    from ..benchmarks.scoring.score import score as go
+    from ..benchmarks.tables import render
+    from ..core.errors import FarshiftError
+
+    if bool(form) == (out is not None and not form):
+        raise FarshiftError("plot: name a picture to write (--out FIGURE.png) or a table (--table markdown)")
+    if form and out is not None and out.suffix in (".png", ".svg", ".pdf"):
+        raise FarshiftError(f"plot: {out} is named like a picture, and --table {form} is text: leave one of them out")
+    with watched():
+        records = [go(path).record for path in runs]
+    if form:
+        text = render(records, form)
+        if out is not None:
+            from ..core.files import write_atomically
+
+            write_atomically(out, text.encode())
+        return emit_json({"table": text, "file": None if out is None else str(out)}) if json else line(text.rstrip())
+    assert out is not None
+    file = draw(records, what, out)
+    emit_json({"file": str(file), "what": what, "runs": len(runs)}) if json else line(str(file))
+
+
+@app.command()
+def status(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders, or folders that hold some.")],
+    watch: Annotated[bool, typer.Option("--watch", help="Keep the table up to date until none is running.")] = False,
+    json: Json = False,
+) -> None:
+    """How far runs are: seeds done, rows answered, throughput, time left."""
+    from ..benchmarks.runs.status import statuses
+    from .terminal import live_table
+
+    columns = ["run", "benchmark", "model", "state", "seeds", "answers", "rows/s", "time left"]
+    if watch:
+        return live_table(columns, lambda: _status_rows(statuses(folders)))
+    found = statuses(folders)
+    emit_json([item.record() for item in found]) if json else table("", columns, _status_rows(found)[0])
+
+
+def _status_rows(found: list[Any]) -> tuple[list[list[Any]], bool]:
+    """The rows of the table, and whether no run is under way."""
+    return [item.cells() for item in found], all(item.state != "running" for item in found)
+
+
+def print_scored(done: Any, json: bool) -> None:
+    """A finished run's scores, and where the run lies."""
+    from ..benchmarks.scoring.score import score as go
+
+    found = go(done)
+    if json:
+        return emit_json({"run": str(done.path), "digest": done.digest, "score": found.told()})
+    line(str(found))
+    line(f"run: {done.path}")

@@ -1,0 +1,250 @@
+"""Commands of `farshift board` for sealed draws and probes of contamination."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from .runs import BudgetName, Device, Options, Seeds, Selection, Settings, Steps, read_settings
+from .terminal import Json, emit_json, exit_if, give_up, line, table, watched
+
+app = typer.Typer()
+
+Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="The board's folder.")]
+WindowName = Annotated[str, typer.Argument(metavar="WINDOW", help="A window's name, or a benchmark's: its latest one.")]
+
+
+@app.command()
+def seal(
+    benchmark: str,
+    board: Folder,
+    closes: Annotated[str, typer.Option("--closes", metavar="T", help="When the window closes, UTC.")],
+    opens: Annotated[str, typer.Option("--opens", metavar="T", help="Such as 2026-12-01T18:00:00Z.")] = "now",
+    json: Json = False,
+) -> None:
+    """Commit to a secret seed, draw a test that nobody has seen, and announce a window for answers."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.sealing import profile_of
+    from ..leaderboard.sealed.sealing import seal as go
+
+    with watched():
+        opened = Board(board)
+        window = go(opened, benchmark, opens, closes)
+        profile = profile_of(opened, window.name)
+    said = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
+    if json:
+        return emit_json({**said, "profile": profile})
+    line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
+    _print_profile(profile)
+    line(f"Hand it out: farshift board draw {window.name} --board {board} --out DRAW")
+
+
+@app.command()
+def draw(
+    window: WindowName,
+    board: Folder,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the draw is written.")],
+    json: Json = False,
+) -> None:
+    """Hand a window's draw out: row ids and inputs, once the window is open."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.serving import hand_out
+
+    folder = hand_out(Board(board), window, out)
+    emit_json({"draw": str(folder)}) if json else line(
+        f"{folder}: inputs without labels. Answer them: farshift board answer {folder} MODEL --team TEAM --out FILE"
+    )
+
+
+@app.command()
+def answer(
+    draw: Annotated[Path, typer.Argument(metavar="DRAW", help="What farshift board draw wrote.")],
+    model: Annotated[str, typer.Argument(help="As for farshift evaluate, or baseline:NAME.")],
+    team: Annotated[str, typer.Option("--team", help="Who answers; one submission is taken of each.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The answers' zip; the run lies beside it.")],
+    card: Annotated[
+        Optional[Path],  # noqa: UP045  (typer reads the annotation at run time)
+        typer.Option("--card", metavar="FILE", help="TOML with the model card, as for farshift pack."),
+    ] = None,
+    seeds: Seeds = None,
+    budget: BudgetName = "full",
+    steps: Steps = None,
+    device: Device = "cpu",
+    selection: Selection = None,
+    settings: Settings = None,
+    option: Options = None,
+    name: Annotated[str, typer.Option("--name", help="The model's name.")] = "",
+    json: Json = False,
+) -> None:
+    """Train a model on the public training rows, have it answer a draw, and pack the answers."""
+    from ..leaderboard.sealed.answers import pack_answers
+    from ..leaderboard.sealed.handing_out import read_draw
+    from ..leaderboard.sealed.predicting import predict_draw
+
+    with watched():
+        given = read_draw(draw)
+        found, code, own = _model(model, given.terms.benchmark, option or [])
+        run = predict_draw(
+            found,
+            given,
+            seeds=seeds,
+            budget=budget,
+            out=out.with_name(f"{out.stem}-run"),
+            steps=steps,
+            device=device,
+            name=name or own,
+            selection=selection,
+            settings=read_settings(settings),
+            code=code,
+            on_hang=lambda: give_up("predict did not come back in time and cannot be interrupted; repeat the command"),
+        )
+        file = pack_answers(run, out, given, team, card)
+    if json:
+        return emit_json({"file": str(file), "run": str(run.path), "window": given.terms.window, "team": team})
+    line(f"{file}: answers of {run.model}. Hand them in: farshift board hand-in {file} --board DIR")
+
+
+def _model(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
+    """The model that the command line names, its code's digest, and the name of a baseline."""
+    from ..benchmarks.harness.model_spec import find_model, read_options
+
+    scheme, _, rest = name.partition(":")
+    if scheme != "baseline":
+        return *find_model(name, read_options(options)), None
+    from ..baselines.baseline import baseline
+    from ..baselines.recipe import recipe
+    from ..baselines.running.plan import code_digest
+
+    made = recipe(rest)
+    return lambda seed, task: baseline(made, task, seed, benchmark), code_digest(made), made.name
+
+
+@app.command("hand-in")
+def hand_in(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift board answer wrote.")],
+    board: Folder,
+    window: Annotated[str, typer.Option("--window", metavar="W", help="The window, or its benchmark.")],
+    key: Annotated[
+        str,
+        typer.Option("--key", envvar="FARSHIFT_TEAM_KEY", help="A secret of the team's own, the same every time."),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Hand answers in to an open window. What is right is not said before it closes."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.collecting import hand_in as go
+
+    with watched():
+        receipt = go(Board(board), window, file, key)
+    if json:
+        return emit_json(receipt.record())
+    again = "" if receipt.new else " (they were there already)"
+    line(f"{receipt.window}: answers of {receipt.team} taken at {receipt.time}, record {receipt.seq}{again}")
+
+
+@app.command()
+def close(window: WindowName, board: Folder, json: Json = False) -> None:
+    """Close a window whose time is over: score every answer, reveal the seed."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.revealing import close as go
+    from ..leaderboard.sealed.revealing import results
+
+    with watched():
+        opened = Board(board)
+        found = results(opened, go(opened, window).name)
+    emit_json(found) if json else _print_results(found)
+
+
+@app.command()
+def windows(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")],
+    window: Annotated[str, typer.Option("--window", metavar="W", help="One window in full.")] = "",
+    json: Json = False,
+) -> None:
+    """The sealed windows of a board, and what each has come to."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.revealing import all_results, results
+
+    if window:
+        found = results(Board(folder), window)
+        return emit_json(found) if json else _print_results(found)
+    every = all_results(Board(folder))
+    if json:
+        return emit_json(every)
+    rows = [
+        [one["terms"]["window"], one["state"], one["terms"]["opens"], one["terms"]["closes"], one["answers"]]
+        for one in every
+    ]
+    table("", ["window", "state", "opens", "closes", "answers"], rows)
+
+
+@app.command()
+def probe(
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Whose test rows are looked for.")],
+    data: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--data", metavar="PATH", help="Your training texts: Parquet, text, JSON lines, or a folder."),
+    ] = None,
+    card: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--card", metavar="FILE", help="A model card (TOML): what it declares to have been trained on."),
+    ] = None,
+    model: Annotated[str, typer.Option("--model", metavar="M", help="A model that is asked for the canary.")] = "",
+    json: Json = False,
+) -> None:
+    """Look for a benchmark's test rows and canary in your own data, card or model. Exit code 1 where one is found.
+    Nothing leaves this machine."""
+    from ..leaderboard.contamination.probing import found_some, in_words
+    from ..leaderboard.contamination.probing import probe as go
+
+    with watched():
+        found = go(on, data, card, _model(model, on, [])[0] if model else None)
+    if json:
+        emit_json(found)
+    else:
+        for record in found:
+            line(in_words(record))
+    exit_if(found_some(found))
+
+
+def _print_profile(profile: dict[str, Any]) -> None:
+    rows = []
+    for view, told in profile.items():
+        left = f"{told['left_out']['rows']} of {told['public_rows']}"
+        measures = [f"{name} D = {one['distance']:.3f}, p = {one['p']:.2f}" for name, one in told["measures"].items()]
+        rows.append(
+            [view, told["rows"], len(told["cells"]), "yes" if told["equal"] else "NO", left, ", ".join(measures)]
+        )
+    columns = ["view", "rows", "cells", "equal to public", "public rows left out", "Kolmogorov-Smirnov against public"]
+    table("", columns, rows)
+
+
+def _print_results(found: dict[str, Any]) -> None:
+    from ..benchmarks.scoring.score import in_words
+
+    terms = found["terms"]
+    line(f"{terms['window']}: {found['state']}, from {terms['opens']} to {terms['closes']}, {found['answers']} answers")
+    if found["profile"] is not None:
+        _print_profile(found["profile"])
+    rows = []
+    for entry in found["entries"]:
+        if entry["n/a"]:
+            rows.append([entry["team"], entry["model"], f"n/a ({entry['n/a']})", "", "", "", ""])
+            continue
+        score, contrast = entry["score"], entry["contrast"]
+        shown = [in_words(score["id"]), in_words(score["ood"])]
+        apart = [_difference(contrast[view]) for view in ("id", "ood")]
+        flags = [f"{view} {contrast[view]['flag']}" for view in ("id", "ood") if contrast[view].get("flag")]
+        rows.append([entry["team"], entry["model"], *shown, *apart, ", ".join(flags)])
+    if rows:
+        columns = ["team", "model", "sealed ID", "sealed OOD", "ID: public - sealed", "OOD: public - sealed", "flag"]
+        caption = "95 % t intervals. A flag: p < 5 % after Holm's correction over the entries."
+        table("", columns, rows, caption)
+
+
+def _difference(found: dict[str, Any]) -> str:
+    if "n/a" in found:
+        return "n/a"
+    return f"{found['value']:+.3f} [{found['low']:+.3f}, {found['high']:+.3f}]"

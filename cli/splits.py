@@ -1,0 +1,291 @@
+"""`farshift splits`: one short function a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from ..core.errors import FarshiftError
+from .terminal import Json, complain, emit_json, exit_if, go_offline, line, table, watched
+
+app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build, export.", no_args_is_help=True)
+Mirror = Annotated[
+    Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
+    typer.Option("--mirror", metavar="DIR", help="Search this folder first, by digest. May be repeated."),
+]
+
+
+@app.command("list")
+def splits_list(
+    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    markdown: Annotated[bool, typer.Option("--markdown", help="All of them as a page of tables.")] = False,
+    json: Json = False,
+) -> None:
+    """List every split, or those of a kind of shift."""
+    if markdown:
+        if kind or json:
+            raise FarshiftError("--markdown is the page of all splits: leave out --kind and --json")
+        from ..splits.table import markdown as page
+
+        return print(page(), end="")
+    from ..splits.catalogue import listing
+
+    found = listing(kind)
+    if json:
+        return emit_json(found)
+    rows = [
+        [
+            f"{s['name']}@{s['version']}",
+            s["kind"],
+            s["state"],
+            ", ".join(f"{k} {v:,}" for k, v in s["parts"].items()),
+            s["title"],
+        ]
+        for s in found
+    ]
+    table("", ["split", "kind", "state", "rows", "title"], rows)
+
+
+@app.command("show")
+def splits_show(name: str, json: Json = False) -> None:
+    """Show what a split is: its rule, its parts, its identity, its audit."""
+    from ..splits.catalogue import find
+
+    manifest = find(name)
+    record = manifest.definition.model_dump(exclude_none=True) | {"audit": manifest.audit()}
+    if json:
+        return emit_json(record)
+    parts = record.pop("parts")
+    rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
+    record["audit"] = manifest.audit_summary()
+    _tell({key: value for key, value in record.items() if key != "format" and value is not False})
+    if manifest.frozen:
+        table("", ["part", "rows", "with copies", "digest"], rows)
+    else:
+        line("a definition: it has no rows before you bring its data (Definitions, in docs/own-splits.md)")
+
+
+@app.command("pull")
+def splits_pull(
+    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
+    mirror: Mirror = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Use no network.")] = False,
+    json: Json = False,
+) -> None:
+    """Bring a split's rows into the local cache, verified."""
+    from ..loaders.split import open_split
+
+    go_offline(offline)
+    done: list[dict[str, Any]] = []
+    with watched():
+        for name in _names(names, all_):
+            split = open_split(name, _folders(mirror))
+            parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
+            done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})
+    if json:
+        return emit_json(done)
+    for item in done:
+        counts = ", ".join(f"{part} {rows:,}" for part, rows in item["parts"].items())
+        line(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
+
+
+@app.command("verify")
+def splits_verify(
+    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
+    """Prove manifests again, row by row, from their sources. Exit code 1 where one does not hold."""
+    from ..loaders.freezing.verify import verify_each
+    from ..splits.catalogue import find
+
+    with watched():
+        found = verify_each([find(name) for name in _names(names, all_)], _folders(mirror))
+    if json:
+        emit_json([verdict.__dict__ for verdict in found])
+    else:
+        table("", ["split", "state", "identity", "why"], [[v.name, v.state, v.identity[:16], v.why] for v in found])
+    exit_if(any(verdict.state != "verified" for verdict in found))
+
+
+@app.command("audit")
+def splits_audit(
+    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--plot", metavar="PNG", help="Draw the audit of one split into this file."),
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Publish what was measured, where it holds.")] = False,
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
+    """Measure what shift a split holds, and compare with its published audit; several as a table. Exit code 1 where one
+    does not hold, or (without --write) does not agree."""
+    from ..loaders.freezing.verify import audit_each
+    from ..splits.catalogue import find
+
+    wanted = _names(names, all_)
+    if len(wanted) == 1 and not write:
+        return _audit_one(wanted[0], plot, mirror, json)
+    if plot:
+        raise FarshiftError("--plot draws the audit of one split: name one, without --write")
+    with watched():
+        found = audit_each([find(name) for name in wanted], _folders(mirror), write)
+    if json:
+        emit_json([one.__dict__ for one in found])
+    else:
+        said = {True: "yes", False: "no"}
+        rows = [[one.name, said[one.holds], said[one.agrees], one.why] for one in found]
+        table("", ["split", "holds", "agrees with the published one", "why"], rows)
+    exit_if(not all(one.holds and (write or one.agrees) for one in found))
+
+
+def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bool) -> None:
+    from ..loaders.freezing.verify import audit_again
+
+    if plot and plot.suffix.lower() != ".png":
+        raise FarshiftError(f"--plot: {plot}: the picture of an audit is a .png file")
+    with watched():
+        found, agrees = audit_again(name, _folders(mirror))
+    if plot:
+        from ..core.files import write_atomically
+        from ..splits.audit.picture import png
+
+        write_atomically(plot, png(found), "give another file with --plot")
+    if json:
+        emit_json(found | {"agrees_with_published": agrees})
+    else:
+        _tell(found | {"agrees with the published one": agrees})
+    exit_if(not (found["holds"] and agrees))
+
+
+@app.command("diff")
+def splits_diff(old: str, new: str, mirror: Mirror = None, json: Json = False) -> None:
+    """Say which rows moved between two versions, and what else changed."""
+    from ..loaders.freezing.diff import diff
+    from ..splits.catalogue import find
+
+    with watched():
+        found = diff(find(old), find(new), _folders(mirror))
+    if json:
+        return emit_json(found)
+    line(f"{found['old']} -> {found['new']}: {'the same rows' if found['same_identity'] else 'different identities'}")
+    for pair, item in found["moved"].items():
+        line(f"  {item['rows']:,} rows moved {pair} (first {', '.join(item['first'])})")
+    for key in ("added", "removed", "changed", "weight", "group", "severity", "label"):
+        if found[key]["rows"]:
+            line(f"  {found[key]['rows']:,} rows: {key} (first {', '.join(found[key]['first'])})")
+    for key, (before, after) in found["said"].items():
+        line(f"  {key}: {before} -> {after}")
+
+
+@app.command("build")
+def splits_build(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="A split.toml without parts and identity, or a family.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where <source>/<split>/v<N>/ is written.")] = Path(
+        "splits/manifests"
+    ),
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="E", help="Where rows are hashed: local, processes or ray.")
+    ] = "local",
+    json: Json = False,
+) -> None:
+    """Freeze splits: rows, digests, audit and identity. Refuses one that does not hold the shift it names; others of
+    its family, and of other files, are frozen all the same, and the exit code is 1. A frozen split is audited anew."""
+    from ..core.engines import engine as known_engine
+    from ..loaders.freezing.freeze import drafts, freeze_each
+
+    known_engine(engine)  # cached rows need no engine, and a misspelt one would pass unseen
+    with watched():
+        drafted = [(draft, file) for file in files for draft in drafts(file)]
+        frozen, refused = freeze_each(drafted, out, engine)
+    if refused and len(drafted) == 1:
+        raise refused[0]
+    if json:
+        emit_json(frozen if len(drafted) > 1 else frozen[0])
+    else:
+        for item in frozen:
+            line(f"{item['split']} frozen in {item['folder']}: identity {item['identity']}")
+            line(f"audit: {item['audit']['why']}")
+        if frozen:
+            _say_home(out.absolute())
+    for error in refused:
+        complain(str(error))
+    exit_if(bool(refused))
+
+
+@app.command("export")
+def splits_export(
+    name: str,
+    part: Annotated[str, typer.Option("--part", metavar="P", help="train, id_test, ood_test ..")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="F", help="parquet (one file) or webdataset (a folder of shards).")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file, or the new folder.")],
+    shard_bytes: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--shard-bytes", metavar="N", help="The most that a shard holds, such as 64MB. Default: 256MiB."),
+    ] = None,
+    mirror: Mirror = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Use no network.")] = False,
+    json: Json = False,
+) -> None:
+    """Write one part of a split, verified, in another format."""
+    from ..loaders.export import write
+
+    go_offline(offline)
+    with watched():
+        done = write(name, part, to, out, shard_bytes, _folders(mirror))
+    if json:
+        return emit_json(done)
+    files = "1 file" if len(done["files"]) == 1 else f"{len(done['files'])} files"
+    line(f"{done['split']}, {done['part']}: {done['rows']:,} rows in {done['out']}, {files}, {done['bytes']:,} bytes")
+
+
+def _say_home(out: Path) -> None:
+    """Where splits were written into a home that nothing names yet, how they are found by name."""
+    from ..core.plugins import homes
+
+    if out.parts[-2:] == ("splits", "manifests"):
+        home = out.parent.parent
+        if not any(home.samefile(known) for known in homes()):
+            line(f"found by name once FARSHIFT_PATH names {home}")
+
+
+def _tell(record: dict[str, Any], indent: str = "") -> None:
+    """A record on stdout, a line a value, without what is empty; records that hold more than values are indented."""
+    for key, value in _filled(record).items():
+        if isinstance(value, dict) and any(isinstance(inner, dict | list) for inner in value.values()):
+            line(f"{indent}{key}:")
+            _tell(value, indent + "    ")
+        elif isinstance(value, dict):
+            line(f"{indent}{key}: {', '.join(f'{name} = {inner}' for name, inner in value.items())}")
+        else:
+            line(f"{indent}{key}: {'; '.join(map(str, value)) if isinstance(value, list) else value}")
+
+
+def _filled(record: dict[str, Any]) -> dict[str, Any]:
+    found = {key: _filled(value) if isinstance(value, dict) else value for key, value in record.items()}
+    return {key: value for key, value in found.items() if value not in ("", [], {})}
+
+
+def _folders(mirror: list[Path] | None) -> tuple[Path, ...]:
+    for folder in mirror or ():
+        if not folder.is_dir():
+            raise FarshiftError(f"--mirror: {folder} is not a folder")
+    return tuple(mirror or ())
+
+
+def _names(names: list[str] | None, all_: bool) -> list[str]:
+    from ..splits.catalogue import manifests
+
+    if bool(names) == all_:
+        raise FarshiftError("name one or more splits, or give --all")
+    return names or [manifest.full_name for manifest in manifests() if manifest.frozen]

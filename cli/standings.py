@@ -1,0 +1,184 @@
+"""Commands of `farshift board` for tables, pages, exports and challenges, and to build a board of the baselines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from .terminal import Json, emit_json, exit_if, line, table, watched
+
+if TYPE_CHECKING:
+    from ..leaderboard.tables.snapshot import Gathered
+
+app = typer.Typer()
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
+Against = Annotated[
+    Optional[str],  # noqa: UP045  (typer reads the annotation at run time)
+    typer.Option("--baseline", metavar="MODEL", help="Hold the entries against this model, by Holm."),
+]
+
+
+@app.command()
+def standings(
+    folder: Folder,
+    benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
+    baseline: Against = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values on stdout.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="LaTeX tables on stdout.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Markdown tables on stdout.")] = False,
+    json: Json = False,
+) -> None:
+    """Print the tables: rank sets, tie groups, intervals; what is listed apart; the aggregate over benchmarks."""
+    from ..core.errors import FarshiftError
+    from ..leaderboard.exports import exported
+
+    forms = [name for name, wanted in (("csv", csv), ("latex", latex), ("markdown", markdown)) if wanted]
+    if len(forms) + json > 1:
+        raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
+    with watched():
+        found = _gathered(folder, benchmark, baseline)
+    if json:
+        return emit_json(found.record())
+    if forms:
+        (content,) = exported(found, forms[0]).values()
+        return line(content.decode().rstrip())
+    _print(found)
+
+
+def _gathered(folder: Path, benchmark: str = "", baseline: str | None = None) -> Gathered:
+    from ..leaderboard.board import Board
+    from ..leaderboard.tables.snapshot import gather
+
+    return gather(Board(folder), benchmark, baseline)
+
+
+def _print(found: Gathered) -> None:
+    from ..leaderboard.exports._grid import caption, cells, columns
+
+    for sheet in found.sheets:
+        names = columns(sheet)
+        rows = [[cells(sheet, row)[name] for name in names] for row in sheet.rows]
+        table(f"{sheet.table.heading}: {sheet.table.metric}", names, rows, caption(sheet) + "\n")
+    for suite in found.suites:
+        _print_suite(suite)
+    for one in found.apart:
+        score = one.standing.score
+        line(f"{one.left.kind}: {score['model']} on {score['benchmark']} ({one.standing.entry}): {one.left.reason}")
+    if not found.sheets:
+        line("no entries")
+
+
+def _print_suite(suite: Any) -> None:
+    found = suite.found
+    rows = [[row.entry, _margin(row.mean), _margin(row.iqm)] for row in found.rows]
+    title = f"Mean normalised OOD score over {len(found.over)} benchmarks, {suite.budget} budget (0 chance, 1 best)"
+    table(title, ["model", "mean", "interquartile mean"], rows, found.interval)
+    for row in found.incomplete:
+        line(f"apart: {row.entry} lacks {', '.join(row.missing)}")
+    for pair in suite.concurrences:
+        record = pair.record()
+        words = record.get("n/a") or f"{record['tau']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
+        line(f"concurrence {pair.left}, {pair.right}: {words} ({pair.entries} entries)")
+
+
+def _margin(found: Any) -> str:
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+@app.command()
+def publish(
+    folder: Folder,
+    form: Annotated[str, typer.Option("--as", metavar="F", help="csv, latex, markdown, hf, eee, or one of your own.")],
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file or folder to write.")],
+    benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
+    baseline: Against = None,
+    dataset: Annotated[
+        str, typer.Option("--dataset", metavar="OWNER/NAME", help="For hf: the Hub data set that hosts the benchmark.")
+    ] = "",
+    source: Annotated[
+        str, typer.Option("--source", metavar="URL", help="For hf and eee: where the board can be read.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Write the tables in a format of others: CSV, LaTeX, Hugging Face Community Evals, EveryEvalEver."""
+    from ..leaderboard.exports import publish as go
+
+    with watched():
+        found = _gathered(folder, benchmark, baseline)
+    files = go(found, form, out, {"dataset": dataset, "source": source})
+    if json:
+        return emit_json({"format": form, "files": [str(path) for path in files]})
+    line(f"{out}: {len(files)} {'file' if len(files) == 1 else 'files'}")
+
+
+@app.command()
+def challenge(
+    folder: Folder,
+    entry: Annotated[str, typer.Argument(metavar="ENTRY", help="The entry's name, from the table or its page.")],
+    again: Annotated[
+        Path, typer.Option("--with", metavar="FILE", help="The run of the same model: a run folder, or a packed one.")
+    ],
+    team: Annotated[str, typer.Option("--team", help="Who challenges.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why, in a line or two; shown beside the entry.")],
+    json: Json = False,
+) -> None:
+    """File a challenge against an entry: a run of the same model, validated, scored, and shown beside it."""
+    from ..benchmarks.scoring.score import in_words
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.challenge import challenge as go
+
+    with watched():
+        found, new = go(Board(folder), entry, again, team, reason)
+    if json:
+        return emit_json(found.record() | {"new": new})
+    words = {True: "told apart", False: "not told apart", None: "needs more seeds to tell"}
+    known = "" if new else " (it was there already)"
+    line(f"challenge {found.challenge} of entry {entry}{known}, run again minus entry:")
+    for name, item in found.difference.items():
+        line(f"{name:>6}  {in_words(item)}  {words[item['distinguishable']]}")
+
+
+@app.command()
+def reply(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(metavar="CHALLENGE", help="The challenge's name.")],
+    by: Annotated[str, typer.Option("--by", help="Who replies.")],
+    note: Annotated[str, typer.Option("--note", help="What there is to say; shown beside the challenge.")],
+    json: Json = False,
+) -> None:
+    """Reply to a challenge: a note, shown beside it."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.challenge import answer
+
+    found = answer(Board(folder), name, by, note)
+    emit_json(found.record()) if json else line(f"challenge {name}: {len(found.answers)} replies")
+
+
+@app.command()
+def build(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder: made, or gone on with.")],
+    suite: Annotated[str, typer.Option("--suite", metavar="S", help="Only benchmarks of this suite.")] = "",
+    benchmark: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--benchmark", metavar="B", help="Only this benchmark. May be repeated."),
+    ] = None,
+    baseline: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--only", metavar="NAME", help="Only this baseline. May be repeated."),
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes at work.")] = 2,
+    json: Json = False,
+) -> None:
+    """Build a board of the shipped baselines from their recorded predictions: pack, submit, verify, write the pages."""
+    from ._baseline_board import build_board
+
+    with watched():
+        built = build_board(folder, suite, benchmark or [], baseline or [], workers)
+    if json:
+        emit_json(built.record())
+    else:
+        line(str(built))
+    exit_if(bool(built.differences))

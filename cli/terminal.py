@@ -1,0 +1,202 @@
+"""How the command line speaks: one JSON document or a table on stdout, progress and errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task, TaskID
+    from rich.table import Table
+
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of a table.")]
+
+
+def emit_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def line(text: str) -> None:
+    """One line on stdout."""
+    print(text)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
+    """A table on stdout; numbers to the right. Its width follows its content where stdout is not a terminal."""
+    from rich.console import Console
+
+    grid = _grid(title, columns, rows)
+    if sys.stdout.isatty():
+        Console().print(grid)
+    else:
+        text = StringIO()
+        Console(file=text, width=200).print(grid)
+        print("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
+    if caption:
+        print(caption)
+
+
+def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for number, name in enumerate(columns):
+        cells = [row[number] for row in rows]
+        numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
+        # The first two columns are names that people type and copy: never broken.
+        grid.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=number < 2)
+    for row in rows:
+        grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
+    return grid
+
+
+class _Screen:
+    """Draws what long work tells: lines, and bars where stderr is a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._progress: Progress | None = None
+        self._bars: dict[str, TaskID] = {}
+
+    def say(self, text: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(text), soft_wrap=True)
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        if not self._console.is_terminal:
+            return
+        if self._progress is None:
+            self._progress = _bars(self._console)
+            self._progress.start()
+        if label not in self._bars:
+            self._bars[label] = self._progress.add_task(label, total=total)
+        self._progress.update(self._bars[label], completed=done, total=total)
+        if total is not None and done >= total:
+            self._progress.remove_task(self._bars.pop(label))
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def _bars(console: Any) -> Progress:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Throughput(ProgressColumn):
+        """How much a second: rows, bytes, steps, whatever the bar counts."""
+
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if not speed else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Throughput(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Show on stderr what long work tells while the context lasts. stdout belongs to the result: whatever else is
+    printed meanwhile, by a user's model or a worker process, goes to stderr too."""
+    from ..core.progress import listening
+
+    screen = _Screen()
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with listening(screen):
+            yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+        screen.close()
+
+
+def live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[Any]], bool]]) -> None:
+    """A table on stdout that is drawn again every second until `rows` says that it is final; drawn once, at the end,
+    where stdout is no terminal."""
+    from rich.console import Console
+    from rich.live import Live
+
+    found, final = rows()
+    if sys.stdout.isatty():
+        with Live(_grid("", columns, found), console=Console(), auto_refresh=False) as live:
+            while not final:
+                time.sleep(1)
+                found, final = rows()
+                live.update(_grid("", columns, found), refresh=True)
+        return
+    while not final:
+        time.sleep(1)
+        found, final = rows()
+    table("", columns, found)
+
+
+def give_up(message: str) -> None:
+    """End this process at once, from whatever thread, with one line: nothing else can stop code that hangs."""
+    complain(f"error: {message}")
+    sys.stderr.flush()
+    os._exit(2)
+
+
+def debugging() -> bool:
+    """Whether `FARSHIFT_DEBUG` asks for tracebacks."""
+    return os.environ.get("FARSHIFT_DEBUG", "") not in ("", "0")
+
+
+def complain(message: str) -> None:
+    """An error, in one line on stderr."""
+    print(f"farshift: {' '.join(message.split())}", file=sys.stderr)
+
+
+def exit_if(failed: bool) -> None:
+    """Exit code 1: a check said no."""
+    if failed:
+        raise typer.Exit(1)
+
+
+def go_offline(wanted: bool) -> None:
+    """Forbid the network to this process and the workers that it starts."""
+    if wanted:
+        os.environ["FARSHIFT_OFFLINE"] = "1"
+
+
+def view(estimate: dict[str, Any] | None) -> str:
+    """An estimate in percent, with its interval; empty where there is none."""
+    if estimate is None:
+        return ""
+    value, low, high = (f"{100 * estimate[key] + 0.0:.1f}".replace("-0.0", "0.0") for key in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]"

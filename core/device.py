@@ -1,0 +1,23 @@
+"""Is this device there?"""
+
+from __future__ import annotations
+
+import re
+
+from .errors import FarshiftError, first_line
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is no device or that torch does not have; "cpu" needs no torch."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?|mps|xpu(:\d+)?", device):
+        raise FarshiftError(f"device {device!r}: use cpu, cuda, cuda:1, mps ..")
+    if device == "cpu":
+        return
+    try:
+        import torch
+
+        torch.empty(1, device=device)
+    except ImportError as error:
+        raise FarshiftError(f"device {device!r} needs torch: pip install 'farshift[train]'") from error
+    except (RuntimeError, AssertionError) as error:
+        raise FarshiftError(f"device {device!r} cannot be used here: {first_line(error)}") from error

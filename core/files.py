@@ -1,0 +1,97 @@
+"""Files that are whole or absent: atomic writes, locks between processes, digests, and the folder of the cache."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from threading import get_ident
+
+from filelock import FileLock, Timeout
+
+from .errors import FarshiftError
+from .progress import say
+
+
+def cache_root() -> Path:
+    """`FARSHIFT_CACHE`, or `farshift` in the user's cache folder."""
+    named = os.environ.get("FARSHIFT_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
+
+
+def lock_is_free(lock: FileLock) -> bool:
+    """Take the lock if nobody holds it."""
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True
+
+
+def offline() -> bool:
+    """Whether `FARSHIFT_OFFLINE` forbids the network."""
+    return os.environ.get("FARSHIFT_OFFLINE", "") not in ("", "0")
+
+
+ADVICE = "set FARSHIFT_CACHE to another disk"
+
+
+@contextmanager
+def plain_disk_errors(path: Path, advice: str = ADVICE, kept: bool = True) -> Iterator[None]:
+    """Turn the operating system's refusals into one line that says where, what to do, and, where it is so, that what
+    was done is kept."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            ending = "; what was done is kept" if kept else ""
+            raise FarshiftError(f"no space left for {path}: free some, or {advice}{ending}") from error
+        raise FarshiftError(f"{path} cannot be written: {error.strerror or error}; {advice}") from error
+
+
+def lock_elsewhere(path: Path) -> Path:
+    """Where the lock of something outside the cache lies: in the cache, by the path's digest, so that nothing is left
+    beside it."""
+    return cache_root() / "locks" / sha256(str(path.resolve()).encode()).hexdigest()[:32]
+
+
+@contextmanager
+def locked(path: Path, what: str = "") -> Iterator[None]:
+    """Hold the lock of `path` among processes. The operating system frees it if the holder dies."""
+    with plain_disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{path}.lock")
+        if not lock_is_free(lock):
+            say(f"waiting for another process that works on {what or path.name}")
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE) -> None:
+    """Write `content` beside `path` in one piece, flush it to the disk, and rename it into place."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.tmp")
+    with plain_disk_errors(path, advice):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file, as hexadecimal."""
+    import hashlib
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

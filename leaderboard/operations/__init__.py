@@ -1,0 +1,1 @@
+"""What is done to a board: submit, withdraw, challenge, rescore, verify, build."""

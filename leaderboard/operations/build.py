@@ -1,0 +1,170 @@
+"""Building a board of many runs at once: packed, submitted by several processes, verified, its pages written.
+
+What is to be entered comes as jobs: where a run comes from is the caller's business. A killed or repeated build goes on
+with the jobs whose run the board does not have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...benchmarks.runs.run import Run
+from ...core.durable import ADVICE
+from ...core.errors import FarshiftError, Unavailable
+from ...core.files import write_atomically
+from ...core.progress import advance, say
+from ...core.version import Stopwatch
+from ..board import Board
+from ..entries import entries
+from ..publish.site import write_site
+from ..settings import write_baselines
+from ..submission.pack import pack
+from ..tables.row_scores import rows_of_entries
+from ..tables.snapshot import gather
+
+BUILT = Path("derived") / "built.json"
+"""Which run each job gave: job by its key. May be deleted: its jobs are then asked again."""
+
+Fetch = Callable[[str, str], Run]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to be entered: `fetch(benchmark, model)` gives it, in another process. key: changes whenever the run
+    would; batch: jobs of one batch are handed in together."""
+
+    key: str
+    benchmark: str
+    model: str
+    batch: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build did. left_out: jobs whose data cannot be had here, with why; differences: what verifying found."""
+
+    board: Path
+    page: Path
+    entered: int
+    there: int
+    left_out: list[str]
+    entries: int
+    differences: list[str]
+    seconds: dict[str, float]
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return self.__dict__ | {"board": str(self.board), "page": str(self.page)}
+
+    def __str__(self) -> str:
+        state = f"{len(self.differences)} differences" if self.differences else "verified"
+        took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in self.seconds.items())
+        lines = [f"{self.board}: {self.entered} runs entered, {self.there} were there; {self.entries} entries, {state}"]
+        lines += [f"left out: {why}" for why in self.left_out] + self.differences
+        return "\n".join([*lines, f"({took})", f"open {self.page.resolve()}"])
+
+
+def build(
+    folder: Path | str,
+    name: str,
+    team: str,
+    jobs: Sequence[Job],
+    fetch: Fetch,
+    baselines: Mapping[str, str] | None = None,
+    workers: int = 2,
+) -> Built:
+    """Enter the runs of all jobs into the board at `folder`, which is made where there is none; verify everything;
+    write the pages.
+
+    baselines: for a benchmark the model that its entries are held against. Raises `FarshiftError` where there is no
+    job, or a run cannot be entered; what was entered before is kept."""
+    if not jobs:
+        raise FarshiftError("there are no runs to build a board of")
+    folder = Path(folder)
+    board = Board(folder) if (folder / "board.toml").exists() else Board.init(folder, name)
+    if baselines:
+        write_baselines(folder, baselines)
+    watch = Stopwatch()
+    todo = _missing(board, jobs)
+    if len(todo) < len(jobs):
+        say(f"{len(jobs) - len(todo)} of {len(jobs)} runs are on {folder} already")
+    left_out = _enter(board, todo, fetch, team, workers)
+    seconds = {"entering": watch.seconds()}
+    found = board.verify()
+    seconds["verifying"] = watch.seconds() - seconds["entering"]
+    page = write_site(gather(board), folder / "site")
+    seconds["pages"] = watch.seconds() - sum(seconds.values())
+    entered = len(todo) - len(left_out)
+    there = len(jobs) - len(todo)
+    return Built(folder, page, entered, there, left_out, len(board.standings()), list(found.differences), seconds)
+
+
+def _missing(board: Board, jobs: Sequence[Job]) -> list[Job]:
+    """The jobs whose run is not on the board."""
+    there = {one.item.run_digest for one in entries(board.settled()).values()}
+    known = _read_built(board)
+    return [job for job in jobs if known.get(job.key) not in there]
+
+
+def _read_built(board: Board) -> dict[str, str]:
+    try:
+        found = json.loads((board.path / BUILT).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _enter(board: Board, jobs: Sequence[Job], fetch: Fetch, team: str, workers: int) -> list[str]:
+    """Enter the runs of all jobs; returns why some were left out."""
+    batches: dict[str, list[Job]] = {}
+    for job in jobs:
+        batches.setdefault(job.batch, []).append(job)
+    done, left_out = 0, []
+    built = _read_built(board)
+    advance("entering runs", 0, len(jobs) or None)
+    with ProcessPoolExecutor(min(workers, len(batches) or 1), get_context("spawn")) as pool:
+        # The largest first: the processes then end together.
+        order = sorted(batches.values(), key=lambda batch: (-len(batch), batch[0].batch))
+        waiting = {pool.submit(_enter_batch, str(board.path), batch, fetch, team): batch for batch in order}
+        try:
+            for finished in as_completed(waiting):
+                digests, why = finished.result()
+                built |= digests
+                left_out += why
+                done += len(waiting[finished])
+                write_atomically(board.path / BUILT, json.dumps(built, sort_keys=True, indent=1).encode(), ADVICE)
+                advance("entering runs", done, len(jobs))
+        except BaseException:  # also Ctrl-C: what waits is not begun
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return sorted(left_out)
+
+
+def _enter_batch(folder: str, jobs: Sequence[Job], fetch: Fetch, team: str) -> tuple[dict[str, str], list[str]]:
+    """Enter the runs of a batch, and keep the scores of their rows. Returns the digest of each job's run, by its key,
+    and why some were left out."""
+    board = Board(folder)
+    there = {one.item.run_digest for one in entries(board.settled()).values()}
+    runs, digests, left_out = [], {}, []
+    for job in jobs:
+        try:
+            run = fetch(job.benchmark, job.model)
+        except Unavailable as error:
+            left_out.append(f"{job.model} on {job.benchmark}: {error}")
+            continue
+        digests[job.key] = run.digest
+        if run.digest not in there:
+            runs.append(run)
+    if runs:
+        with TemporaryDirectory() as place:
+            file = pack(runs, Path(place) / "submission.zip", team=team)
+            names, _ = board.submit(file)
+        rows_of_entries(board, [one for one in board.standings() if one.entry in names])
+    return digests, left_out

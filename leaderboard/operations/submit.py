@@ -1,0 +1,118 @@
+"""Handing a submission in: validated, scored from its predictions, entered in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...benchmarks.scoring.score import Score, score_predictions
+from ...core.canonical import identity_of
+from ...core.errors import FarshiftError
+from ...core.files import file_sha256
+from ...core.progress import advance
+from ..entries import entries, score_path, submission_path
+from ..ledger.book import Event
+from ..storage.board_files import digests
+from ..submission.validate import Entry, Submission, check
+
+if TYPE_CHECKING:
+    from ..board import Board
+
+
+def submit(board: Board, file: Path) -> tuple[list[str], bool]:
+    """See `Board.submit`."""
+    if file.is_file() and (there := _entries_of(board, file_sha256(file))):
+        return there, False
+    submission = check(file)
+    if there := _known(board, submission, file):
+        return there, False
+    items: list[dict[str, Any]] = []
+    events: list[Event] = []
+    files: dict[str, bytes] = {}
+    for number, entry in enumerate(submission.entries):
+        score = scored(entry)
+        name = entry_name(submission.digest, number, score["entry_identity"])
+        items.append(item_of(name, number, entry))
+        body, content = score_body(name, score)
+        events.append(("scored", body))
+        files |= content
+        advance("scoring", number + 1, len(submission.entries))
+    zipped = {submission_path(submission.digest): _content(file, submission.digest)}
+    body = {
+        "submission": submission.digest,
+        "name": submission.name,
+        "team": submission.team,
+        "note": submission.note,
+        "entries": items,
+        "files": digests(zipped),
+    }
+    with board.locked():
+        if there := _known(board, submission, file):  # handed in by another process meanwhile
+            return there, False
+        board.enter([("submitted", body), *events], files | zipped)
+    return [item["entry"] for item in items], True
+
+
+def _entries_of(board: Board, digest: str) -> list[str]:
+    """The entries of a submission that the board has already; none where it has not."""
+    return [one.entry for one in entries(board.ledger.records()).values() if one.submission == digest]
+
+
+def _known(board: Board, submission: Submission, file: Path) -> list[str]:
+    """The same, of one that was read. Refuses one with a run that another submission brought."""
+    if there := _entries_of(board, submission.digest):
+        return there
+    taken = {one.item.run_digest: one.entry for one in entries(board.ledger.records()).values()}
+    for entry in submission.entries:
+        if entry.digest in taken:
+            raise FarshiftError(
+                f"{file}: {entry.model} on {entry.benchmark.name} is the run behind entry {taken[entry.digest]} on "
+                "this board already: pack the others without it"
+            )
+    return []
+
+
+def _content(file: Path, digest: str) -> bytes:
+    content = file.read_bytes()
+    if sha256(content).hexdigest() != digest:
+        raise FarshiftError(f"{file} changed while it was being checked: hand it in again")
+    return content
+
+
+def scored(entry: Entry) -> Score:
+    """An entry's score: the same bytes as offline."""
+    return score_predictions(entry.benchmark, entry.predictions, entry)
+
+
+def entry_name(submission: str, run: int, identity: str) -> str:
+    """An entry's name: 16 hexadecimal digits over the submission, the run in it and the identity that it was first
+    scored under."""
+    return identity_of({"submission": submission, "run": run, "identity": identity})[:16]
+
+
+def item_of(name: str, run: int, entry: Entry) -> dict[str, Any]:
+    """What the ledger says of one run of a submission."""
+    return {
+        "entry": name,
+        "run": run,
+        "benchmark": entry.benchmark.name,
+        "model": entry.model,
+        "budget": entry.budget,
+        "steps": entry.steps,
+        "selection": entry.selection,
+        "run_digest": entry.digest,
+    }
+
+
+def score_body(entry: str, score: Score) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What the ledger says of an entry's score, and the file that goes with it."""
+    files = {score_path(entry, score["scorer"]): score.json()}
+    identity, scorer = score["entry_identity"], score["scorer"]
+    return {"entry": entry, "entry_identity": identity, "scorer": scorer, "files": digests(files)}, files
+
+
+def values(record: Mapping[str, Any]) -> dict[str, float]:
+    """The two values of a score record that a table shows first."""
+    return {name: float(record[name]["value"]) for name in ("id", "ood")}

@@ -1,0 +1,196 @@
+"""Verification: everything a board says, computed again from what was handed in. Anybody can do it, with an export."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...benchmarks.benchmark import Benchmark, benchmarks
+from ...benchmarks.scoring.score import Score
+from ...core.canonical import identity_of
+from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName
+from ...core.files import file_sha256
+from ...core.progress import advance
+from ..entries import Entered, Rescored, read_entries, submission_path
+from ..ledger import Record
+from ..ledger.chain import chain_problems
+from ..sealed.verifying import verify_sealed
+from ..storage.board_files import held_back, named_files, named_problems
+from ..storage.readers import Copy
+from ..submission.validate import Entry, Submission, check
+from .submit import entry_name, item_of, scored, values
+
+
+@dataclass
+class Verification:
+    """What a recomputation found: entries, every difference, and what could not be recomputed here, with why.
+
+    records, head: how many records the ledger has, and the hash of the last: note it, and a later look tells whether
+    records were cut off. key: the board's public key."""
+
+    entries: int = 0
+    records: int = 0
+    head: str = ""
+    key: str = ""
+    differences: list[str] = field(default_factory=list)
+    not_recomputed: list[str] = field(default_factory=list)
+
+
+def verify(copy: Copy, head: str | None = None, key: str | None = None) -> Verification:
+    """Verify a copy of a board. head: the hash of a record, key: the board's public key, known from an earlier look."""
+    records, unread = copy.read()
+    found = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
+    found.differences += unread + _key_problems(records, found.key, key)
+    found.differences += chain_problems(records, found.key, head) + named_problems(records)
+    there, wrong = read_entries(records)
+    found.entries = len(there)
+    found.differences += wrong
+    good = _verify_files(copy, records, found)
+    by_submission: dict[str, list[Entered]] = {}
+    for entered in there.values():
+        by_submission.setdefault(entered.submission, []).append(entered)
+    known = benchmarks()
+    for number, (digest, those) in enumerate(by_submission.items()):
+        for entered in those:
+            found.differences += [f"{entered.item}: {problem}" for problem in _said_wrong(copy, entered, good)]
+        due = _recomputable(those, known, found)
+        if due and submission_path(digest) in good:
+            _recompute(copy, digest, due, found)
+        advance("recomputing", number + 1, len(by_submission))
+    for differences, unsure in (verify_sealed(copy, records), _verify_challenges(copy, records)):
+        found.differences += differences
+        found.not_recomputed += unsure
+    named = named_files(records)
+    folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
+    found.differences += [f"{path} belongs to no record" for path in copy.strays(folders) if path not in named]
+    return found
+
+
+def _verify_challenges(copy: Copy, records: list[Record]) -> tuple[list[str], list[str]]:
+    from .challenge import verify_challenges  # which needs boards, which need this file
+
+    return verify_challenges(copy.folder, records)
+
+
+def _key_problems(records: list[Record], stated: str, known: str | None) -> list[str]:
+    problems = []
+    if known is not None and known != stated:
+        problems.append(f"board.toml has the key {stated}, not {known}: this is another board, or somebody else's copy")
+    if records and (opening := records[0].body.get("key")) != stated:
+        problems.append(f"board.toml has the key {stated}, and the board was opened with {opening}")
+    return problems
+
+
+def _verify_files(copy: Copy, records: list[Record], found: Verification) -> set[str]:
+    """Hold every named file to its digest. Returns those that are what the ledger says."""
+    hidden = set() if copy.whole else held_back(records)
+    good = set()
+    for path, digest in named_files(records).items():
+        if path in hidden:
+            continue
+        try:
+            here = copy.file(path)
+        except (Unavailable, BadData) as error:
+            found.differences.append(f"{path} could not be had: {error}")
+            continue
+        if here is None:
+            found.differences.append(f"{path} is missing")
+        elif file_sha256(here) != digest:
+            found.differences.append(f"{path} was changed: its sha256 is not the ledger's")
+        else:
+            good.add(path)
+    return good
+
+
+def _recomputable(those: list[Entered], known: dict[str, Benchmark], found: Verification) -> list[Entered]:
+    """The entries whose newest score this version of Farshift makes; why the others are left is noted."""
+    due = []
+    for entered in those:
+        if why := _why_not(known, entered):
+            found.not_recomputed.append(f"{entered.item}: {why}")
+        elif entered.scores:
+            due.append(entered)
+    return due
+
+
+def _recompute(copy: Copy, digest: str, due: list[Entered], found: Verification) -> None:
+    path = submission_path(digest)
+    file = copy.file(path)
+    assert file is not None, "it was found good"
+    try:
+        submission = check(file, {entered.item.run for entered in due})
+    except Unavailable as error:
+        found.not_recomputed += [f"{entered.item}: {error}" for entered in due]
+        return
+    except FarshiftError as error:
+        found.differences.append(f"{path} no longer validates: {error}")
+        return
+    for entered, entry in zip(due, submission.entries, strict=True):
+        found.differences += [f"{entered.item}: {problem}" for problem in _differences(entered, submission, entry)]
+
+
+def _said_wrong(copy: Copy, entered: Entered, good: set[str]) -> list[str]:
+    """What the ledger itself, and the scores that lie there, gainsay of an entry."""
+    if not entered.scores:
+        return ["was handed in and never scored"]
+    problems = []
+    first = entered.scores[0].entry_identity
+    if entry_name(entered.submission, entered.item.run, first) != entered.entry:
+        problems.append("its name is not that of its submission, run and identity")
+    for score in entered.scores:
+        if list(score.files) != [score.path]:
+            problems.append(f"its record names other files than {score.path}")
+    for before, after in zip(entered.scores, entered.scores[1:], strict=False):
+        assert isinstance(after, Rescored)
+        for which, score in (("before", before), ("after", after)):
+            here = copy.file(score.path) if score.path in good else None
+            if here and values(_record(here.read_bytes())) != getattr(after, which).model_dump():
+                problems.append(f"the value {which} its rescoring by scorer {after.scorer} is not that of {score.path}")
+    return problems
+
+
+def _record(content: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(content)
+    return found
+
+
+def _why_not(known: dict[str, Benchmark], entered: Entered) -> str:
+    """Why an entry's newest score is not one that this version of Farshift makes; empty where it is."""
+    if not entered.scores:
+        return ""
+    item, newest = entered.item, entered.scores[-1]
+    try:
+        if item.benchmark not in known:
+            raise UnknownName("benchmark", item.benchmark, known)
+        benchmark = known[item.benchmark]
+        if benchmark.identity(item.budget, item.steps, item.selection) == newest.entry_identity:
+            return ""
+        made = benchmark.made_under(newest.entry_identity, item.budget, item.steps, item.selection)
+    except FarshiftError as error:
+        return f"{error} (if it is your own, set FARSHIFT_PATH to the folder that defines it)"
+    if made is not None:
+        return f"scored by scorer {made}: farshift board rescore has it scored by this version's"
+    return "of an older identity, which this version does not score"
+
+
+def _differences(entered: Entered, submission: Submission, entry: Entry) -> list[str]:
+    item, newest = entered.item, entered.scores[-1]
+    problems = []
+    for name, said, is_ in (
+        ("name", entered.name, submission.name),
+        ("team", entered.team, submission.team),
+        ("note", entered.note, submission.note),
+        *((name, getattr(item, name), value) for name, value in item_of(entered.entry, item.run, entry).items()),
+    ):
+        if said != is_:
+            problems.append(f"its {name} is {said!r} in the ledger and {is_!r} in the submission")
+    try:
+        again: Score = scored(entry)
+    except FarshiftError as error:
+        return [*problems, f"can no longer be scored: {error}"]
+    if again["scorer"] != newest.scorer:
+        problems.append(f"scorer {newest.scorer} is stated, and {again['scorer']} makes this identity")
+    if identity_of(again.record) != newest.digest:
+        problems.append("computed again, its score differs from the ledger")
+    return problems

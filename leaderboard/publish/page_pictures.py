@@ -1,0 +1,138 @@
+"""Small pictures of the pages, as coordinates: intervals on a common scale, rank sets as bars, the severity curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...benchmarks.benchmark import benchmarks
+from ...benchmarks.plot._panels import measured
+from ...benchmarks.plot._style import MINUS
+from ..tables.table_view import Row, Sheet
+
+SHARE = [0.0, 1.0]
+"""The bounds of a score that is shown in percent; any other is shown as it is."""
+
+STRIP, BAR = 150, 90
+"""Widths of the picture of intervals and of a rank set's bar; an end of 5 is left free on either side."""
+
+_EDGE = 5
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scores from `low` to `high` on a strip."""
+
+    low: float
+    high: float
+
+    def x(self, value: float) -> float:
+        """Where a score lies; one beyond the ends lies at the end."""
+        share = (value - self.low) / ((self.high - self.low) or 1.0)
+        return round(_EDGE + (STRIP - 2 * _EDGE) * min(1.0, max(0.0, share)), 1)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Where the ends and the middle lie."""
+        return [self.x(value) for value in (self.low, (self.low + self.high) / 2, self.high)]
+
+
+def scale_of(sheet: Sheet) -> Scale:
+    """The scale of a sheet's strips: 0 to 1 for shares, else from the lowest to the highest end of an interval."""
+    scores = [row.standing.score for row in sheet.rows]
+    if scores[0]["bounds"] == SHARE:
+        return Scale(0.0, 1.0)
+    ends = [score[view] for score in scores for view in ("id", "ood")]
+    return Scale(min(one["low"] for one in ends), max(one["high"] for one in ends))
+
+
+def rank_bar(row: Row, ranked: int) -> dict[str, float] | None:
+    """Where a rank set's bar begins, and how wide it is; None where there is none."""
+    if row.rank is None:
+        return None
+    low, high = row.rank
+    step = BAR / ranked
+    return {"x": round((low - 1) * step, 1), "width": round(max((high - low + 1) * step, 3.0), 1)}
+
+
+def letter_columns(sheet: Sheet) -> list[str]:
+    """The letters of a sheet's tie groups, in their order."""
+    letters = {letter for row in sheet.rows for letter in split(row.ties)}
+    return sorted(letters, key=lambda letter: (len(letter), letter))
+
+
+def split(ties: str) -> list[str]:
+    """The letters of an entry: those with two characters are parted by blanks."""
+    return ties.split() if " " in ties else list(ties)
+
+
+def curve(score: dict[str, Any]) -> dict[str, Any] | None:
+    """The severity curve in the coordinates of its picture (560 x 215), or None where there is none to draw."""
+    points = sorted(score["severity"], key=lambda point: (point["from"] + point["to"], point["view"]))
+    if len(points) < 2 or score["bounds"] != SHARE:
+        return None
+    middles: list[float] = [(point["from"] + point["to"]) / 2 for point in points]
+    low, high = min(middles), max(middles)
+
+    def x(value: float) -> float:
+        return round(60.0 + 470.0 * (value - low) / ((high - low) or 1), 1)
+
+    def y(value: float) -> float:
+        return round(170.0 - 155.0 * value, 1)
+
+    drawn = [
+        {"x": x(middle), "y": y(p["value"]), "low": y(p["low"]), "high": y(p["high"]), "label": _range(p), "of": p}
+        for middle, p in zip(middles, points, strict=True)
+    ]
+    return {
+        "points": drawn,
+        "labels": _clear(drawn),
+        "ticks": [(value, y(value)) for value in (0, 0.5, 1)],
+        "axis": _axis(score["benchmark"]),
+    }
+
+
+def _clear(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The points whose labels do not run into the one before (a digit is about 6 wide)."""
+    labels: list[dict[str, Any]] = []
+    for point in points:
+        if not labels or point["x"] - labels[-1]["x"] > 3.2 * (len(point["label"]) + len(labels[-1]["label"])) + 6:
+            labels.append(point)
+    return labels
+
+
+def _axis(benchmark: str) -> str:
+    """What the benchmark's severity is, such as "output length (actions)"."""
+    known = benchmarks().get(benchmark)
+    meaning = known.manifest.definition.severity if known is not None else None
+    if meaning is None:
+        return "severity"
+    return f"{meaning.name} ({meaning.unit})" if meaning.unit else meaning.name
+
+
+def _range(point: dict[str, Any]) -> str:
+    ends = [f"{value:g}" for value in (point["from"], point["to"])]
+    return ends[0] if ends[0] == ends[1] else "–".join(ends)
+
+
+def shown(value: float, bounds: list[float] | None) -> str:
+    """A score as a table shows it: in percent with one decimal, or with four digits."""
+    text = f"{100 * value:z.1f}" if bounds == SHARE else f"{value:z.4g}"
+    return text.replace("-", MINUS, text.startswith("-"))
+
+
+def finer(value: float, bounds: list[float] | None) -> str:
+    """A score with one digit more."""
+    return f"{100 * value:z.2f}" if bounds == SHARE else f"{value:z.5g}"
+
+
+def signed(value: float, bounds: list[float] | None) -> str:
+    """A difference with its sign; a true minus."""
+    text = f"{100 * value:+z.1f}" if bounds == SHARE else f"{value:+z.4g}"
+    return text.replace("-", MINUS, text.startswith("-"))
+
+
+def is_measured(found: dict[str, Any] | None) -> bool:
+    """Whether there is an estimate, and not a reason why there is none."""
+    return measured(found)

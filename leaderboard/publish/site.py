@@ -1,0 +1,94 @@
+"""The board as static pages: an index, and a page per entry. The same board always gives the same bytes."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...benchmarks.scoring.score import in_words
+from ...core.errors import MissingExtra
+from ...core.files import write_atomically
+from ..board import Board
+from ..tables.snapshot import Gathered, gather
+from ..tables.table_view import Row, Sheet
+from . import page_pictures as pictures
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def build(board: Board, out: Path | str | None = None) -> Path:
+    """Write the pages of a board into `out` (its `site/` by default). Returns the path of the index."""
+    _pages()  # what it lacks is said before rows are read
+    return write_site(gather(board), Path(out) if out is not None else board.path / "site")
+
+
+def write_site(found: Gathered, where: Path) -> Path:
+    """Write the pages of what was gathered into the folder `where`; pages of entries that are no more go."""
+    pages = _pages()
+    entry = pages.get_template("entry.html")
+    written = set()
+    for sheet in found.sheets:
+        for row in sheet.rows:
+            written.add(_write(where, row.standing.entry, entry.render(**_entry(found, row, sheet))))
+    for one in found.apart:
+        written.add(_write(where, one.standing.entry, entry.render(**_entry(found, Row(one.standing), None, one.left))))
+    index = pages.get_template("index.html").render(
+        board=found,
+        now=[sheet for sheet in found.sheets if sheet.table.current],
+        old=[sheet for sheet in found.sheets if not sheet.table.current],
+    )
+    write_atomically(where / "index.html", index.encode())
+    for left in set((where / "entries").glob("*.html")) - written:
+        left.unlink()
+    return where / "index.html"
+
+
+def _write(where: Path, entry: str, page: str) -> Path:
+    path = where / "entries" / f"{entry}.html"
+    write_atomically(path, page.encode())
+    return path
+
+
+def _entry(found: Gathered, row: Row, sheet: Sheet | None, left: Any = None) -> dict[str, Any]:
+    """What an entry's page shows."""
+    return {
+        "board": found,
+        "row": row,
+        "s": row.standing.score,
+        "sheet": sheet,
+        "left": left,
+        "curve": pictures.curve(row.standing.score),
+    }
+
+
+@cache
+def _pages() -> Environment:
+    try:
+        from jinja2 import DictLoader, Environment, StrictUndefined
+    except ImportError as error:
+        raise MissingExtra("the board's pages", "board") from error
+    folder = files(__package__.rpartition(".")[0]) / "templates"
+    texts = {item.name: item.read_text("utf-8") for item in folder.iterdir() if item.name.endswith((".html", ".css"))}
+    pages = Environment(
+        loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    pages.filters |= {
+        "score": pictures.shown,
+        "finer": pictures.finer,
+        "signed": pictures.signed,
+        "words": in_words,
+    }
+    pages.tests["measured"] = pictures.is_measured
+    pages.globals |= {
+        "scale_of": pictures.scale_of,
+        "rank_bar": pictures.rank_bar,
+        "letter_columns": pictures.letter_columns,
+        "split": pictures.split,
+        "unit": pictures.Scale(-1.0, 1.0),
+        "STRIP": pictures.STRIP,
+        "BAR": pictures.BAR,
+    }
+    return pages

@@ -1,0 +1,1 @@
+"""How a board's files are stored, exported, and read where they lie."""

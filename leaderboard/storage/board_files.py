@@ -1,0 +1,116 @@
+"""The files of a board: which ones its records stand for, and how new ones come in.
+
+A record names the files that it stands for in `body["files"]`: {path in the board's folder: sha256}. New files are laid
+down in `incoming/` first, then the records are appended, then the files are moved into their places. A process that is
+killed in between leaves either files that no record names, which the next one clears away, or files that a record
+names, which the next one moves.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ...core.durable import ADVICE, flush_folder
+from ...core.files import file_sha256, plain_disk_errors, write_atomically
+from ..ledger import Record
+
+INCOMING = "incoming"
+_PRIVATE = ("private", INCOMING, "site")
+_PATH = re.compile(r"[a-z_]{1,40}(/[A-Za-z0-9][A-Za-z0-9._-]{0,150}){1,4}")
+
+
+def place_problem(path: Any) -> str:
+    """What is wrong with a path that a record names; empty if nothing is. Records may come from strangers: a path
+    never leaves the folder, and never names what a board keeps to itself."""
+    if not isinstance(path, str) or not _PATH.fullmatch(path) or path.split("/")[0] in _PRIVATE:
+        return f"names {str(path)[:80]!r}, which is no place for a file of a board"
+    return ""
+
+
+def named_files(records: Iterable[Record]) -> dict[str, str]:
+    """Every file that records stand for: path in the board's folder to sha256. The first to name a path decides: files
+    never change. Paths that are none are left out (`named_problems` lists them)."""
+    found: dict[str, str] = {}
+    for record in records:
+        for path, digest in _files(record).items():
+            if not place_problem(path):
+                found.setdefault(path, str(digest))
+    return found
+
+
+def named_problems(records: Iterable[Record]) -> list[str]:
+    """What is wrong with the files that records name."""
+    problems: list[str] = []
+    known: dict[str, Any] = {}
+    for record in records:
+        if not isinstance(record.body.get("files", {}), dict):
+            problems.append(f"record {record.seq} names no files where it should")
+        for path, digest in _files(record).items():
+            if problem := place_problem(path):
+                problems.append(f"record {record.seq} {problem}")
+            elif known.setdefault(path, digest) != digest:
+                problems.append(f"record {record.seq} names another {path} than a record before it")
+    return problems
+
+
+def held_back(records: Iterable[Record]) -> set[str]:
+    """Files that nobody else sees yet: what was handed in to a sealed window that has not closed."""
+    closed = {record.body.get("window") for record in records if record.kind == "window_closed"}
+    return {
+        path
+        for record in records
+        if record.kind == "submitted" and record.body.get("window") not in (None, *closed)
+        for path in _files(record)
+    }
+
+
+def _files(record: Record) -> dict[str, Any]:
+    files = record.body.get("files", {})
+    return files if isinstance(files, dict) else {}
+
+
+def digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    """What a record says of the files that come with it."""
+    return {path: sha256(content).hexdigest() for path, content in sorted(files.items())}
+
+
+def stage(board: Path, name: str, files: Mapping[str, bytes]) -> Path:
+    """Lay files down in `incoming/<name>/`, on the disk when this returns."""
+    staged = board / INCOMING / name
+    folders = {staged}
+    for path, content in sorted(files.items()):
+        if problem := place_problem(path):
+            raise ValueError(f"a record {problem}")
+        write_atomically(staged / path, content, ADVICE)
+        folders |= {parent for parent in (staged / path).parents if parent.is_relative_to(staged)}
+    with plain_disk_errors(staged, ADVICE):
+        for folder in sorted(folders):
+            flush_folder(folder)
+        flush_folder(staged.parent)
+        flush_folder(board)
+    return staged
+
+
+def publish(board: Path, staged: Path, named: Mapping[str, str]) -> None:
+    """Move what records name from `staged` into its places, and clear the rest away."""
+    with plain_disk_errors(board, ADVICE):
+        for path in sorted(staged.rglob("*")):
+            name = path.relative_to(staged).as_posix()
+            if path.is_file() and name in named and file_sha256(path) == named[name]:
+                (board / name).parent.mkdir(parents=True, exist_ok=True)
+                path.replace(board / name)
+        shutil.rmtree(staged)
+
+
+def recover(board: Path, records: Iterable[Record]) -> None:
+    """Finish or clear away what killed processes left in `incoming/`. Only for who holds the board."""
+    left = sorted((board / INCOMING).iterdir())
+    if left:
+        named = named_files(records)
+        for staged in left:
+            publish(board, staged, named)

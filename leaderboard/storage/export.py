@@ -1,0 +1,81 @@
+"""An export of a board: everything that anybody needs to verify it, and nothing that the board keeps to itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tomli_w
+
+from ...core.errors import FarshiftError
+from ...core.files import file_sha256, lock_elsewhere, locked, write_atomically
+from ...core.progress import advance
+from .board_files import held_back, named_files
+from .readers import CARD, LEDGER, files_in
+
+if TYPE_CHECKING:
+    from ..board import Board
+
+PUBLIC = ("format", "name", "opened", "key")
+"""What of board.toml others see."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written: records, files (of which `new` were not there before), and the hash of the last record."""
+
+    out: Path
+    records: int
+    files: int
+    new: int
+    head: str
+
+
+def export(board: Board, out: Path | str) -> Export:
+    """Write `board.toml`, `ledger.jsonl` and every file that its records name into `out`. An older export of the same
+    board is brought up to date; what is there already is not written again. The ledger comes last, so that an export
+    that is being written never names what is not there yet."""
+    out = Path(out)
+    records = board.settled()
+    card = {name: board.card[name] for name in PUBLIC}
+    named, hidden = named_files(records), held_back(records)
+    shown = {path: digest for path, digest in named.items() if path not in hidden}
+    with locked(lock_elsewhere(out), str(out)):
+        _refuse_others(out, card, shown)
+        new = 0
+        for number, (path, digest) in enumerate(sorted(shown.items())):
+            new += _copy(board, path, digest, out / path)
+            advance("exporting", number + 1, len(shown))
+        write_atomically(out / LEDGER, b"".join(record.line() + b"\n" for record in records), _ADVICE)
+        write_atomically(out / CARD, tomli_w.dumps(card).encode(), _ADVICE)
+    return Export(out, len(records), len(shown), new, records[-1].hash)
+
+
+_ADVICE = "export to another disk"
+
+
+def _refuse_others(out: Path, card: dict[str, object], shown: dict[str, str]) -> None:
+    """Refuse a folder that holds anything but an older export of this board."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise FarshiftError(f"{out} is a file: choose a folder")
+    there = {item.name for item in out.iterdir() if not item.name.startswith(".")}
+    folders = {path.split("/")[0] for path in shown}
+    foreign = there - folders - {CARD, LEDGER}
+    if (out / CARD).exists() and (out / CARD).read_bytes() != tomli_w.dumps(card).encode():
+        foreign.add(CARD)
+    foreign |= {path for path in files_in(out, folders) if path not in shown}
+    if foreign:
+        raise FarshiftError(f"{out} holds something else than an export of this board ({min(foreign)}): choose another")
+
+
+def _copy(board: Board, path: str, digest: str, target: Path) -> bool:
+    if target.is_file() and file_sha256(target) == digest:
+        return False
+    source = board.path / path
+    if not source.is_file() or file_sha256(source) != digest:
+        raise FarshiftError(f"{source} is missing or was changed: see farshift board verify {board.path}")
+    write_atomically(target, source.read_bytes(), _ADVICE)
+    return True

@@ -1,0 +1,1 @@
+"""Submissions: packing, validating, sending."""

@@ -1,0 +1,111 @@
+"""Submissions: runs packed for a board. Prediction files and cards; no code, no pickles.
+
+A submission is a zip: `submission.toml`, and for each run `runs/<n>.toml` and `predictions/<n>.parquet`. The same runs
+and card always pack to the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.runs.run import Run, read_run
+from ...core.errors import FarshiftError
+from ...core.files import write_atomically
+from ...core.plugins import read_toml
+from ..validation.archive import CARD
+from ..validation.card import FORMAT, SubmissionCard, who_and_model
+from ..validation.problem import Problems
+from ..validation.process import Reader
+from .validate import checked, run_files
+
+Card = Mapping[str, Any] | Path | str
+"""A card for `pack`: its tables, or the TOML file that holds them (farshift pack --template prints one)."""
+
+
+def pack(
+    runs: Sequence[Run | Path | str],
+    out: Path | str,
+    team: str = "",
+    note: str = "",
+    card: Card | None = None,
+    name: str = "",
+    known: Mapping[str, Benchmark] | None = None,
+) -> Path:
+    """Pack finished runs into a submission file, and hold it to all that a board will hold it to before it is written.
+
+    `card` has `name`, `team`, `note` and the table `model`; the arguments go before what stands there. Refuses two runs
+    of one model on one benchmark, budget and rule, and raises `BadSubmission` with every problem of the runs. `known`
+    are the benchmarks that there are, where these are others than the catalogue's (a sealed window has its own).
+    """
+    read = [run if isinstance(run, Run) else read_run(run) for run in runs]
+    if not read:
+        raise FarshiftError("pack: name at least one run folder")
+    read.sort(key=lambda run: (run.benchmark, run.model, run.budget, run.digest))
+    _hold_apart(read)
+    content = _packed(read, _who(card, {"name": name, "team": team, "note": note}))
+    out = Path(out)
+    with Reader() as reader:
+        checked(io.BytesIO(content), out.name, reader, known=known)
+    write_atomically(out, content)
+    return out
+
+
+def _who(card: Card | None, given: dict[str, str]) -> SubmissionCard:
+    """Name, team, note and model card, by the card and the arguments that are given."""
+    file = str(card) if isinstance(card, str | Path) else "card"
+    said = read_toml(Path(card)) if isinstance(card, str | Path) else dict(card or {})
+    problems = Problems()
+    found = who_and_model(said | {key: value for key, value in given.items() if value}, file, problems)
+    problems.refuse_if_any("pack")
+    return found
+
+
+def _hold_apart(runs: Sequence[Run]) -> None:
+    seen: dict[tuple[Any, ...], Run] = {}
+    for run in runs:
+        twin = seen.setdefault((run.benchmark, run.model, run.budget, run.steps, run.selection), run)
+        if twin is not run:
+            raise FarshiftError(
+                f"{twin.path} and {run.path} are both {run.model} on {run.benchmark} (budget {run.budget}): "
+                "pack one of them, or evaluate one again with another --name"
+            )
+
+
+def _packed(runs: Sequence[Run], who: SubmissionCard) -> bytes:
+    card: dict[str, Any] = {
+        "format": FORMAT,
+        "name": who.name,
+        "team": who.team,
+        "note": who.note,
+        "model": who.model.record(),
+        "runs": [
+            {
+                "benchmark": run.benchmark,
+                "model": run.model,
+                "run": run.digest,
+                "predictions": run.card["digests"]["predictions"],
+            }
+            for run in runs
+        ],
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as bundle:
+        _add(bundle, CARD, tomli_w.dumps(card).encode())
+        for number, run in enumerate(runs):
+            for name, source in zip(run_files(number), ("run.toml", "predictions.parquet"), strict=True):
+                _add(bundle, name, (run.path / source).read_bytes())
+    return buffer.getvalue()
+
+
+def _add(bundle: zipfile.ZipFile, name: str, content: bytes) -> None:
+    # A fixed date and mode: the same runs give the same bytes, whoever packs them, whenever.
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.external_attr = 0o644 << 16
+    bundle.writestr(entry, content)

@@ -1,0 +1,1 @@
+"""From entries to tables: standings, rank sets, suite aggregates."""

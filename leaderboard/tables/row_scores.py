@@ -1,0 +1,188 @@
+"""What every row of an entry scored, kept so that a board's tables are drawn in seconds.
+
+Rank sets, ties and paired differences need the scores of rows, not only their means. They are a pure function of the
+stored submission; `derived/rows/<entry>-<key>.npz` keeps them, and may be deleted at any time. Whatever is read from
+there is held to the score in the ledger: a file that does not give it is made again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...benchmarks.scoring.breakdown import MAX_GROUPS
+from ...benchmarks.scoring.measured import Scored
+from ...benchmarks.statistics.interval import mean
+from ...benchmarks.statistics.ranks import Better
+from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
+from ...benchmarks.statistics.worst_group import worst_group
+from ...core.canonical import canonical_json, identity_of
+from ...core.durable import ADVICE
+from ...core.errors import Unavailable
+from ...core.files import write_atomically
+from ...core.progress import advance
+from ..board import Board
+from ..contamination.declared import declared
+from ..entries import Standing
+from ..submission.validate import Entry, check
+from .standings import older
+
+KEPT = 1
+"""The version of what is kept: raised by any change of it."""
+
+VIEWS = ("id", "ood")
+MANY = 12
+"""From so many submissions on, they are read by two processes."""
+
+
+@dataclass(frozen=True)
+class EntryRows:
+    """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with an
+    interval that knows of the picking; None where there are no two groups of two rows or more each. declared: what its
+    model card declares to have been trained on, held against the benchmark (contamination/declared.py)."""
+
+    id: Sample
+    ood: Sample
+    worst: dict[str, Any] | None = None
+    declared: tuple[dict[str, Any], ...] = ()
+
+
+def rows_of(entry: Entry) -> EntryRows:
+    """The rows of a validated run. Opens the benchmark's data."""
+    benchmark = entry.benchmark
+    scored = Scored(benchmark, entry.predictions, entry)
+    chosen = scored.choose(benchmark.rule(entry.selection))
+    on_id, on_ood = (scored.view(view, chosen).by(benchmark.metrics[0]) for view in VIEWS)
+    groups = benchmark.view("ood")[0].carried.get("group")
+    return EntryRows(on_id, on_ood, None if groups is None else _worst(on_ood, groups, benchmark.metrics[0].better))
+
+
+def _worst(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, Any] | None:
+    """The worst group of a mean of rows: its name, of how many, its rows, score and interval (worst_group.py)."""
+    names, numbers, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if not isinstance(sample, RowScores) or not 2 <= len(names) <= MAX_GROUPS or counts.min() < 2:
+        return None
+    found = worst_group(sample, numbers.astype(np.int64), better)
+    where = {"group": str(names[found.group]), "of": len(names), "rows": int(counts[found.group])}
+    return where | found.record()
+
+
+def rows_of_entries(board: Board, standings: Sequence[Standing]) -> tuple[dict[str, EntryRows], dict[str, str]]:
+    """The rows of entries by their names, and for those that have none here the reason: they are of an older identity,
+    of a benchmark that is not known here, or their data cannot be had."""
+    found: dict[str, EntryRows] = {}
+    without = older(standings)
+    wanted = [one for one in standings if one.entry not in without]
+    lacking: dict[str, list[Standing]] = {}
+    for number, standing in enumerate(wanted):
+        advance("reading rows", number, len(wanted))
+        kept = _read(_place(board, standing), standing)
+        if kept is None:
+            lacking.setdefault(standing.submission, []).append(standing)
+        else:
+            found[standing.entry] = kept
+    advance("reading rows", len(wanted), len(wanted))
+    _make(board, lacking)
+    for standing in (one for group in lacking.values() for one in group):
+        kept = _read(_place(board, standing), standing)
+        if kept is None:
+            without[standing.entry] = "its rows could not be computed here (its data cannot be had, or were changed)"
+        else:
+            found[standing.entry] = kept
+    return found, without
+
+
+def _place(board: Board, standing: Standing) -> Path:
+    key = identity_of({"kept": KEPT, "submission": standing.submission, "identity": standing.score["entry_identity"]})
+    return board.path / "derived" / "rows" / f"{standing.entry}-{key[:12]}.npz"
+
+
+def _make(board: Board, lacking: Mapping[str, list[Standing]]) -> None:
+    """Compute and keep the rows of the entries of some submissions."""
+    if not lacking:
+        return
+    jobs = [
+        (board.submission_file(submission), {one.run: _place(board, one) for one in group})
+        for submission, group in lacking.items()
+    ]
+    if len(jobs) < MANY:
+        for number, job in enumerate(jobs):
+            advance("computing rows", number, len(jobs))
+            _keep(*job)
+    else:
+        with ProcessPoolExecutor(2, get_context("spawn")) as workers:
+            for number, _ in enumerate(workers.map(_keep, *zip(*jobs, strict=True))):
+                advance("computing rows", number, len(jobs))
+    advance("computing rows", len(jobs), len(jobs))
+
+
+def _keep(submission: Path, places: Mapping[int, Path]) -> None:
+    """Compute the rows of some runs of a stored submission, and keep each in its place."""
+    try:
+        read = check(submission, set(places))
+    except Unavailable:  # its readers say so
+        return
+    for number, entry in zip(sorted(places), read.entries, strict=True):
+        rows = replace(rows_of(entry), declared=tuple(declared(read.card.model, entry.benchmark)))
+        write_atomically(places[number], packed(rows), ADVICE)
+
+
+def packed(rows: EntryRows) -> bytes:
+    """The rows as an .npz file."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for view, sample in ((view, getattr(rows, view)) for view in VIEWS):
+        arrays[f"{view}.bounds"] = np.array(sample.bounds)
+        if isinstance(sample, RowScores):
+            arrays[f"{view}.scores"] = _small(sample.scores)
+            if sample.clusters is not None:
+                arrays[f"{view}.clusters"] = sample.clusters
+        elif isinstance(sample, Replicates):
+            arrays[f"{view}.per_seed"] = np.array(sample.per_seed)
+            arrays[f"{view}.without"], arrays[f"{view}.sizes"] = sample.without, sample.sizes
+    arrays["said"] = np.frombuffer(canonical_json({"worst": rows.worst, "declared": list(rows.declared)}), np.uint8)
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays)
+    return content.getvalue()
+
+
+def _small(scores: NDArray[np.float64]) -> NDArray[Any]:
+    """Scores that are 0 or 1 as bytes."""
+    whole = scores.astype(np.uint8)
+    return whole if np.array_equal(whole, scores) else scores
+
+
+def unpacked(content: bytes) -> EntryRows:
+    """The rows of an .npz file; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is none."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        on_id, on_ood = (_sample(arrays, view) for view in VIEWS)
+        said = json.loads(arrays["said"].tobytes())
+        return EntryRows(on_id, on_ood, said["worst"], tuple(said["declared"]))
+
+
+def _sample(arrays: Mapping[str, NDArray[Any]], view: str) -> Sample:
+    low, high = arrays[f"{view}.bounds"].tolist()
+    if f"{view}.scores" in arrays:
+        scores = arrays[f"{view}.scores"].astype(np.float64)
+        return RowScores(scores, (low, high), arrays.get(f"{view}.clusters"))
+    per_seed = arrays[f"{view}.per_seed"].tolist()
+    return Replicates(per_seed, arrays[f"{view}.without"], arrays[f"{view}.sizes"], (low, high))
+
+
+def _read(place: Path, standing: Standing) -> EntryRows | None:
+    """What is kept in a place; None where it is nothing, or does not give the entry's score."""
+    try:
+        rows = unpacked(place.read_bytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    fits = all(mean(getattr(rows, view)).record() == standing.score[view] for view in VIEWS)
+    return rows if fits else None

@@ -1,0 +1,76 @@
+"""All that a board shows, gathered once: pages, exports and the command line read from it, and compute nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..board import Board
+from ..entries import Apart
+from ..ledger import Record
+from ..operations.challenge import challenges
+from ..sealed.revealing import all_results
+from ..settings import baselines_of
+from .row_scores import rows_of_entries
+from .standings import tables
+from .suite_table import SuiteTable, suite_tables
+from .table_view import Sheet, sheet
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A board as it stands at the ledger's record `head`. sheets: its tables; apart: entries that are in none, with the
+    reason; suites: the aggregates over its benchmarks; windows: what its sealed draws have come to."""
+
+    name: str
+    opened: str
+    head: Record
+    sheets: tuple[Sheet, ...]
+    apart: tuple[Apart, ...]
+    suites: tuple[SuiteTable, ...]
+    windows: tuple[dict[str, Any], ...]
+    entries: int
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "board": self.name,
+            "head": {"seq": self.head.seq, "time": self.head.time, "hash": self.head.hash},
+            "tables": [one.record() for one in self.sheets],
+            "apart": [
+                {
+                    "entry": one.standing.entry,
+                    **{name: one.standing.score[name] for name in ("model", "benchmark")},
+                    "team": one.standing.team,
+                    **{name: getattr(one.left, name) for name in ("kind", "reason", "time")},
+                }
+                for one in self.apart
+            ],
+            "suites": [one.record() for one in self.suites],
+            "windows": list(self.windows),
+        }
+
+
+def gather(board: Board, benchmark: str = "", baseline: str | None = None) -> Gathered:
+    """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are held against; by default
+    each benchmark's own, as the board's settings.toml says."""
+    standings = [one for one in board.standings() if benchmark in ("", one.score["benchmark"])]
+    rows, without = rows_of_entries(board, standings)
+    against = baselines_of(board.path)
+    # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
+    windows = [{name: told for name, told in one.items() if name != "state"} for one in all_results(board)]
+    filed, tried = challenges(board), board.attempts()
+    sheets = tuple(
+        sheet(table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""))
+        for table in tables(standings)
+    )
+    return Gathered(
+        board.name,
+        str(board.card["opened"]),
+        board.ledger.records()[-1],
+        sheets,
+        tuple(one for one in board.apart() if benchmark in ("", one.standing.score["benchmark"])),
+        suite_tables(sheets, rows),
+        tuple(one for one in windows if benchmark in ("", one["terms"]["benchmark"])),
+        len(standings),
+    )

@@ -1,0 +1,114 @@
+"""Standings: entries grouped into tables. Only entries of one identity (manifest, protocol, scorer) share a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...benchmarks.benchmark import Benchmark, benchmarks
+from ...benchmarks.statistics.ranks import Better
+from ...core.errors import FarshiftError, UnknownName
+from ...splits.manifest import KINDS
+from ..entries import Standing
+
+
+@dataclass(frozen=True)
+class Table:
+    """The entries of one identity, by OOD score, best first. The order is no ranking: see the rank sets.
+
+    current: whether this version of Farshift scores the identity; notes and audit: what is known of the benchmark."""
+
+    benchmark: str
+    title: str
+    kind: str
+    budget: str
+    steps: int | None
+    selection: str
+    metric: str
+    identity: str
+    current: bool
+    notes: str
+    audit: str
+    rows: list[Standing]
+
+    @property
+    def better(self) -> Better:
+        return "lower" if self.rows[0].score["better"] == "lower" else "higher"
+
+    @property
+    def protocol(self) -> str:
+        """What sets this table apart from others of its benchmark; empty for the protocol as published."""
+        said = [] if self.budget == "full" else [f"{self.budget} budget"]
+        said += [] if self.steps is None else [f"{self.steps} steps, set by hand"]
+        said += [] if self.selection == "last" else [f"candidates chosen by {self.selection}"]
+        return ", ".join([*said, *([] if self.current else [f"older identity {self.identity[:8]}"])])
+
+    @property
+    def heading(self) -> str:
+        """The benchmark, and what sets the table apart: `scan/length (quick budget)`."""
+        return f"{self.benchmark} ({self.protocol})" if self.protocol else self.benchmark
+
+    @property
+    def anchor(self) -> str:
+        """A name for the table that is safe in an address or a file's name."""
+        return f"{re.sub('[^a-z0-9]+', '-', self.benchmark.lower()).strip('-')}-{self.identity[:8]}"
+
+
+def tables(standings: Sequence[Standing]) -> list[Table]:
+    """One table per entry identity, sorted by kind of shift, benchmark and budget."""
+    known = benchmarks()
+    grouped: dict[str, list[Standing]] = {}
+    for standing in standings:
+        grouped.setdefault(standing.score["entry_identity"], []).append(standing)
+    found = [_table(identity, rows, known.get(rows[0].score["benchmark"])) for identity, rows in grouped.items()]
+    return sorted(
+        found,
+        key=lambda table: (KINDS.index(table.kind), table.benchmark, table.budget, table.steps or 0, table.identity),
+    )
+
+
+def _table(identity: str, rows: list[Standing], benchmark: Benchmark | None) -> Table:
+    first = rows[0].score
+    title, notes, current, audit = first["benchmark"], "", False, ""
+    if benchmark is not None:
+        title, notes = benchmark.definition.title, benchmark.definition.notes
+        current, audit = _current(benchmark, identity, rows[0])
+    sign = -1 if first["better"] == "higher" else 1
+    return Table(
+        benchmark=first["benchmark"],
+        title=title,
+        kind=first["kind"],
+        budget=first["budget"],
+        steps=first["steps"],
+        selection=first["selection"],
+        metric=first["metric"],
+        identity=identity,
+        current=current,
+        notes=notes,
+        audit=audit,
+        rows=sorted(rows, key=lambda row: (sign * row.score["ood"]["value"], row.score["model"], row.entry)),
+    )
+
+
+def older(standings: Sequence[Standing]) -> dict[str, str]:
+    """The entries whose identity this version of Farshift does not score, each with the reason."""
+    known = benchmarks()
+    found = {}
+    for standing in standings:
+        name = standing.score["benchmark"]
+        if name not in known:
+            found[standing.entry] = str(UnknownName("benchmark", name, known))
+        elif not _current(known[name], standing.score["entry_identity"], standing)[0]:
+            found[standing.entry] = "of an older identity, which this version does not score"
+    return found
+
+
+def _current(benchmark: Benchmark, identity: str, standing: Standing) -> tuple[bool, str]:
+    """Whether an identity is the benchmark's present one, and its split's audit in words."""
+    score = standing.score
+    try:
+        here = benchmark.identity(score["budget"], score["steps"], score["selection"])
+        return here == identity, benchmark.manifest.audit_summary()
+    except FarshiftError:  # its split or its rule is not known here
+        return False, ""

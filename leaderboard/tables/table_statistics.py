@@ -1,0 +1,125 @@
+"""What the rows of a table's entries can carry: rank sets, ties, who is ahead of whom, all of it on OOD.
+
+Every statement is made on the joint, cluster-robust covariance of the entries' scores on the same rows
+(benchmarks/statistics/joint.py); none depends on the order in which entries were handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ...benchmarks.statistics.best_of import best_of, common_correlation
+from ...benchmarks.statistics.holm import holm
+from ...benchmarks.statistics.interval import paired_difference
+from ...benchmarks.statistics.joint import Joint, joint
+from ...benchmarks.statistics.margin import LEVEL
+from ...benchmarks.statistics.paired_test import paired_t
+from ...benchmarks.statistics.ranks import Better, RankSets, rank_sets
+from ...benchmarks.statistics.ties import letters, tie_groups
+from .row_scores import EntryRows
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an entry stands: the ranks it can have, the letters of its tie groups, the share of draws in which it is
+    first, and how far it lies from the table's first entry (`apart`; None for the first itself)."""
+
+    rank: tuple[int, int]
+    ties: str
+    best: float
+    behind: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The entries of a table that could be ranked, and `left_out`: those that could not, each with the reason."""
+
+    places: dict[str, Place]
+    joint: Joint | None
+    order: tuple[str, ...]
+    left_out: dict[str, str]
+
+    def covariance_of(self, entries: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The joint covariance of some of the entries, (k, k)."""
+        assert self.joint is not None
+        at = np.array([self.order.index(entry) for entry in entries])
+        found: np.ndarray[Any, np.dtype[np.float64]] = self.joint.covariance[np.ix_(at, at)]
+        return found
+
+
+def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: Sequence[str]) -> Ranked:
+    """The places of a table's entries, from their rows. `order` lists them as the table does, best value first; the
+    draws are seeded by the table's identity."""
+    here, left_out = [], {}
+    for entry in order:
+        if entry not in rows:
+            continue
+        if isfinite(rows[entry].ood.spread().variance):
+            here.append(entry)
+        else:
+            left_out[entry] = "its score has no variance that is known"
+    if not here:
+        return Ranked({}, None, (), left_out)
+    samples = [rows[entry].ood for entry in here]
+    together = joint(samples)
+    sets = rank_sets(together, better, LEVEL, f"table/{identity}")
+    tied = letters(tie_groups(together.values, sets.differs, better), len(here))
+    places = {
+        entry: Place(
+            (int(sets.low[k]), int(sets.high[k])),
+            tied[k],
+            round(float(sets.best[k]), 4),
+            None if k == 0 else apart(sets, k, 0),
+        )
+        for k, entry in enumerate(here)
+    }
+    return Ranked(places, together, tuple(here), left_out)
+
+
+def apart(sets: RankSets, this: int, other: int) -> dict[str, Any]:
+    """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
+    table at once; `told_apart`: whether it excludes zero."""
+    value, reach = float(sets.pairs.joint.difference[this, other]), float(sets.pairs.reach[this, other])
+    ends = {"value": value, "low": value - reach, "high": value + reach}
+    record = {name: round(number, 6) + 0.0 for name, number in ends.items()}
+    return record | {"told_apart": bool(sets.differs[this, other])}
+
+
+def against(found: Ranked, baseline: str, better: Better, rows: Mapping[str, EntryRows]) -> dict[str, dict[str, Any]]:
+    """Every other entry minus the baseline, with p-values adjusted by Holm (1979) for all of them, and a verdict:
+    better, worse, or none. Nobody else's entry is in a p before it is adjusted."""
+    others = [entry for entry in found.order if entry != baseline]
+    if baseline not in found.places or not others:
+        return {}
+    p = [paired_t(rows[entry].ood, rows[baseline].ood)[0] for entry in others]
+    result = {}
+    for entry, raw, adjusted in zip(others, p, holm(p), strict=True):
+        record = paired_difference(rows[entry].ood, rows[baseline].ood).record()
+        record.pop("per_seed", None)
+        ahead = (record["value"] > 0) == (better == "higher")
+        verdict = "none" if adjusted > 1 - LEVEL else "better" if ahead else "worse"
+        result[entry] = record | {"p": _digits(raw), "p_holm": _digits(adjusted), "verdict": verdict}
+    return result
+
+
+def _digits(p: float) -> float:
+    """A p-value with six digits: more are the arithmetic's."""
+    return float(f"{p:.6g}")
+
+
+def optimism(found: Ranked, entries: Sequence[str], attempts: int) -> float | None:
+    """How far the best of a team's attempts is expected above the truth, were all of them equally good: from the errors
+    of those of its `entries` that are ranked; None for a single attempt, or where none is ranked."""
+    known = [entry for entry in entries if entry in found.places]
+    if attempts < 2 or not known:
+        return None
+    covariance = found.covariance_of(known)
+    errors = np.sqrt(np.diag(covariance)).tolist()
+    # An attempt that was withdrawn erred as the others did.
+    errors += [float(np.median(errors))] * (attempts - len(errors))
+    return round(best_of(errors, common_correlation(covariance)).optimism, 6)

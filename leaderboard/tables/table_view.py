@@ -1,0 +1,186 @@
+"""Sheets: a board's tables with all that may be said of their entries, and no more. Pages and exports show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...benchmarks.statistics.detectable import Detectable, measured
+from ..entries import Standing
+from ..operations.challenge import Challenge
+from .row_scores import EntryRows
+from .standings import Table
+from .table_statistics import Ranked, against, optimism, ranked
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry in its table.
+
+    rank: the least and the greatest rank it can have, None where there are no rank sets; ties: the letters of its tie
+    groups; best: the share of draws in which it is first; behind: it minus the table's first, with an interval that
+    holds for all pairs at once, None for the first; against: it minus the baseline, with p_holm and verdict; worst:
+    its worst group, with an interval that knows of the picking; attempts: how many of its team were scored in this
+    table, None where no team is named; optimism: on the team's best entry, how far picking it is expected to raise it;
+    declared: what its model card declares to have been trained on, held against the benchmark."""
+
+    standing: Standing
+    rank: tuple[int, int] | None = None
+    ties: str = ""
+    best: float | None = None
+    behind: dict[str, Any] | None = None
+    against: dict[str, Any] | None = None
+    worst: dict[str, Any] | None = None
+    attempts: int | None = None
+    optimism: float | None = None
+    challenges: tuple[Challenge, ...] = ()
+    declared: tuple[dict[str, Any], ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON."""
+        standing, score = self.standing, self.standing.score
+        return {
+            "entry": standing.entry,
+            "model": score["model"],
+            "team": standing.team,
+            "rank": None if self.rank is None else list(self.rank),
+            "ties": self.ties,
+            "best": self.best,
+            **{name: score[name] for name in ("id", "ood", "gap")},
+            "behind": self.behind,
+            "against": self.against,
+            "worst_group": self.worst,
+            "seeds": len(score["seeds"]),
+            "protocol_seeds": score["protocol_seeds"],
+            "attempts": self.attempts,
+            "optimism": self.optimism,
+            "challenges": [one.record() for one in self.challenges],
+            "declared": list(self.declared),
+        }
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table with its rows, best first. ranked: how many of them have a rank set; baseline: the model that the others
+    are held against, empty for none; detectable: the minimum detectable difference of its pairs; notes: what the
+    columns mean, and what is not in them."""
+
+    table: Table
+    rows: tuple[Row, ...]
+    ranked: int
+    baseline: str
+    detectable: Detectable | None
+    notes: tuple[str, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON."""
+        table = self.table
+        return {
+            **{name: getattr(table, name) for name in ("benchmark", "title", "kind", "budget", "steps", "selection")},
+            **{name: getattr(table, name) for name in ("metric", "better", "identity", "current")},
+            "ranked": self.ranked,
+            "baseline": self.baseline,
+            "detectable": None if self.detectable is None else self.detectable.record(),
+            "rows": [row.record() for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+
+def sheet(
+    table: Table,
+    rows: Mapping[str, EntryRows],
+    without: Mapping[str, str],
+    attempts: Mapping[tuple[str, str], int],
+    challenges: Sequence[Challenge],
+    baseline: str = "",
+) -> Sheet:
+    """A table's sheet. `rows`: of its entries, and `without` the reasons of those that have none here; `attempts`: how
+    many entries each (team, identity) had scored; `baseline`: the name of the model that the others are held against,
+    where the table has it."""
+    order = [standing.entry for standing in table.rows]
+    found = ranked(table.identity, table.better, rows, order)
+    base = next((one.entry for one in table.rows if one.score["model"] == baseline and one.entry in found.places), "")
+    held = against(found, base, table.better, rows) if base else {}
+    tried = {one.entry: attempts.get((one.team, table.identity)) if one.team else None for one in table.rows}
+    lucky = _optimism(table, found, tried)
+    made = []
+    for standing in table.rows:
+        place = found.places.get(standing.entry)
+        made.append(
+            Row(
+                standing,
+                rank=None if place is None else place.rank,
+                ties="" if place is None else place.ties,
+                best=None if place is None else place.best,
+                behind=None if place is None else place.behind,
+                against=held.get(standing.entry),
+                worst=rows[standing.entry].worst if standing.entry in rows else None,
+                attempts=tried[standing.entry],
+                optimism=lucky.get(standing.entry),
+                challenges=tuple(one for one in challenges if one.entry == standing.entry),
+                declared=rows[standing.entry].declared if standing.entry in rows else (),
+            )
+        )
+    detectable = measured({entry: rows[entry].ood for entry in found.places})
+    notes = _notes(table, found, made, without, base and baseline, detectable, lucky)
+    return Sheet(table, tuple(made), len(found.places), base and baseline, detectable, notes)
+
+
+def _optimism(table: Table, found: Ranked, tried: Mapping[str, int | None]) -> dict[str, float]:
+    """The optimism of each team's best entry, by entry."""
+    teams: dict[str, list[str]] = {}
+    for standing in table.rows:
+        if standing.team:
+            teams.setdefault(standing.team, []).append(standing.entry)
+    best = {entries[0]: optimism(found, entries, tried[entries[0]] or 1) for entries in teams.values()}
+    return {entry: value for entry, value in best.items() if value is not None}
+
+
+def _notes(
+    table: Table,
+    found: Ranked,
+    rows: Sequence[Row],
+    without: Mapping[str, str],
+    baseline: str,
+    detectable: Detectable | None,
+    lucky: Mapping[str, float],
+) -> tuple[str, ...]:
+    count = len(found.places)
+    notes = []
+    if count:
+        notes.append(
+            f"Rank sets: all {count} true ranks by OOD lie in their sets at once with 95 % confidence (max-t over all "
+            "pairs, rows paired). Entries that share a letter are not told apart."
+        )
+        notes.append(
+            "Behind the first: intervals that hold for all pairs at once. Best: how many draws an entry leads."
+        )
+    notes.append("Brackets are 95 % t intervals over test rows and training seeds.")
+    if any(one.worst for one in rows):
+        notes.append("Worst group: its interval knows that it was picked for being the worst.")
+    if detectable is not None:
+        scale, unit = (100, " points") if list(table.rows[0].score["bounds"] or ()) == [0, 1] else (1, "")
+        notes.append(
+            f"A difference under about {scale * detectable.value:.2g}{unit} is seldom found: the minimum detectable "
+            "difference of the median pair at 80 % power."
+        )
+    if baseline:
+        notes.append(f"Against {baseline}: two-sided t tests, p adjusted by Holm for all entries.")
+    if lucky:
+        notes.append(
+            "Attempts: how many entries of the team were scored here; in brackets how far the best of so many equal "
+            "ones is expected above the truth."
+        )
+    single = sum(len(row.score["seeds"]) == 1 for row in table.rows)
+    if single and count:
+        notes.append(f"{single} of the entries have a single seed: training noise is not in their intervals or ranks.")
+    lacking = {entry: why for entry, why in {**without, **found.left_out}.items() if entry in _names(table)}
+    for why in sorted(set(lacking.values())):
+        models = sorted(row.score["model"] for row in table.rows if lacking.get(row.entry) == why)
+        notes.append(f"No rank set for {', '.join(models)}: {why}.")
+    return tuple(notes)
+
+
+def _names(table: Table) -> set[str]:
+    return {standing.entry for standing in table.rows}

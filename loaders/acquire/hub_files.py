@@ -1,0 +1,44 @@
+"""What files a data set of the Hugging Face Hub has, pinned: a commit, and each file's size and sha256."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ...core.errors import BadDefinition, Unavailable, first_line
+from ...core.files import file_sha256, offline
+from ...splits.pins import FilePin
+from ..mirrors.hub import client_errors
+
+
+def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
+    """The files of data set `repo` that fit one of the patterns, at the commit that `revision` (a branch, tag or
+    commit) names now. Raises `BadDefinition` where there is none, `Unavailable` where the Hub cannot be asked."""
+    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.hf_api import RepoFile
+
+    if offline():
+        raise Unavailable(f"Hub {repo}: not asked (offline)")
+    api = HfApi()
+    pins = []
+    try:
+        commit = str(api.dataset_info(repo, revision=revision).sha)
+        entries = api.list_repo_tree(repo, revision=commit, repo_type="dataset", recursive=True)
+        for entry in sorted((one for one in entries if isinstance(one, RepoFile)), key=lambda one: one.path):
+            if not any(fnmatchcase(entry.path, pattern) for pattern in patterns):
+                continue
+            if entry.lfs is not None:
+                digest = entry.lfs.sha256
+            else:  # the Hub publishes no sha256 of small files
+                digest = file_sha256(Path(hf_hub_download(repo, entry.path, revision=commit, repo_type="dataset")))
+            mirror = {"sort": "hub", "repo": repo, "revision": commit, "file": entry.path}
+            pins.append(FilePin(name=entry.path, sha256=digest, bytes=entry.size, mirrors=[mirror]))
+    except HFValidationError as error:
+        raise BadDefinition(f"Hub {repo!r}: {first_line(error)}") from error
+    except client_errors() as error:
+        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {first_line(error)}") from error
+    if not pins:
+        raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {' or '.join(patterns)}")
+    return pins

@@ -1,0 +1,80 @@
+"""Building a source that is larger than memory: shard by shard, on one core, many, or a cluster.
+
+A reader that has `shards(files, **options)` and `read_shard(shard)` is read in pieces. Each piece's rows are hashed
+where the engine runs (that is nearly all the work), and appended here to files on disk, which are then put into the
+order of the row ids. Every engine gives the same bytes: the order is that of the ids, and nothing else is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.engines import engine
+from ...core.errors import BadDefinition
+from ...core.plugins import module
+from ...core.progress import advance
+from ...splits.rows import Bytes, first_ids, heads, row_digests, set_digest, settle_repeats
+from ...splits.schema import Schema
+from .out_of_core import ColumnFiles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def in_pieces(reader: ModuleType) -> bool:
+    """Whether a reader can give its rows piece by piece."""
+    return hasattr(reader, "shards") and hasattr(reader, "read_shard")
+
+
+def build_in_pieces(
+    reader: str, arguments: dict[str, Any], schema: Schema, where: str, target: Path, engine_name: str = "local"
+) -> str:
+    """Write a source's rows, in ascending row id with `row_id` and `check`, as one Arrow file `target`.
+
+    `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the
+    set.
+    """
+    held = module("loaders/readers", reader, "reader")
+    try:
+        pieces = held.shards(**arguments)
+    except TypeError as error:
+        raise BadDefinition(f"{where}: {error}") from error
+    hashed = engine(engine_name)(partial(_hashed, reader, schema, where), pieces)
+    ids: list[NDArray[np.uint64]] = []
+    digests: list[Bytes] = []
+    with ColumnFiles(schema, target) as files:
+        for done, (piece, (its_ids, its_digests)) in enumerate(zip(pieces, hashed, strict=True)):
+            advance("shards", done, len(pieces))
+            files.append(schema.conform(held.read_shard(piece), where))
+            ids.append(its_ids)
+            digests.append(its_digests)
+        advance("shards", len(pieces), len(pieces))
+        every_id = _joined(ids, np.empty(0, np.uint64))
+        every_digest = _joined(digests, np.empty((0, 32), np.uint8))
+        settle_repeats(files.table(), schema, every_id)
+        order = np.argsort(every_id, kind="stable")
+        digest, checks = set_digest(every_digest), heads(every_digest)
+        del every_digest  # a third of the memory at this point
+        files.write(order, {"row_id": every_id[order], "check": checks[order]}, target)
+        return digest
+
+
+def _joined(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:
+    """The parts end to end. Empties the list, so that they do not lie in memory twice for long."""
+    joined = np.concatenate([none, *parts])
+    parts.clear()
+    return joined
+
+
+def _hashed(reader: str, schema: Schema, where: str, piece: Any) -> tuple[NDArray[np.uint64], Bytes]:
+    """One piece's ids (as first occurrences) and digests."""
+    read: Callable[[Any], pa.Table] = module("loaders/readers", reader, "reader").read_shard
+    table = schema.conform(read(piece), where)
+    return first_ids(table, schema), row_digests(table, schema)

@@ -1,0 +1,209 @@
+"""Sources: a public data set, or a generator, pinned by the digest of its rows.
+
+`loaders/sources/<name>.toml` says what a source is (schema, row count, row digest, licence) and where copies of it
+are: distributions, each a generator or a set of pinned files with a reader. Any copy that gives those rows will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+from pydantic import Field as Item
+
+from ...core.canonical import identity_of
+from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName
+from ...core.files import cache_root
+from ...core.plugins import gathered, module, read_definition
+from ...core.progress import say
+from ...splits.pins import FilePin
+from ...splits.rows import heads, row_digests, row_ids, set_digest
+from ...splits.schema import Field, Schema
+from ..cache.store import mapped, stored_file, write_arrow
+from .fetch import fetch_file
+from .large import build_in_pieces, in_pieces
+from .match import changed_since
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+T = TypeVar("T")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FieldPin(_Strict):
+    name: str
+    type: str
+    role: str
+
+
+class Distribution(_Strict):
+    """One way to have the rows: a `generator`, or `files` and the `reader` that turns them into rows."""
+
+    name: str
+    generator: str = ""
+    reader: str = ""
+    options: dict[str, Any] = {}
+    files: list[FilePin] = []
+
+
+class SourceDefinition(_Strict):
+    """What `<name>.toml` says. `rows` and `digest` are empty only while a new source is being made."""
+
+    name: str = Item(pattern=r"^[a-z0-9_]+$")
+    version: int = Item(ge=1)
+    title: str
+    licence: str
+    citation: str
+    homepage: str = ""
+    notes: str = ""
+    rows: int = 0
+    digest: str = ""
+    fields: list[FieldPin]
+    distributions: list[Distribution] = Item(min_length=1)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source and the file that defines it."""
+
+    definition: SourceDefinition
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def schema(self) -> Schema:
+        fields = (Field(pin.name, pin.type, pin.role) for pin in self.definition.fields)  # type: ignore[arg-type]
+        return Schema(tuple(fields))
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether no distribution is a generator (a local mirror may still serve)."""
+        return not any(distribution.generator for distribution in self.definition.distributions)
+
+    @property
+    def cached_at(self) -> Path:
+        # The schema is in the name too: roles make the row ids, and are in no row's digest.
+        shape = identity_of(self.schema.records())[:8]
+        name = f"{self.name}-v{self.definition.version}-{self.definition.digest[:16]}-{shape}.arrow"
+        return cache_root() / "sources" / name
+
+    def table(self, own_folders: tuple[Path, ...] = (), engine: str = "local") -> pa.Table:
+        """The rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached. `engine` is
+        where a source that is read in pieces is hashed.
+
+        A source that is not pinned yet is built each time.
+        """
+        if not self.definition.digest:
+            return self.build(own_folders)
+        return stored_file(self.cached_at, lambda target: self.write(target, own_folders, engine))
+
+    def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
+        """The rows from the first distribution that can be had, held to the pinned count and digest, in memory."""
+
+        def make(distribution: Distribution) -> tuple[pa.Table, pa.Table, str]:
+            table, digest = identified(self.read(distribution, own_folders), self.schema)
+            return table, table, digest
+
+        return self._first(make)
+
+    def write(self, target: Path, own_folders: tuple[Path, ...] = (), engine: str = "local") -> tuple[int, str]:
+        """Write the rows, from the first distribution that can be had and held to the pin, to `target` as an Arrow
+        file: in bounded memory where the reader gives them in pieces. Returns their number and digest."""
+
+        def make(distribution: Distribution) -> tuple[tuple[int, str], pa.Table, str]:
+            if distribution.reader and in_pieces(module("loaders/readers", distribution.reader, "reader")):
+                where = f"source {self.name}, {distribution.name}"
+                arguments = self._arguments(distribution, own_folders)
+                digest = build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
+                table = mapped(target)
+            else:
+                table, digest = identified(self.read(distribution, own_folders), self.schema)
+                write_arrow(table, target)
+            return (table.num_rows, digest), table, digest
+
+        return self._first(make)
+
+    def _first(self, make: Callable[[Distribution], tuple[T, pa.Table, str]]) -> T:
+        """What `make` gives (beside the rows and their digest) of the first distribution that can be had and that has
+        the pinned digest."""
+        reasons = []
+        for distribution in self.definition.distributions:
+            try:
+                made, rows, digest = make(distribution)
+            except (Unavailable, BadData) as error:
+                reasons.append(f"{distribution.name}: {error}")
+                continue
+            if not self.definition.digest or digest == self.definition.digest:
+                return made
+            known = changed_since(self.name, self.definition.digest, rows)
+            differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
+            reasons.append(f"{distribution.name}: gives {differ}{known and '; '}{known}")
+            say(f"{self.name}: {distribution.name} does not give the pinned rows; trying the next distribution")
+        raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
+
+    def _arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
+        """What a reader is called with: its files, fetched, and its options."""
+        paths = {pin.name: fetch_file(pin, own_folders) for pin in distribution.files}
+        return {"files": paths, **distribution.options}
+
+    def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
+        """One distribution's rows, cast to the schema, in its own order."""
+        where = f"source {self.name}, {distribution.name}"
+        if distribution.generator:
+            make = module("loaders/generators", distribution.generator, "generator").rows
+            call, arguments = make, dict(distribution.options)
+        else:
+            call = module("loaders/readers", distribution.reader, "reader").read
+            arguments = self._arguments(distribution, own_folders)
+        try:
+            table = call(**arguments)
+        except TypeError as error:
+            raise BadDefinition(f"{where}: {error}") from error
+        return self.schema.conform(table, where)
+
+
+def identified(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
+    """The rows in ascending row id, with `row_id` and `check`; and the digest of the set."""
+    import numpy as np
+
+    ids, digests = row_ids(table, schema), row_digests(table, schema)
+    order = np.argsort(ids, kind="stable")
+    table = table.take(order).combine_chunks()
+    table = table.append_column("row_id", [ids[order]]).append_column("check", [heads(digests)[order]])
+    return table, set_digest(digests)
+
+
+def read_source(path: Path) -> Source:
+    """The source of a TOML file; `BadDefinition` lists what is wrong in it."""
+    source = Source(read_definition(path, SourceDefinition), path)
+    try:
+        source.schema  # noqa: B018  (its own checks)
+    except BadDefinition as error:
+        raise BadDefinition(f"{path}: {error}") from error
+    for distribution in source.definition.distributions:
+        if bool(distribution.generator) == bool(distribution.reader):
+            raise BadDefinition(f"{path}: distribution {distribution.name!r} needs either a generator or a reader")
+    return source
+
+
+def sources() -> dict[str, Source]:
+    """Every source, the package's own and those of `FARSHIFT_PATH`, by name."""
+    return gathered("loaders/sources", read_source, "source")
+
+
+def find_source(name: str) -> Source:
+    found = sources()
+    if name not in found:
+        raise UnknownName("source", name, found, "(one of your own: name its home in FARSHIFT_PATH)")
+    return found[name]

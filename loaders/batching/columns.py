@@ -1,0 +1,170 @@
+"""The columns of a part, read by position at memory speed: gathered from mapped files into arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import FarshiftError
+from .order import AsStored, GlobalBatches, Order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Rows = NDArray[np.int64]
+
+Text = Literal["str", "bytes"]
+"""How texts are handed out: as objects, or as bytes and offsets."""
+
+
+def check_text(text: str) -> None:
+    if text not in get_args(Text):
+        raise FarshiftError(f"text must be 'str' or 'bytes', not {text!r}")
+
+
+@dataclass(frozen=True)
+class FixedColumn:
+    """Values of one width, first axis the row. `stored` holds them at `places`, or in order where that is None; values
+    that `override` does not mask stand over them."""
+
+    stored: NDArray[Any]
+    places: Rows | None = None
+    override: np.ma.MaskedArray[Any, Any] | None = None
+
+    def take(self, rows: Rows, buffer: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The values of some rows, in memory of their own or at the head of `buffer`."""
+        at = rows if self.places is None else self.places[rows]
+        out = None if buffer is None else buffer[: len(rows)]
+        # Opening a split checks its places against the source; to check again costs `out` a second buffer.
+        values: NDArray[Any] = np.take(self.stored, at, axis=0, mode="clip", out=out)
+        if self.override is not None:
+            here = self.override[rows]
+            np.copyto(values, here.data, where=~np.ma.getmaskarray(here))
+        return values
+
+    @property
+    def lies_in_order(self) -> bool:
+        """Whether `view` gives the rows as they lie in memory."""
+        return self.places is None and self.override is None
+
+    def view(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows [start, stop) of a column that lies in order, read-only, not copied."""
+        view = self.stored[start:stop]
+        view.flags.writeable = False
+        return view
+
+    def buffer(self, rows: int) -> NDArray[Any]:
+        """Room for so many rows."""
+        return np.empty((rows, *self.stored.shape[1:]), self.stored.dtype)
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """Values of any length, as an Arrow array of text or bytes; `places` as in `FixedColumn`."""
+
+    stored: pa.Array
+    places: Rows | None = None
+
+    def take(self, rows: Rows) -> pa.Array:
+        return self.stored.take(rows if self.places is None else self.places[rows])
+
+    @property
+    def lies_in_order(self) -> bool:
+        """Whether `view` gives the rows as they lie in memory."""
+        return self.places is None
+
+    def view(self, start: int, stop: int) -> pa.Array:
+        """Rows [start, stop) of a column that lies in order, not copied."""
+        return self.stored.slice(start, stop - start)
+
+    def raw(self, start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """`bytes_and_offsets` of `view`."""
+        held, bounds = self._buffers
+        first, last = bounds[start], bounds[stop]
+        return held[first:last].copy(), np.subtract(bounds[start : stop + 1], first, dtype=np.int64)
+
+    @cached_property
+    def _buffers(self) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        return _buffers_of(self.stored)
+
+
+Column = FixedColumn | TextColumn
+
+Read: TypeAlias = "NDArray[Any] | pa.Array | tuple[NDArray[np.uint8], NDArray[np.int64]]"
+
+
+def objects(texts: pa.Array) -> NDArray[Any]:
+    """Texts as an object array of `str` (of `bytes` for a binary column)."""
+    found: NDArray[Any] = texts.to_numpy(zero_copy_only=False)
+    return found
+
+
+def bytes_and_offsets(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The bytes of texts end to end, and where each begins and ends in them, shape (texts + 1,); copies."""
+    held, bounds = _buffers_of(texts)
+    return held[bounds[0] : bounds[-1]].copy(), np.subtract(bounds, bounds[0], dtype=np.int64)
+
+
+def _buffers_of(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """The bytes that texts lie in, and where each begins and ends in them, shape (texts + 1,); not copied."""
+    import pyarrow as pa
+
+    _, offsets, content = texts.buffers()
+    wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
+    bounds: NDArray[Any] = np.zeros(1, np.int64)
+    if len(texts):
+        stored = np.frombuffer(offsets, np.int64 if wide else np.int32)
+        bounds = stored[texts.offset : texts.offset + len(texts) + 1]
+    return (np.zeros(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)), bounds
+
+
+def one_batch(
+    columns: Mapping[str, Column], read: Callable[[str, Column], Read], raw_text: bool
+) -> dict[str, NDArray[Any]]:
+    """A batch of what `read` gives of each column: with `raw_text`, a text column is two arrays, `<name>` and
+    `<name>.offsets`, else one of objects."""
+    batch: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
+        values = read(name, column)
+        if isinstance(values, np.ndarray):
+            batch[name] = values
+        elif isinstance(values, tuple):
+            batch[name], batch[f"{name}.offsets"] = values
+        elif raw_text:
+            batch[name], batch[f"{name}.offsets"] = bytes_and_offsets(values)
+        else:
+            batch[name] = objects(values)
+    return batch
+
+
+def read_batches(
+    columns: Mapping[str, Column], order: Order, cut: GlobalBatches, steps: range, raw_text: bool, reuse: bool
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """A rank's share of the global batches `steps`, each as `one_batch`. With `reuse`, arrays of fixed width are views
+    of the file where the rows lie side by side, else of one buffer."""
+    room = -(-min(cut.batch_size, cut.rows) // cut.world)
+    side_by_side = {name for name, column in columns.items() if column.lies_in_order and isinstance(order, AsStored)}
+    buffers = {
+        name: column.buffer(room)
+        for name, column in columns.items()
+        if reuse and isinstance(column, FixedColumn) and name not in side_by_side
+    }
+
+    def read(name: str, column: Column, rows: Rows) -> Read:
+        if name in side_by_side:
+            first = int(rows[0]) if len(rows) else 0
+            if raw_text and isinstance(column, TextColumn):
+                return column.raw(first, first + len(rows))
+            view = column.view(first, first + len(rows))
+            return view.copy() if isinstance(view, np.ndarray) and not reuse else view
+        return column.take(rows, buffers.get(name)) if isinstance(column, FixedColumn) else column.take(rows)
+
+    for positions, bounds in cut.positions(order, steps):
+        for start, stop in pairwise(bounds):
+            yield one_batch(columns, partial(read, rows=positions[start:stop]), raw_text)

@@ -1,0 +1,109 @@
+"""A whole part in a device's memory: batches are gathered there, and nothing of a row crosses over while training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core.errors import FarshiftError
+from .columns import TextColumn, bytes_and_offsets
+from .order import GlobalBatches
+
+if TYPE_CHECKING:
+    from ..part import Part
+
+
+Texts = tuple[Tensor, Tensor]
+"""The bytes of all texts end to end (uint8), and where each begins and ends in them (int64, rows + 1)."""
+
+
+@dataclass(frozen=True)
+class DevicePart:
+    """A part's columns on `device`: tensors, first axis the row, or `Texts`."""
+
+    part: Part
+    device: torch.device
+    columns: dict[str, Tensor | Texts]
+
+    @classmethod
+    def load(
+        cls, part: Part, device: torch.device | str, columns: Sequence[str] | None, text: str | None
+    ) -> DevicePart:
+        """Copy a part's columns to a device; `FarshiftError` for text unless `text` is "bytes"."""
+        if text not in (None, "bytes"):
+            raise FarshiftError(f"text on a device can only be 'bytes', not {text!r}")
+        place, every = torch.device(device), np.arange(len(part))
+        held: dict[str, Tensor | Texts] = {}
+        for name in part.chosen(columns):
+            column = part.column(name, "bytes")
+            if not isinstance(column, TextColumn):
+                held[name] = torch.from_numpy(column.take(every)).to(place)
+                continue
+            if text is None:
+                raise FarshiftError(
+                    f"column {name!r} of {part.split} is text, which is no tensor: name other columns, or ask for its "
+                    "bytes and offsets with text='bytes'"
+                )
+            content, offsets = bytes_and_offsets(column.take(every))
+            held[name] = torch.from_numpy(content).to(place), torch.from_numpy(offsets).to(place)
+        return cls(part, place, held)
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+    def __repr__(self) -> str:
+        return f"DevicePart({self.part.split}, {self.part.name}, {self.device}: {len(self):,} rows)"
+
+    def batches(
+        self,
+        batch_size: int,
+        seed: int | None = None,
+        epoch: int = 0,
+        drop_last: bool = False,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        start: int = 0,
+    ) -> Iterator[dict[str, Tensor]]:
+        """One epoch in dictionaries of tensors on the device: the values of `Part.batches`, bit for bit, texts as
+        `<name>` and `<name>.offsets`; the arguments mean the same. Every tensor is the caller's own."""
+        cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
+        return self._batches(cut, seed, epoch, cut.steps(start))
+
+    def _batches(self, cut: GlobalBatches, seed: int | None, epoch: int, steps: range) -> Iterator[dict[str, Tensor]]:
+        for positions, bounds in cut.positions(self.part.order(seed, epoch), steps):
+            there = torch.from_numpy(positions).to(self.device)
+            for start, stop in pairwise(bounds):
+                yield self._gathered(there[start:stop])
+
+    def _gathered(self, rows: Tensor) -> dict[str, Tensor]:
+        batch = {}
+        for name, values in self.columns.items():
+            if isinstance(values, Tensor):
+                batch[name] = _taken(values, rows)
+            else:
+                batch[name], batch[f"{name}.offsets"] = _taken_texts(values, rows)
+        return batch
+
+
+def _taken(values: Tensor, rows: Tensor) -> Tensor:
+    # PyTorch selects no unsigned 64-bit values; their bits are as well selected as signed ones.
+    if values.dtype == torch.uint64:
+        return values.view(torch.int64).index_select(0, rows).view(torch.uint64)
+    return values.index_select(0, rows)
+
+
+def _taken_texts(texts: Texts, rows: Tensor) -> Texts:
+    content, offsets = texts
+    begins = offsets[rows]
+    sizes = offsets[rows + 1] - begins
+    bounds = torch.zeros(len(rows) + 1, dtype=torch.int64, device=rows.device)
+    torch.cumsum(sizes, 0, out=bounds[1:])
+    shifts = torch.repeat_interleave(begins - bounds[:-1], sizes)
+    return content[shifts + torch.arange(len(shifts), device=rows.device)], bounds

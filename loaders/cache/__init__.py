@@ -1,0 +1,1 @@
+"""The local cache: stored files and tables, who uses them, its limit."""

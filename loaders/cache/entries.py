@@ -1,0 +1,277 @@
+"""What the cache holds, who uses it now, and how a piece of it is removed while others read.
+
+An entry is what is stored and removed as one: a fetched file, a decoded source, a split's rows, a benchmark's handout,
+a response, a file in quarantine; each with its marker and with what a killed process left of it. Links and files of
+other names are passed over: they are not the cache's.
+
+Readers never wait for a removal, nor lose what they have found. A reader first says that it uses an entry (a lock of
+its own under `uses/`) and then looks for the entry's marker; a remover first takes the marker aside, then looks for
+users, and puts it back if there is one. Whichever comes first, one of the two sees the other (Dekker's order).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from filelock import FileLock
+
+from ...core.files import cache_root, lock_is_free
+
+_NAMES = {
+    "files": r"\.?([0-9a-f]{64})(?:\..+)?",
+    "sources": r"\.?([^.].*?\.arrow)(?:\..+)?",
+    "splits": r"\.?([^.].*?\.arrow)(?:\..+)?",
+    "handouts": r"(.+-[0-9a-f]{16})",
+    "responses": r"\.?([0-9a-f]{64}\.json)(?:\..+)?",
+    "quarantine": r"([0-9a-f]{12}-.+)",
+}
+"""By kind, the names that belong to an entry; the group is the entry's own name."""
+
+KINDS = tuple(_NAMES)
+REMADE = ("files", "sources", "splits", "handouts", "quarantine")
+"""The kinds that can be had again for nothing; a response was paid for."""
+
+_IN_SUBFOLDERS = ("files", "responses")
+_UNLOCKED = ("responses", "quarantine")
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry: its pieces (files and folders, without locks), their bytes, and when it was last used (seconds since
+    1970; the newest marker's time of change, else the newest file's)."""
+
+    kind: str
+    path: Path
+    pieces: tuple[Path, ...]
+    bytes: int
+    used: float
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def files(self) -> list[Path]:
+        """All its files, sorted."""
+        return sorted(file for piece in self.pieces for file in _files(piece))
+
+    def markers(self) -> list[Path]:
+        return [file for file in self.files() if file.suffix == ".ok"]
+
+
+def entries(*kinds: str) -> list[Entry]:
+    """What the cache holds of these kinds (of all, where none is named), by kind and name."""
+    return [entry for kind in KINDS if not kinds or kind in kinds for entry in _of_kind(kind)]
+
+
+def _of_kind(kind: str) -> list[Entry]:
+    folders = [cache_root() / kind]
+    if kind in _IN_SUBFOLDERS:
+        folders = [Path(item.path) for item in _listed(folders[0]) if item.is_dir(follow_symlinks=False)]
+    return [entry for folder in folders for entry in _in_folder(kind, folder)]
+
+
+def _in_folder(kind: str, folder: Path) -> list[Entry]:
+    pieces: dict[str, list[Path]] = {}
+    for item in _listed(folder):
+        named = re.fullmatch(_NAMES[kind], item.name)
+        fits = item.is_dir(follow_symlinks=False) if kind == "handouts" else True
+        if named and fits and not item.is_symlink() and not item.name.endswith(".lock"):
+            pieces.setdefault(named[1], []).append(Path(item.path))
+    measured = (_measured(kind, folder / name, tuple(pieces[name])) for name in sorted(pieces))
+    return [entry for entry in measured if entry is not None]
+
+
+def _measured(kind: str, path: Path, pieces: tuple[Path, ...]) -> Entry | None:
+    """The entry made of these pieces; None where they have all gone meanwhile."""
+    states: dict[Path, os.stat_result] = {}
+    for file in (file for piece in pieces for file in _files(piece)):
+        with suppress(FileNotFoundError):
+            states[file] = file.lstat()
+    if not states:
+        return None
+    marked = [state for file, state in states.items() if file.suffix == ".ok"]
+    used = max(state.st_mtime for state in marked or states.values())
+    return Entry(kind, path, pieces, sum(state.st_size for state in states.values()), used)
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    if folder.is_symlink():
+        return []
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda item: item.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _files(piece: Path) -> Iterator[Path]:
+    if piece.is_symlink() or not piece.is_dir():
+        yield piece
+        return
+    for item in _listed(piece):
+        if not item.is_symlink():
+            yield from _files(Path(item.path))
+
+
+def _entry_path(path: Path) -> Path | None:
+    """The entry that a path belongs to; None for one that is none of the cache's."""
+    root = cache_root()
+    try:
+        parts = path.relative_to(root).parts
+    except ValueError:
+        return None
+    if not parts or parts[0] not in KINDS:
+        return None
+    depth = 3 if parts[0] in _IN_SUBFOLDERS else 2
+    return root.joinpath(*parts[:depth]) if len(parts) >= depth else None
+
+
+# Users.
+
+_here: ContextVar[dict[Path, FileLock] | None] = ContextVar("in use until the end of this call", default=None)
+_until_exit: dict[tuple[int, Path], FileLock] = {}
+
+
+@contextmanager
+def one_call() -> Iterator[bool]:
+    """What is used while the context lasts stays in use until its end. Gives whether this is the outermost one: an
+    inner one leaves the ending to the outer."""
+    if _here.get() is not None:
+        yield False
+        return
+    uses: dict[Path, FileLock] = {}
+    token = _here.set(uses)
+    try:
+        yield True
+    finally:
+        _here.reset(token)
+        for lock in uses.values():
+            _end_use(lock)
+
+
+def use(path: Path) -> None:
+    """Say that this process uses the entry `path` belongs to: no process removes it before the present `one_call` ends.
+
+    Outside of one only a handout is held, and until the process ends: a run reads its tables whenever it needs them.
+    """
+    entry = _entry_path(path)
+    uses = _here.get()
+    if entry is None:
+        return
+    if uses is not None:
+        if entry not in uses and (lock := _begin_use(entry)):
+            uses[entry] = lock
+    elif entry.parent.name == "handouts" and (os.getpid(), entry) not in _until_exit:
+        if not _until_exit:
+            atexit.register(_end_all)
+        if lock := _begin_use(entry):
+            _until_exit[os.getpid(), entry] = lock
+
+
+def _uses(entry: Path) -> tuple[Path, str]:
+    root = cache_root()
+    return root / "uses", sha256(entry.relative_to(root).as_posix().encode()).hexdigest()[:32]
+
+
+def _begin_use(entry: Path) -> FileLock | None:
+    folder, key = _uses(entry)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / f"{key}.{secrets.token_hex(8)}.lock", thread_local=False)
+        lock.acquire(timeout=0)
+    except OSError:
+        return None  # a cache that may only be read
+    return lock
+
+
+def _end_use(lock: FileLock) -> None:
+    with suppress(OSError):
+        Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()
+
+
+def _end_all() -> None:
+    for (process, _), lock in _until_exit.items():
+        if process == os.getpid():  # a forked child leaves its parent's alone
+            _end_use(lock)
+
+
+def in_use(entry: Path) -> bool:
+    """Whether a living process uses the entry. What a killed one left behind is cleared after a day, when nobody can
+    be between making that file and locking it."""
+    folder, key = _uses(entry)
+    for path in sorted(folder.glob(f"{key}.*.lock")):
+        lock = FileLock(path)
+        if not lock_is_free(lock):
+            return True
+        with suppress(OSError):
+            if path.stat().st_mtime < time.time() - _DAY:
+                path.unlink()
+        lock.release()
+    return False
+
+
+# Removal.
+
+
+@contextmanager
+def alone(entry: Entry) -> Iterator[bool]:
+    """Hold the lock that a writer of this entry holds; gives False, at once, where another process has it."""
+    if entry.kind in _UNLOCKED:  # written by one rename
+        yield True
+        return
+    # A handout's folder is replaced as a whole, so its lock lies beside it (`benchmarks/blind/handout.py`).
+    path = entry.path.with_suffix(".making") if entry.kind == "handouts" else entry.path
+    lock = FileLock(f"{path}.lock")
+    free = lock_is_free(lock)
+    try:
+        yield free
+    finally:
+        if free:
+            lock.release()
+
+
+def remove(entry: Entry) -> str:
+    """Remove an entry as it was listed. "" if that was done, else why not: it is in use or was used since, another
+    process works on it, or the operating system refuses.
+
+    Lock files stay: to remove one that another process is about to take would let two hold it.
+    """
+    try:
+        with alone(entry) as free:
+            return _remove_alone(entry) if free else "another process works on it"
+    except OSError as error:
+        return f"it cannot be removed: {error.strerror or error}"
+
+
+def _remove_alone(entry: Entry) -> str:
+    now = next((other for other in _in_folder(entry.kind, entry.path.parent) if other.path == entry.path), None)
+    if now is None:
+        return ""
+    if now.used > entry.used:
+        return "it was used meanwhile"
+    aside = {marker: marker.with_name(f".{marker.name}.{os.getpid()}.tmp") for marker in now.markers()}
+    for marker, temporary in aside.items():
+        marker.rename(temporary)
+    if in_use(entry.path):
+        for marker, temporary in aside.items():
+            temporary.rename(marker)
+        return "it is in use"
+    for piece in (*now.pieces, *aside.values()):
+        if piece.is_dir():
+            shutil.rmtree(piece)
+        else:
+            piece.unlink(missing_ok=True)
+    return ""

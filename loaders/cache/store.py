@@ -1,0 +1,131 @@
+"""The local cache: content-addressed files, and rows decoded once into memory-mapped columns.
+
+Every write goes to a temporary neighbour and is renamed into place, under a lock per target, so a killed or a
+second process never leaves or sees half a file. A stored file carries a marker (its sha256, size, mtime and inode):
+while the marker fits, the file is opened as it is; otherwise it is hashed again, and rebuilt if it changed. A marker's
+own time of change says when the file was last used. What is in use is not removed: see `entries.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core.files import cache_root as cache_root
+from ...core.files import file_sha256, locked, plain_disk_errors, write_atomically
+from ...core.files import lock_is_free as lock_is_free
+from ...core.progress import say
+from .entries import one_call, use
+from .limit import cache_limit, keep_within_limit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def _marker(path: Path) -> Path:
+    return path.with_name(path.name + ".ok")
+
+
+def _stamp(path: Path) -> list[int]:
+    state = path.stat()
+    return [state.st_size, state.st_mtime_ns, state.st_ino]
+
+
+def mark(path: Path, digest: str) -> None:
+    """Note that `path` was found to have this sha256."""
+    write_atomically(_marker(path), json.dumps({"sha256": digest, "stamp": _stamp(path)}).encode())
+
+
+def intact(path: Path) -> bool:
+    """Whether `path` is what was once stored there: by its marker, else by hashing it anew. Counts as a use of it."""
+    use(path)
+    try:
+        marker = json.loads(_marker(path).read_text("utf-8"))
+        if marker["stamp"] == _stamp(path):
+            with suppress(OSError):  # a cache that may only be read
+                os.utime(_marker(path))
+            return True
+        if marker["sha256"] != file_sha256(path):
+            return False
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    mark(path, marker["sha256"])
+    return True
+
+
+def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
+    """The Arrow table stored at `path`, memory-mapped; built and stored first where it is absent or damaged."""
+    return stored_file(path, lambda target: write_arrow(build(), target))
+
+
+def stored_file(path: Path, write: Callable[[Path], object]) -> pa.Table:
+    """The Arrow file at `path`, memory-mapped. Where it is absent or damaged, `write` makes it: a temporary file first,
+    which is then flushed and renamed."""
+    cache_limit()  # a wrong one is refused before any work
+    built = False
+    with one_call() as outermost:
+        if not intact(path):
+            with locked(path):
+                if not intact(path):
+                    if path.exists():
+                        say(f"{path} was cut off or changed: building it again")
+                    _write(path, write)
+                    built = True
+        table = mapped(path)
+    if outermost:
+        keep_within_limit(built)
+    return table
+
+
+def mapped(path: Path) -> pa.Table:
+    """The table of an Arrow file, memory-mapped."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def one_batch_options() -> pa.ipc.IpcWriteOptions:
+    """How one record batch is written, however long its arrays are."""
+    import pyarrow as pa
+
+    return pa.ipc.IpcWriteOptions(allow_64bit=True)
+
+
+def write_arrow(table: pa.Table, target: Path) -> None:
+    """Write a table as an Arrow file of one record batch, by one big write: mapped, it reads at memory speed."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer:
+        writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
+    with target.open("wb") as file:
+        file.write(memoryview(sink.getvalue()))
+
+
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with plain_disk_errors(path):
+        try:
+            write(temporary)
+            keep(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def keep(temporary: Path, path: Path) -> None:
+    """Move a finished file to its place in the cache: on the disk first, then renamed and marked."""
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    digest = file_sha256(temporary)
+    temporary.replace(path)
+    mark(path, digest)

@@ -1,0 +1,1 @@
+"""Freezing a split into a manifest, verifying manifests, and comparing two versions."""

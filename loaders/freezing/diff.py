@@ -1,0 +1,60 @@
+"""What changed between two manifests: which rows moved, appeared, went, or carry something else, and what was said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...splits.manifest import Manifest
+from ..acquire.source import find_source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SHOWN = 5
+
+
+def diff(old: Manifest, new: Manifest, own_folders: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """Counts, with the first row ids: `moved` between parts, `added`, `removed`, `changed` (other content under the
+    same inputs), and `weight`, `group`, `severity`, `label` changed; and `said`: the fields of the two definitions
+    that differ (rule, parameters, source, notes: the reason why)."""
+    left, right = (_rows(manifest, own_folders) for manifest in (old, new))
+    before, after = left["row_id"].to_numpy(), right["row_id"].to_numpy()
+    common, i, j = np.intersect1d(before, after, return_indices=True)
+    parts = _texts(left, "part")[i], _texts(right, "part")[j]
+    found: dict[str, Any] = {
+        "old": old.full_name,
+        "new": new.full_name,
+        "same_identity": old.identity == new.identity,
+        "moved": {},
+        "added": _shown(np.setdiff1d(after, before)),
+        "removed": _shown(np.setdiff1d(before, after)),
+        "changed": _shown(common[left["check"].to_numpy()[i] != right["check"].to_numpy()[j]]),
+    }
+    moved = parts[0] != parts[1]
+    for pair in sorted({(a, b) for a, b in zip(parts[0][moved], parts[1][moved], strict=True)}):
+        found["moved"][f"{pair[0]} -> {pair[1]}"] = _shown(common[(parts[0] == pair[0]) & (parts[1] == pair[1])])
+    for name in ("weight", "group", "severity", "label"):
+        found[name] = _shown(common[_texts(left, name)[i] != _texts(right, name)[j]])
+    a, b = (manifest.definition.model_dump() for manifest in (old, new))
+    skipped = ("parts", "identity", "version")
+    found["said"] = {key: [a[key], b[key]] for key in a if key not in skipped and a[key] != b[key]}
+    return found
+
+
+def _rows(manifest: Manifest, own_folders: tuple[Path, ...]) -> pa.Table:
+    source = find_source(manifest.definition.source.name)
+    return manifest.rows(source.table(own_folders), source.schema).sort_by("row_id")
+
+
+def _texts(table: pa.Table, name: str) -> np.ndarray[Any, Any]:
+    """A column as comparable text; empty where a value or the whole column is absent."""
+    if name not in table.column_names:
+        return np.full(table.num_rows, "", dtype=object)
+    return np.array(["" if value is None else str(value) for value in table[name].to_pylist()], dtype=object)
+
+
+def _shown(ids: np.ndarray[Any, Any]) -> dict[str, Any]:
+    return {"rows": len(ids), "first": [f"{value:016x}" for value in ids[:_SHOWN]]}

@@ -1,0 +1,176 @@
+"""Freezing a split: from a definition to a published manifest folder."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from ...core.errors import BadData, BadDefinition, FarshiftError
+from ...core.family import read_family
+from ...core.files import locked, write_atomically
+from ...core.plugins import PACKAGE, also
+from ...core.progress import advance
+from ...splits.assignment import part_digests
+from ...splits.audit import audit
+from ...splits.catalogue import LOCK, named
+from ...splits.catalogue import locked as locked_identities
+from ...splits.manifest import Definition, Manifest, PartPin, assign, read_manifest
+from ...splits.rows import row_digests, set_digest
+from ..acquire.fetch import fetch_file
+from ..acquire.own_source import Data, pin_source
+from ..acquire.source import Source, find_source
+from .verify import write_audit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LOCK_HEAD = (
+    "# Identities of the published manifests. A published version never changes; a correction is a new version.\n"
+)
+
+
+class Draft(Definition):
+    """A definition to be frozen. `data` pins a source of the user's own on the way."""
+
+    data: Data | None = None
+
+
+def freeze(path: Path, out: Path, engine: str = "local") -> tuple[Manifest, dict[str, Any]]:
+    """Build the one split that a file describes; see `freeze_draft`."""
+    drafted = drafts(path)
+    if len(drafted) > 1:
+        raise BadDefinition(f"{path} describes {len(drafted)} splits, not one")
+    return freeze_draft(drafted[0], path, out, engine)
+
+
+def drafts(path: Path) -> list[Draft]:
+    """The drafts of a `split.toml`, or of a family of them."""
+    found = read_family(path, Draft)
+    for draft in found:
+        if draft.files and not draft.ships_rows:
+            raise BadDefinition(f"{path}: a split that is read from published files must have ships_rows = true")
+    return found
+
+
+def freeze_each(
+    drafted: list[tuple[Draft, Path]], out: Path, engine: str = "local"
+) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
+    """Freeze each draft, given with its file: a record of each that was, and why the others were refused."""
+    frozen: list[dict[str, Any]] = []
+    refused: list[FarshiftError] = []
+    for done, (draft, path) in enumerate(drafted):
+        if len(drafted) > 1:
+            advance("splits", done, len(drafted))
+        try:
+            manifest, found = freeze_draft(draft, path, out, engine)
+        except FarshiftError as error:
+            refused.append(error)
+            continue
+        frozen.append(
+            {
+                "split": manifest.full_name,
+                "identity": manifest.identity,
+                "folder": str(manifest.folder),
+                "audit": found,
+            }
+        )
+    return frozen, refused
+
+
+def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> tuple[Manifest, dict[str, Any]]:
+    """Build the split that a draft, read from `path`, describes, into `out/<source>/<split>/v<N>/`. Refuses a split
+    whose audit says that it does not hold the shift it names, and to change a version that is published. `engine` is
+    where the rows of a large source are hashed."""
+    if draft.data is None:
+        return _freeze(draft, find_source(draft.source.name), out, engine)
+    labels = [field for field, (_, role) in draft.data.columns().items() if role == "label"]
+    if draft.label not in labels:
+        raise BadDefinition(f"{path}: label = {draft.label!r} is none of the labels of [data]: {', '.join(labels)}")
+    home = out.resolve().parent.parent
+    if out.resolve() != home / "splits" / "manifests":
+        raise BadDefinition(f"{path} has a table [data]: its source is kept too, so --out must end in splits/manifests")
+    home.mkdir(parents=True, exist_ok=True)
+    with also(home):
+        source = pin_source(draft.data, draft.source.name, path.parent, home, engine)
+        return _freeze(draft, source, out, engine)
+
+
+def _freeze(draft: Draft, source: Source, out: Path, engine: str) -> tuple[Manifest, dict[str, Any]]:
+    rows = source.table(engine=engine)
+    if not source.definition.digest:
+        digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))
+        raise BadDefinition(
+            f'{source.path} is not pinned yet: below its version, add rows = {rows.num_rows} and digest = "{digest}", '
+            "and repeat the command"
+        )
+    bare = Definition.model_validate(draft.model_dump(exclude={"data", "identity", "parts"}))
+    assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin) for pin in bare.files})
+    pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
+    _refuse_empty(bare, pins)
+    pin = bare.source.model_copy(update={"version": source.definition.version, "digest": source.definition.digest})
+    frozen = bare.model_copy(update={"parts": pins, "source": pin})
+    frozen = frozen.model_copy(update={"identity": frozen.computed_identity()})
+    found = audit(frozen, rows, assigned, source.schema)
+    if not found["holds"]:
+        raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}")
+    if not any(name.endswith("_test") for name in pins):
+        raise BadDefinition(f"{frozen.name}: the rule puts no row in a test part; parts: {', '.join(pins)}")
+    folder = out / frozen.name / f"v{frozen.version}"
+    _refuse_change(folder, frozen)
+    if frozen.ships_rows:
+        write_atomically(folder / "rows.parquet", _parquet(assigned))
+    write_audit(folder, found)
+    content = tomli_w.dumps(
+        frozen.model_dump(exclude_none=True, exclude_defaults=True) | {"format": 1}, multiline_strings=True
+    )
+    write_atomically(folder / "split.toml", content.encode())
+    if out.resolve() == PACKAGE / "splits" / "manifests":
+        _lock(frozen)
+    return read_manifest(folder / "split.toml"), found
+
+
+def _refuse_empty(definition: Definition, pins: dict[str, PartPin]) -> None:
+    if "train" not in pins:
+        raise BadDefinition(f"{definition.name}: the rule puts no row in train; parts: {', '.join(pins) or 'none'}")
+    expected = definition.published.rows if definition.published else {}
+    for name, count in expected.items():
+        got = pins[name].weighted_rows if name in pins else 0
+        if got != count:
+            raise BadDefinition(
+                f"{definition.name}: part {name} has {got} rows (copies counted), published were {count}"
+            )
+
+
+def _refuse_change(folder: Path, frozen: Definition) -> None:
+    full_name = f"{frozen.name}@{frozen.version}"
+    for known in named(frozen.name):
+        if known.full_name == full_name and known.folder.resolve() != folder.resolve():
+            raise BadDefinition(f"{full_name} is published already, in {known.folder}: give yours another name")
+    published = locked_identities().get(f"{frozen.name}@{frozen.version}")
+    here = folder / "split.toml"
+    if here.exists() and (old := read_manifest(here)).frozen:
+        published = published or old.identity
+    if published and published != frozen.identity:
+        raise FarshiftError(
+            f"{frozen.name}@{frozen.version} is published with other rows, and a published version never changes: "
+            f"make it version {frozen.version + 1}"
+        )
+
+
+def _lock(frozen: Definition) -> None:
+    """Add a manifest of the package to `manifests.lock`."""
+    with locked(LOCK):
+        identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}
+        lines = [f"{name} {identity}\n" for name, identity in sorted(identities.items())]
+        write_atomically(LOCK, "".join((_LOCK_HEAD, *lines)).encode())
+
+
+def _parquet(assigned: pa.Table) -> bytes:
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(assigned.sort_by("row_id"), sink, compression="zstd")
+    return sink.getvalue()

@@ -1,0 +1,162 @@
+"""Proving frozen splits again: from a source's bytes to each manifest's identity."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.engines import engine
+from ...core.errors import BadData, FarshiftError, Unavailable
+from ...core.files import cache_root, write_atomically
+from ...core.plugins import PACKAGE
+from ...core.progress import advance
+from ...splits.audit import audit, same
+from ...splits.catalogue import find, locked
+from ...splits.manifest import Manifest
+from ...splits.rows import heads, row_digests, row_ids, set_digest
+from ..acquire.source import Source, find_source
+from ..split import joined
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of proving a manifest: `verified`, `failed` or `unavailable` (its data could not be had)."""
+
+    name: str
+    state: str
+    identity: str
+    why: str
+
+
+def verify(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
+    """Prove a manifest again from its source's rows: every row id and digest recomputed from content, the source's
+    digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`."""
+    return _verify_source(own_folders, [manifest])[0]
+
+
+def verify_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = ()) -> list[Verdict]:
+    """Prove manifests, those of one source together (its rows are proven once), sources side by side on the cores that
+    there are. The verdicts stand in the order of the manifests."""
+    by_source: dict[str, list[Manifest]] = {}
+    for manifest in manifests:
+        by_source.setdefault(manifest.definition.source.name, []).append(manifest)
+    found: dict[str, Verdict] = {}
+    # The sources with most manifests first: a long one that starts last would keep one process busy alone.
+    groups = sorted(by_source.values(), key=lambda group: -len(group))
+    for verdicts in engine("processes")(partial(_verify_source, own_folders), groups):
+        found |= {verdict.name: verdict for verdict in verdicts}
+        advance("splits proven", len(found), len(manifests))
+    return [found[manifest.full_name] for manifest in manifests]
+
+
+def _verify_source(own_folders: tuple[Path, ...], manifests: list[Manifest]) -> list[Verdict]:
+    """The verdicts on manifests of one source."""
+    try:
+        source = find_source(manifests[0].definition.source.name)
+        rows = _proven_rows(source, own_folders)
+    except FarshiftError as error:
+        return [_verdict(manifest, error) for manifest in manifests]
+    verdicts = []
+    for manifest in manifests:
+        try:
+            _prove(manifest, source, rows)
+        except FarshiftError as error:
+            verdicts.append(_verdict(manifest, error))
+        else:
+            verdicts.append(_verdict(manifest))
+    return verdicts
+
+
+def _verdict(manifest: Manifest, error: FarshiftError | None = None) -> Verdict:
+    state = "verified" if error is None else "unavailable" if isinstance(error, Unavailable) else "failed"
+    return Verdict(manifest.full_name, state, manifest.identity, "" if error is None else str(error))
+
+
+def _proven_rows(source: Source, own_folders: tuple[Path, ...]) -> pa.Table:
+    """A source's rows, every id and check recomputed from content and the whole held to the pinned digest."""
+    import numpy as np
+
+    rows = source.table(own_folders)
+    fields = rows.select([field.name for field in source.schema.fields])
+    digests = row_digests(fields, source.schema)
+    found = (rows.num_rows, set_digest(digests))
+    if found != (source.definition.rows, source.definition.digest):
+        raise BadData(
+            f"source {source.name}: {found[0]} rows of digest {found[1][:12]}.., not the pinned ones; "
+            f"remove {cache_root() / 'sources'} to build it again"
+        )
+    ids = row_ids(fields, source.schema)
+    # Rows that are equal in every field are interchangeable: which of them has which of their ids means nothing.
+    order = np.argsort(ids)
+    if not np.array_equal(ids[order], rows["row_id"].to_numpy()):
+        raise BadData(f"source {source.name}: the cached row ids are not those of the rows")
+    if not np.array_equal(heads(digests)[order], rows["check"].to_numpy()):
+        raise BadData(f"source {source.name}: the cached checks are not those of the rows")
+    return rows
+
+
+def _prove(manifest: Manifest, source: Source, rows: pa.Table) -> None:
+    if source.definition.digest != manifest.definition.source.digest:
+        raise BadData(
+            f"{manifest.full_name} pins source digest {manifest.definition.source.digest[:12]}.., "
+            f"and {source.path.name} has {source.definition.digest[:12]}.."
+        )
+    joined(manifest, source, rows)
+    shipped = manifest.folder.is_relative_to(PACKAGE)
+    if shipped and locked().get(manifest.full_name) != manifest.identity:
+        raise BadData(f"{manifest.full_name}: manifests.lock has another identity, or none")
+
+
+def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str, Any], bool]:
+    """A frozen split's audit measured now, and whether it agrees with the one it was published with."""
+    manifest = find(name)
+    found = _measured(manifest, own_folders)
+    return found, same(found, manifest.audit())
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit measured now says, and whether it is what was published."""
+
+    name: str
+    holds: bool
+    agrees: bool
+    why: str
+
+
+def audit_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), write: bool = False) -> list[Audited]:
+    """Measure manifests again, on the cores that there are; with `write`, what holds becomes the published audit."""
+    found = []
+    for done, one in enumerate(engine("processes")(partial(_audited, own_folders, write), manifests)):
+        advance("splits audited", done + 1, len(manifests))
+        found.append(one)
+    return found
+
+
+def _audited(own_folders: tuple[Path, ...], write: bool, manifest: Manifest) -> Audited:
+    try:
+        found = _measured(manifest, own_folders)
+    except FarshiftError as error:
+        return Audited(manifest.full_name, False, False, str(error))
+    agrees = same(found, manifest.audit())
+    if write and found["holds"] and not agrees:
+        write_audit(manifest.folder, found)
+    return Audited(manifest.full_name, bool(found["holds"]), agrees, str(found["why"]))
+
+
+def _measured(manifest: Manifest, own_folders: tuple[Path, ...]) -> dict[str, Any]:
+    source = find_source(manifest.definition.source.name)
+    rows = source.table(own_folders)
+    return audit(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
+
+
+def write_audit(folder: Path, found: dict[str, Any]) -> None:
+    """Write an audit beside its `split.toml`."""
+    write_atomically(folder / "audit.json", (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())

@@ -1,0 +1,1 @@
+"""Streamed parts: rows from remote shards, verified as they pass."""

@@ -1,0 +1,142 @@
+"""An epoch of a streamed part: blocks of batches are read ahead, proven, and handed out batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData
+from ..batching.columns import Column, Text, one_batch
+from ..batching.order import GlobalBatches, Order
+from ..part import Part
+from ..remote.prefetch import Task, ahead
+from .verify import EpochTally, Verify, check_rows
+
+if TYPE_CHECKING:
+    from .part import StreamedPart
+
+Batch = dict[str, NDArray[Any]]
+
+_BLOCKS = 4
+"""In how many blocks an iterator's memory is used: one is handed out while others are read."""
+
+
+class StreamedEpoch(Iterator[Batch]):
+    """A rank's and worker's share of an epoch, batch by batch. The reading ahead ends when it is used up, closed or
+    forgotten."""
+
+    def __init__(self, share: Share) -> None:
+        self._share = share
+        # The generator knows the share and not this object: what its own generator holds is never forgotten.
+        self._batches = share.batches()
+
+    def __next__(self) -> Batch:
+        return next(self._batches)
+
+    def close(self) -> None:
+        """End the reading ahead; there are no more batches."""
+        self._batches.close()
+
+    @property
+    def tally(self) -> EpochTally:
+        """The tally of the rows handed out so far."""
+        return self._share.tally
+
+    @property
+    def owed(self) -> EpochTally:
+        """The tally of all rows that this share of the epoch has to give."""
+        return self._share.owed()
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some batches' rows in memory; batch i is rows bounds[i] to bounds[i + 1]."""
+
+    part: Part
+    positions: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+
+
+@dataclass
+class Share:
+    """A rank's share of the global batches `steps`, and how to read it."""
+
+    part: StreamedPart
+    cut: GlobalBatches
+    order: Order
+    steps: range
+    columns: tuple[str, ...]
+    text: Text
+    verify: Verify
+    tally: EpochTally = field(default_factory=EpochTally)
+
+    def batches(self) -> Generator[Batch, None, None]:
+        """The batches in order; `BadData` at the end where they were not the rows owed."""
+        with closing(ahead(self._tasks(), self.part.memory)) as blocks:
+            for block in blocks:
+                columns = {name: block.part.column(name, self.text) for name in self.columns}
+                for start, stop in pairwise(block.bounds.tolist()):
+                    self.tally += self._tally(block.positions[start:stop])
+                    read = partial(_taken, rows=np.arange(start, stop))
+                    yield one_batch(columns, read, self.text == "bytes")
+        if self.tally != self.owed():
+            raise BadData(
+                f"{self.part.split}, {self.part.name}: {self.tally.rows} rows passed and {self.owed().rows} were owed, "
+                "or others: the epoch is not what it should be"
+            )
+
+    def owed(self) -> EpochTally:
+        each = (self._tally(positions) for positions, _ in self.cut.positions(self.order, self.steps))
+        return sum(each, EpochTally())
+
+    def _tally(self, positions: NDArray[np.int64]) -> EpochTally:
+        known = self.part.known
+        places = known.places[positions]
+        return EpochTally.of(*(known.source[name].to_numpy()[places] for name in ("row_id", "check")))
+
+    def _tasks(self) -> Iterator[Task[_Block]]:
+        """The readings of blocks of batches. The first are small, so that the first batch comes soon."""
+        most = self.part.memory // _BLOCKS
+        room = min(most, self.part.store.least_block)
+        held: list[NDArray[np.int64]] = []
+        total = 0
+        for positions, bounds in self.cut.positions(self.order, self.steps):
+            ends = np.concatenate([[0], np.cumsum(self.part.store.sizes(self.part.rows[positions]))])
+            for start, stop in pairwise(bounds):
+                size = int(ends[stop] - ends[start])
+                if held and total + size > room:
+                    yield total, partial(self._read, held)
+                    held, total, room = [], 0, min(most, 2 * room)
+                held.append(positions[start:stop])
+                total += size
+        if held:
+            yield total, partial(self._read, held)
+
+    def _read(self, batches: list[NDArray[np.int64]], halt: Event) -> _Block:
+        import pyarrow as pa
+
+        part, schema = self.part, self.part.known.schema
+        positions = np.concatenate(batches)
+        known, rows = part.known.select(positions), part.rows[positions]
+        verified = self.verify == "epoch" or (self.verify == "open" and not part.proven[positions].all())
+        fields = [one for one in schema.fields if verified or one.name in self.columns]
+        table = part.store.read(rows, fields, halt) if fields else pa.table({})
+        if verified:
+            checks, occurrences = known.source["check"].to_numpy()[known.places], part.store.occurrences(rows)
+            check_rows(table, schema, known.row_ids, checks, occurrences, lambda row: part.store.place(int(rows[row])))
+            part.proven[positions] = True
+        held = pa.table({"row_id": known.row_ids, **{one.name: table[one.name] for one in fields}})
+        bounds = np.cumsum([0, *map(len, batches)])
+        return _Block(replace(known, source=held, places=np.arange(len(positions))), positions, bounds)
+
+
+def _taken(_: str, column: Column, rows: NDArray[np.int64]) -> Any:
+    return column.take(rows)

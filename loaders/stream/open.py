@@ -1,0 +1,116 @@
+"""Opening a part as a stream: the manifest alone, and the files where its rows lie."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
+from ...splits.catalogue import find
+from ...splits.manifest import Manifest
+from ..acquire.source import Source as DataSource
+from ..acquire.source import find_source
+from ..part import Part
+from ..remote import File, Store, tars
+from ..remote.exported import read_export
+from ..remote.parquet import ParquetFiles, ParquetStore, scan
+from ..remote.shards import ShardStore
+from ..remote.sources import ExportFolder, Source, found
+from .known_rows import known_part, proven_by_index, proven_by_parquet
+from .part import StreamedPart
+from .scan import Passing, located
+
+MEMORY = 1 << 28
+"""Bytes of rows that an iterator may hold, read ahead or handed out."""
+
+
+def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> StreamedPart:
+    """A part of a split, read where its rows lie: `stream("scan/length", "train", "https://example.org/shards")`.
+
+    `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
+    `hf://datasets/owner/name@revision/path`), or Parquet or WebDataset files of the data set (paths, addresses or
+    patterns, one or several). A revision of the Hub is resolved to its commit once, here. An iterator holds at most
+    `memory` bytes of rows.
+
+    With the index of an export, only the byte ranges that hold wanted rows are read. Files without one are read through
+    once, row by row, to find the part's rows; where they were found is kept in the cache for as long as the files are
+    the same.
+
+    Raises a `FarshiftError` of one line for an unknown name or part, files that cannot be had or lack rows of the part,
+    or a manifest whose rows are not known without its source.
+    """
+    if memory < 1:
+        raise FarshiftError(f"memory must be at least 1 byte, not {memory}")
+    manifest = find(name)
+    data = _source_of(manifest)
+    if part not in manifest.definition.parts:
+        raise UnknownName(f"part of {manifest.full_name}", part, manifest.definition.parts)
+    label, there = manifest.definition.label, found(source)
+    store: Store
+    if isinstance(there, ExportFolder):
+        export = read_export(there, data.schema, label, data.definition.rows)
+        rows = proven_by_index(export, manifest, part)
+        known = known_part(manifest, data, part, rows)
+        store = ShardStore.of(export.index, export.shards, data.schema, label)
+        at = _located(known, export.index["row_id"].to_numpy(), export.name)
+    else:
+        if there.sort == "parquet":
+            files = ParquetFiles.open(there.files, data.schema, label)
+            rows = proven_by_parquet(files, manifest, data, part, memory)
+            known = known_part(manifest, data, part, rows)
+            store = _in_parquet(known, files, data.definition.rows, memory)
+        else:
+            known = known_part(manifest, data, part, None)
+            store = _in_tars(known, there.files, data.definition.rows, memory)
+        at = np.arange(len(known))
+    return StreamedPart(known, store, at, memory, np.zeros(len(known), bool))
+
+
+def _in_tars(known: Part, files: tuple[File, ...], of: int, memory: int) -> Store:
+    """The store of a part's rows, of a source of so many, in shards without an index."""
+    index = located(known, files, of, lambda: tars.scan(files, known.schema, memory))
+    return ShardStore.of(index, files, known.schema, known.label)
+
+
+def _in_parquet(known: Part, files: ParquetFiles, of: int, memory: int) -> Store:
+    """The store of a part's rows, of a source of so many, in Parquet files."""
+    import pyarrow as pa
+
+    fields = known.schema.fields
+    names = [field.name for field in fields]
+
+    def passing() -> Passing:
+        for first, batch in scan(files, names, memory):
+            table = files.typed(first, batch, fields)
+            # A footer tells encoded sizes alone, which can be far less than the rows take in memory.
+            mean = table.nbytes // max(1, table.num_rows) + 1
+            yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
+
+    where = located(known, files.files, of, passing)
+    return ParquetStore(files, *(where[name].to_numpy() for name in ("number", "size", "occurrence")))
+
+
+def _source_of(manifest: Manifest) -> DataSource:
+    """The source that a frozen manifest stands on; nothing of it is read."""
+    if not manifest.frozen:
+        raise BadDefinition(f"{manifest.full_name} is a definition, not yet frozen: it has no rows to stream")
+    manifest.check_identity()
+    pin = manifest.definition.source
+    source = find_source(pin.name)
+    if (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
+        raise BadData(f"{manifest.full_name} stands on another version of source {pin.name} than is installed")
+    return source
+
+
+def _located(known: Part, row_ids: NDArray[np.uint64], where: str) -> NDArray[np.int64]:
+    """Where a part's rows stand among `row_ids`; `BadData` where some are absent."""
+    order = np.argsort(row_ids, kind="stable")
+    turns = np.minimum(np.searchsorted(row_ids[order], known.row_ids), max(0, len(order) - 1))
+    absent = known.row_ids != row_ids[order][turns] if len(order) else np.ones(len(known), bool)
+    if absent.any():
+        raise BadData(
+            f"{where} lacks {int(absent.sum()):,} of {len(known):,} rows of {known.split}, {known.name} (first: "
+            f"{known.row_ids[absent][0]:016x}): it is of other rows"
+        )
+    places: NDArray[np.int64] = order[turns]
+    return places

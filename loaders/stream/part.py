@@ -1,0 +1,134 @@
+"""A part of a split read where it lies, without a local copy: the same batches in the same order, every row proven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..batching.columns import Text, check_text
+from ..batching.order import GlobalBatches
+from ..part import Part
+from ..remote import Store
+from .epoch import Share, StreamedEpoch
+from .verify import EpochTally, Verify, check_verify
+
+if TYPE_CHECKING:
+    from ..batching.torch_stream import TorchStream
+
+
+@dataclass(frozen=True)
+class StreamedPart:
+    """A part whose rows are read from `store` as they are needed. Batches, order, columns and states are those of the
+    local `Part`: the one can stand for the other.
+
+    `known` is what is known of the part before any row is read (its source has `row_id` and `check` only), `rows` is
+    where each of its rows stands in the store, and `memory` is how many bytes of rows an iterator may hold.
+    """
+
+    known: Part
+    store: Store
+    rows: NDArray[np.int64]
+    memory: int
+    proven: NDArray[np.bool_]
+    verify: Verify = "epoch"
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def __repr__(self) -> str:
+        return f"StreamedPart({self.split}, {self.name}: {len(self):,} rows; {', '.join(self.columns)})"
+
+    @property
+    def split(self) -> str:
+        return self.known.split
+
+    @property
+    def identity(self) -> str:
+        return self.known.identity
+
+    @property
+    def name(self) -> str:
+        return self.known.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.known.columns
+
+    @property
+    def row_ids(self) -> NDArray[np.uint64]:
+        """The rows' ids, ascending, shape (rows,)."""
+        return self.known.row_ids
+
+    def chosen(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """The named columns, or all; `UnknownName` for one that there is not."""
+        return self.known.chosen(columns)
+
+    def select(self, positions: NDArray[Any]) -> StreamedPart:
+        """The part's rows at `positions` (indices or a boolean mask), in the order given."""
+        return replace(
+            self, known=self.known.select(positions), rows=self.rows[positions], proven=self.proven[positions]
+        )
+
+    def batches(
+        self,
+        batch_size: int,
+        seed: int | None = None,
+        epoch: int = 0,
+        drop_last: bool = False,
+        columns: Sequence[str] | None = None,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        worker: int = 0,
+        workers: int = 1,
+        start: int = 0,
+        text: Text = "str",
+        verify: Verify | None = None,
+    ) -> StreamedEpoch:
+        """One epoch in dictionaries of arrays, as `Part.batches` gives it for the same arguments. Rows are read ahead
+        on a few threads that end with the iterator.
+
+        `verify="epoch"` recomputes every row's id and check from its content; `"open"` only where this process has not
+        done so since the part was opened; `"never"` holds rows to lengths and types alone, and reads only the columns
+        asked for. At the end the rows handed out must be those that this rank and worker owed. Default: `self.verify`.
+
+        Raises `FarshiftError` where the numbers do not fit together, `UnknownName` for a column there is not;
+        while it is read, `BadData` for a row that is not the manifest's (its id, file and offset), `Unavailable` for
+        bytes that cannot be had.
+        """
+        wanted = self.verify if verify is None else verify
+        check_text(text)
+        check_verify(wanted)
+        cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
+        steps = cut.steps(start, worker, workers)
+        order = self.known.order(seed, epoch)
+        return StreamedEpoch(Share(self, cut, order, steps, self.chosen(columns), text, wanted))
+
+    def torch(
+        self,
+        batch_size: int,
+        seed: int | None = 0,
+        epoch: int = 0,
+        drop_last: bool = False,
+        columns: Sequence[str] | None = None,
+        *,
+        text: Text = "str",
+        rank: int | None = None,
+        world: int | None = None,
+        verify: Verify | None = None,
+    ) -> TorchStream:
+        """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`; ranks, workers
+        and states as in `TorchStream`. Each worker reads with connections and threads of its own."""
+        from ..batching.torch_stream import TorchStream
+
+        read = self if verify is None else replace(self, verify=verify)
+        check_verify(read.verify)
+        return TorchStream(read, batch_size, seed, epoch, drop_last, columns, text, rank, world)
+
+    def tally(self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False) -> EpochTally:
+        """What the tallies of all ranks' and workers' iterators of an epoch must add up to."""
+        return self.batches(batch_size, seed, epoch, drop_last).owed

@@ -1,0 +1,83 @@
+"""Proving streamed rows: each recomputes to the row the manifest names, and all of them pass exactly once.
+
+A reader knows the rows it owes before it reads any: the order of an epoch is a permutation of the part, global batches
+cut it, ranks and workers share the batches out. So a reader that proves its own share proves its piece of the epoch,
+and where every reader has, each row of the part has passed exactly once. `EpochTally` says the same of the union:
+tallies of disjoint shares add up to that of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import bits
+from ...core.errors import BadData, FarshiftError
+from ...splits.rows import heads, numbered_ids, row_digests
+from ...splits.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Verify = Literal["epoch", "open", "never"]
+"""When rows are recomputed from their content: in every epoch, in the first one after opening, or in none."""
+
+_AT_ONCE = 1 << 20
+"""Bytes of rows that are hashed at once: laying out their canonical bytes takes about ten times as many."""
+
+
+def check_verify(verify: str) -> None:
+    if verify not in get_args(Verify):
+        raise FarshiftError(f"verify must be 'epoch', 'open' or 'never', not {verify!r}")
+
+
+@dataclass(frozen=True)
+class EpochTally:
+    """How many rows passed, and the sum modulo 2^64 of a 64-bit mix of each one's id and check.
+
+    Sums do not depend on order, and those of disjoint shares add up (an incremental multiset hash: Bellare and
+    Micciancio, EUROCRYPT 1997): a row lost, repeated or exchanged changes the sum but for an accident of 2^-64. It
+    guards against mistakes; against forgery each row's own digest does.
+    """
+
+    rows: int = 0
+    digest: int = 0
+
+    @classmethod
+    def of(cls, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64]) -> EpochTally:
+        """The tally of rows with these ids and checks, shape (rows,)."""
+        mixed = bits("epoch tally/row", row_ids ^ bits("epoch tally/check", checks))
+        return cls(len(row_ids), int(np.add.reduce(mixed, dtype=np.uint64)))
+
+    def __add__(self, other: EpochTally) -> EpochTally:
+        return EpochTally(self.rows + other.rows, (self.digest + other.digest) % 2**64)
+
+
+def check_rows(
+    table: pa.Table,
+    schema: Schema,
+    row_ids: NDArray[np.uint64],
+    checks: NDArray[np.uint64],
+    occurrences: NDArray[np.int64],
+    place: Callable[[int], str],
+) -> None:
+    """Hold rows to their ids and checks. `BadData` names the first that differs, and its `place`."""
+    wrong = np.zeros(table.num_rows, bool)
+    step = max(1, _AT_ONCE * table.num_rows // max(1, table.nbytes))
+    for start in range(0, table.num_rows, step):
+        some, rows = table.slice(start, step), slice(start, start + step)
+        try:
+            wrong[rows] = heads(row_digests(some, schema)) != checks[rows]
+            wrong[rows] |= numbered_ids(some, schema, occurrences[rows]) != row_ids[rows]
+        except BadData as error:
+            raise BadData(f"{error} (near {place(start)}): the bytes are damaged; have the file made anew") from error
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise BadData(
+            f"row {row_ids[first]:016x} is not what the manifest says ({place(first)}; {int(wrong.sum())} of "
+            f"{len(wrong)} rows read with it): the bytes are damaged or of another version; have the file made anew"
+        )

@@ -1,0 +1,255 @@
+"""A split's audit as one picture of four panels: severity, labels, groups, and what lies between train and ood_test.
+
+Drawn from the audit alone: who has an `audit.json` can draw it again. Colours are those of Okabe and Ito (Color
+Universal Design, 2008); a part has the same colour in every panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from ...core.figures import drawn_with
+from ..assignment import PARTS
+from ..measures.divergence import ATOMS, COMPOUNDS
+from .parted import RANDOM
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Audit = Mapping[str, Any]
+
+_COLOURS = dict(zip(PARTS, ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00"), strict=True))
+_GREY = "#595959"
+_SHOWN, _LETTERS, _LINE, _ROOM = 12, 20, 118, 12
+_SCALARS = {
+    "new factor combination": ("factors", "PART", "rows_with_unseen_combination"),
+    "labels, total variation": ("labels", "total_variation_from_train", "PART"),
+    "labels, Kolmogorov-Smirnov": ("labels", "kolmogorov_smirnov_from_train", "PART"),
+    "groups, total variation": ("groups", "total_variation_from_train", "PART"),
+    "near duplicates of train": ("near_duplicates", "with_train", "PART"),
+    "domain AUROC": ("probe", "domain_auroc"),
+    "diversity shift": ("diversity_and_correlation", "diversity"),
+    "correlation shift": ("diversity_and_correlation", "correlation"),
+    "wrong training labels": ("noise", "train", "true_rate"),
+}
+"""Measures of one number, and where an audit keeps them; PART is the part that is compared."""
+
+_BAND = 0.8
+"""The share of a category's width, or height, that its bars fill."""
+
+_LEAST_BARS, _LEAST_PARTS = 6, 2
+"""Fewer bars, or bars of fewer parts, are as thin as these."""
+
+_SETTINGS: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.0,
+    "axes.titlesize": 9.0,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.0,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "legend.fontsize": 8.0,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "savefig.dpi": 200,
+    # A group may be called "$x$"; it is a name, not mathematics.
+    "text.parse_math": False,
+}
+
+
+def png(audit: Audit) -> bytes:
+    """The picture as a PNG file, 200 dots an inch; the same audit gives the same bytes under one version of
+    matplotlib. `MissingExtra` without matplotlib."""
+    content = BytesIO()
+    made = figure(audit)
+    with drawn_with(_SETTINGS):
+        made.savefig(content, format="png", metadata={"Software": None})
+    return content.getvalue()
+
+
+def figure(audit: Audit) -> Figure:
+    """The picture of an audit (what `audit.json` holds) as a matplotlib `Figure`. `MissingExtra` without matplotlib."""
+    with drawn_with(_SETTINGS):
+        from matplotlib.figure import Figure as Empty
+        from matplotlib.patches import Patch
+
+        bars = len(_distances(audit, _test(audit)))
+        made = Empty(figsize=(7.6, 6.2 + 0.3 * max(0, bars - _ROOM)), layout="constrained")
+        verdict = "holds" if audit["holds"] else "DOES NOT HOLD"
+        why = wrap(audit["why"], _LINE, max_lines=4, placeholder=" …")
+        lines = [f"{audit['split']} ({audit['kind']} shift): {verdict}", *why]
+        made.suptitle("\n".join(lines), x=0.01, ha="left", size=8.5)
+        panels = made.subplots(2, 2)
+        for axes, draw in zip(panels.flat, (_severity, _labels, _groups, _measures), strict=True):
+            draw(axes, audit)
+        parts = [Patch(color=_COLOURS[name], label=f"{name} ({rows:,} rows)") for name, rows in audit["rows"].items()]
+        made.legend(handles=parts, loc="outside lower center", ncols=min(3, len(parts)), handlelength=1.0)
+        # Ticks are made when first laid out: now, while the settings hold.
+        made.draw_without_rendering()
+    return made
+
+
+def _severity(axes: Axes, audit: Audit) -> None:
+    axes.set_title("Severity")
+    found = audit.get("severity_histogram")
+    if not found:
+        return _empty(axes, "rows of this split have no severity")
+    shares = {name: [n / max(sum(counts), 1) for n in counts] for name, counts in found["counts"].items()}
+    axes.set_ylabel("share of the part's rows")
+    if "values" in found:
+        _bars(axes, [f"{value:g}" for value in found["values"]], shares)
+        return None
+    edges = found["edges"]
+    for name, values in shares.items():
+        axes.stairs(values, edges, fill=True, alpha=0.2, color=_COLOURS[name])
+        axes.stairs(values, edges, color=_COLOURS[name], linewidth=1.2)
+    return None
+
+
+def _labels(axes: Axes, audit: Audit) -> None:
+    axes.set_title("Labels")
+    shares = audit["labels"].get("shares")
+    if not shares:
+        most = max(audit["labels"]["distinct"].values())
+        return _empty(axes, f"no classes: up to {most:,} different labels a part")
+    axes.set_ylabel("share of the part's rows")
+    names, columns = _commonest(shares, dict.fromkeys(shares, 1.0), _LETTERS // 2)
+    most = max(audit["labels"]["distinct"].values())
+    if most > len(names):
+        axes.set_title(f"Labels: the {len(names)} commonest of {most}")
+    return _bars(axes, names, columns)
+
+
+def _groups(axes: Axes, audit: Audit) -> None:
+    axes.set_title("Groups")
+    if "groups" not in audit:
+        return _empty(axes, "rows of this split have no group")
+    names, columns = _commonest(audit["groups"]["rows"], audit["rows"], _LETTERS)
+    rest = {part: audit["rows"][part] - sum(values) for part, values in columns.items()}
+    if any(rest.values()):
+        names.append("(others)")
+        columns = {part: [*values, rest[part]] for part, values in columns.items()}
+    axes.set_xlabel("rows")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    return _bars(axes, names, columns, upright=False)
+
+
+def _measures(axes: Axes, audit: Audit) -> None:
+    test = _test(audit)
+    axes.set_title(f"From train to {test}")
+    found = _distances(audit, test)
+    if not found:
+        return _empty(axes, f"nothing to compare: no {test}, or no measure applies")
+    for place, (_, value, chance) in enumerate(found):
+        axes.barh(place, value, _BAND, color=_COLOURS[test])
+        if chance is not None:
+            axes.plot([chance, chance], [place - _BAND / 2, place + _BAND / 2], color="black", linewidth=1.5)
+        axes.text(max(value, chance or 0.0) + 0.02, place, f"{value:.2f}", va="center", size=7)
+    axes.set_yticks(range(len(found)), [name for name, _, _ in found])
+    axes.set_ylim(max(len(found), _LEAST_BARS) - 0.5, -0.5)
+    axes.set_xlim(0, 1.12)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
+    if any(chance is not None for _, _, chance in found):
+        axes.set_xlabel("black line: by chance")
+    return None
+
+
+def _test(audit: Audit) -> str:
+    """The part that is compared with training."""
+    return "ood_test" if "ood_test" in audit["rows"] else "id_test"
+
+
+def _distances(audit: Audit, test: str) -> list[tuple[str, float, float | None]]:
+    """What lies between train and a test part: name, value, and the value by chance (a random split of the same rows)
+    where it is known."""
+    found: list[tuple[str, float, float | None]] = []
+    for field, parts in audit.get("texts", {}).items():
+        if test not in parts:
+            continue
+        chance = parts.get(RANDOM, {})
+        name = _short(field, _LETTERS // 2)
+        for what, alpha in (("tokens", str(ATOMS)), ("pairs", str(COMPOUNDS)), ("triples", str(COMPOUNDS))):
+            if what in parts[test]["divergence"]:
+                by_chance = chance.get("divergence", {}).get(what, {}).get(alpha)
+                found.append((f"{name}: {what} diverge", parts[test]["divergence"][what][alpha], by_chance))
+        key = "rows_with_unseen_pair"
+        found.append((f"{name}: rows with new pair", parts[test][key], chance.get(key)))
+    for name, path in _SCALARS.items():
+        value, chance = (_at(audit, [part if key == "PART" else key for key in path]) for part in (test, RANDOM))
+        if value is not None:
+            found.append((name, value, chance if "PART" in path else None))
+    return found
+
+
+def _at(audit: Any, path: Sequence[str]) -> float | None:
+    for key in path:
+        audit = audit.get(key, {})
+    return audit if isinstance(audit, float) else None
+
+
+def _commonest(
+    columns: Mapping[str, Mapping[str, float]], totals: Mapping[str, float], letters: int
+) -> tuple[list[str], dict[str, list[float]]]:
+    """The 12 names of the largest shares, in so many letters, and the values of each part for them."""
+    names = list(dict.fromkeys(name for values in columns.values() for name in values))
+    weight = {name: sum(values.get(name, 0) / totals[part] for part, values in columns.items()) for name in names}
+    kept = sorted(sorted(names, key=lambda name: -weight[name])[:_SHOWN], key=_as_number)
+    shown = {part: [values.get(name, 0) for name in kept] for part, values in columns.items()}
+    return _shortened(kept, letters), shown
+
+
+def _as_number(name: str) -> tuple[int, float, str]:
+    """Numbers in their order, before other names in theirs."""
+    try:
+        return 0, float(name), name
+    except ValueError:
+        return 1, 0.0, name
+
+
+def _bars(axes: Axes, names: Sequence[str], columns: Mapping[str, Sequence[float]], *, upright: bool = True) -> None:
+    """For each name the bars of the parts that have some of it, side by side."""
+    width = _BAND / max(len(columns), _LEAST_PARTS)
+    draw = axes.bar if upright else axes.barh
+    for place in range(len(names)):
+        here = [(part, values[place]) for part, values in columns.items() if values[place]]
+        for k, (part, value) in enumerate(here):
+            draw(place + (k - (len(here) - 1) / 2) * width, value, width, color=_COLOURS[part])
+    if upright:
+        crowded = sum(map(len, names)) > 40
+        axes.set_xticks(range(len(names)), names, rotation=90 if crowded else 0)
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        return
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(max(len(names), _LEAST_BARS) - 0.5, -0.5)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def _empty(axes: Axes, why: str) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_visible(False)
+    axes.text(0.5, 0.5, "\n".join(wrap(why, 36)), ha="center", va="center", color=_GREY, transform=axes.transAxes)
+
+
+def _shortened(names: Sequence[str], letters: int) -> list[str]:
+    """Each name in so many letters, cut where different names stay different; numbered where no cut does that."""
+    for head in (0.5, 0.25, 0.75, 0.0, 1.0):
+        short = [_short(name, letters, head) for name in names]
+        if len(set(short)) == len(names):
+            return short
+    return [f"{_short(name, letters - 4)} #{k}" for k, name in enumerate(names, 1)]
+
+
+def _short(name: str, letters: int, head: float = 0.5) -> str:
+    """The name, cut to so many letters; `head` is the start's share of those that stay."""
+    if len(name) <= letters:
+        return name
+    start = round(head * (letters - 1))
+    return f"{name[:start]}…{name[len(name) - (letters - 1 - start) :]}"

@@ -1,0 +1,1 @@
+"""Measures of a split: difficulty, compound divergence, near duplicates, vocabulary."""

@@ -1,0 +1,111 @@
+"""Near duplicates: rows whose texts share most of their runs of three words.
+
+The resemblance of two texts is the Jaccard coefficient of their sets of shingles (Broder 1997, On the resemblance and
+containment of documents; a text of fewer than three words is one shingle). Candidates are found by MinHash signatures
+in bands (a pair of resemblance 0.8 shares a band with probability 0.998, and no pair below 0.8 is reported: candidates
+are compared exactly).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import bits
+from .divergence import Units, numbered, runs, words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RESEMBLANCE = 0.8
+
+_WORDS = 3
+_BANDS, _HASHES = 12, 4
+_CANDIDATES = 64
+"""The most rows that a row is compared with for one band; more of them share a band only in texts of one template."""
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Shingled:
+    """The sets of shingles of many texts: `sets` holds each shingle of a row once; rows and codes ascend."""
+
+    sets: Units
+
+    def resembling(self, rows: Rows, among: Rows) -> NDArray[np.bool_]:
+        """For each of `rows` whether another row of `among` resembles it, to at least 0.8; shape as `rows`.
+
+        A row that shares a band with more than 64 others is compared with 64 of them, so that rows of one template
+        cost no more than others.
+        """
+        found = np.zeros(len(rows), bool)
+        for bucket in self._buckets:
+            order = among[np.argsort(bucket[among], kind="stable")]
+            left = np.flatnonzero(~found)
+            first, last = (np.searchsorted(bucket[order], bucket[rows[left]], side) for side in ("left", "right"))
+            which, at = _ranges(first, np.minimum(last - first, _CANDIDATES))
+            one, other = rows[left[which]], order[at]
+            near = (one != other) & (self.jaccard(one, other) >= RESEMBLANCE)
+            found[left[which[near]]] = True
+        return found
+
+    def jaccard(self, one: Rows, other: Rows) -> NDArray[np.float64]:
+        """The Jaccard coefficient of pairs of rows, exactly; all of shape (pairs,)."""
+        size = np.diff(self._bounds)
+        pair, at = _ranges(self._bounds[one], size[one])
+        sought = other[pair] * self.sets.kinds + self.sets.code[at]
+        place = np.minimum(np.searchsorted(self._keys, sought), len(self._keys) - 1)
+        both = np.bincount(pair[self._keys[place] == sought], minlength=len(one))
+        return np.asarray(both / (size[one] + size[other] - both))
+
+    @cached_property
+    def _bounds(self) -> Rows:
+        """Where the shingles of each row begin, and the last end, shape (rows + 1,)."""
+        return np.searchsorted(self.sets.row, np.arange(self.sets.rows + 1))
+
+    @cached_property
+    def _keys(self) -> Rows:
+        """One number for each shingle of each row, ascending."""
+        return self.sets.row * self.sets.kinds + self.sets.code
+
+    @cached_property
+    def _buckets(self) -> list[NDArray[np.uint64]]:
+        """The bucket of each row in each band: its least shingles under four hash functions, mixed into one number."""
+        base = bits("minhash", np.arange(self.sets.kinds, dtype=np.uint64))[self.sets.code]
+        masks, factors = (bits(f"minhash/{name}", np.arange(_BANDS * _HASHES, dtype=np.uint64)) for name in "ab")
+        buckets = []
+        for band in range(_BANDS):
+            bucket = np.zeros(self.sets.rows, np.uint64)
+            for k in range(band * _HASHES, (band + 1) * _HASHES):
+                hashed = (base ^ masks[k]) * (factors[k] | np.uint64(1))
+                bucket = bits("minhash/band", bucket ^ np.minimum.reduceat(hashed, self._bounds[:-1]))
+            buckets.append(bucket)
+        return buckets
+
+
+def shingled(texts: pa.ChunkedArray) -> Shingled:
+    """The shingles of a text column."""
+    import pyarrow.compute as pc
+
+    singles = words(texts)
+    triples = runs(singles, _WORDS)
+    short = np.ones(len(texts), bool)
+    short[triples.row] = False
+    own, kinds = numbered(pc.utf8_trim_whitespace(texts.filter(short)).combine_chunks())
+    row = np.concatenate([triples.row, np.flatnonzero(short)])
+    code = np.concatenate([triples.code, triples.kinds + own])
+    kinds += triples.kinds
+    keys = np.sort(row * kinds + code)
+    keys = keys[np.diff(keys, prepend=-1) > 0]
+    return Shingled(Units(keys // kinds, keys % kinds, kinds, len(texts)))
+
+
+def _ranges(first: Rows, count: Rows) -> tuple[Rows, Rows]:
+    """The numbers of ranges, each `count` long from `first`, end to end; and before them the range of each."""
+    which = np.repeat(np.arange(len(first)), count)
+    return which, np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())

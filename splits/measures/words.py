@@ -1,0 +1,78 @@
+"""Words of a text column: counts and groups, without a loop over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadDefinition, UnknownName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_PIECE = 1 << 17
+
+
+def text_column(table: pa.Table, field: str) -> pa.ChunkedArray:
+    """The text column `field`; an error names the columns there are."""
+    if field not in table.column_names:
+        raise UnknownName("field", field, table.column_names)
+    if str(table[field].type) not in ("string", "large_string"):
+        raise BadDefinition(f"field {field!r} is {table[field].type}, and the rule needs text")
+    return table[field]
+
+
+def numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDArray[np.float64]:
+    """The number column `field`, shape (rows,)."""
+    if field not in table.column_names:
+        raise UnknownName("field", field, table.column_names)
+    if str(table[field].type) not in ("int64", "double"):
+        raise BadDefinition(f"field {field!r} is {table[field].type}, and the rule needs numbers")
+    values: NDArray[np.int64] | NDArray[np.float64] = table[field].to_numpy()
+    return values
+
+
+def word_counts(table: pa.Table, field: str) -> NDArray[np.int64]:
+    """The number of space-separated words in each row, shape (rows,)."""
+    import pyarrow.compute as pc
+
+    def count(texts: pa.ChunkedArray) -> NDArray[np.int64]:
+        trimmed = pc.utf8_trim_whitespace(texts)
+        words = pc.list_value_length(pc.utf8_split_whitespace(trimmed)).to_numpy().astype(np.int64)
+        return np.where(pc.equal(trimmed, "").to_numpy(zero_copy_only=False), 0, words)
+
+    return _piece_by_piece(text_column(table, field), count)
+
+
+def occurrences(table: pa.Table, field: str, word: str) -> NDArray[np.int64]:
+    """How often `word` stands in each row as a whole word, shape (rows,)."""
+    import pyarrow.compute as pc
+
+    def count(texts: pa.ChunkedArray) -> NDArray[np.int64]:
+        padded = pc.binary_join_element_wise("", pc.replace_substring(texts, " ", "  "), "", " ")
+        counts: NDArray[np.int64] = pc.count_substring(padded, f" {word} ").to_numpy().astype(np.int64)
+        return counts
+
+    return _piece_by_piece(text_column(table, field), count)
+
+
+def _piece_by_piece(texts: pa.ChunkedArray, count: Callable[[pa.ChunkedArray], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """`count` of each row, with memory for the words of a piece only."""
+    pieces = [count(texts.slice(start, _PIECE)) for start in range(0, len(texts), _PIECE)]
+    return np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
+
+
+def groups_by_word(table: pa.Table, words: list[str] | None, field: str | None = None) -> NDArray[np.str_] | None:
+    """For each row the first of `words` that stands in it, or "none"; searched in `field` or the first text column."""
+    if words is None:
+        return None
+    texts = [name for name in table.column_names if str(table[name].type) in ("string", "large_string")]
+    where = field or texts[0]
+    group = np.full(table.num_rows, "none", dtype=f"U{max(4, *map(len, words))}")
+    for word in reversed(words):
+        group[occurrences(table, where, word) > 0] = word
+    return group
