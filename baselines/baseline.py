@@ -13,7 +13,7 @@ from ..core.plugins import module, module_file
 from .recipe import Recipe, literal
 
 if TYPE_CHECKING:
-    from .training.replica_group import Fit, Team
+    from .training.replica_group import Fit, ReplicaGroup
     from .training.training_rows import Member
 
 NONE: Mapping[str, Any] = MappingProxyType({})
@@ -60,24 +60,24 @@ class Baseline:
         seed: int,
         benchmark: str,
         settings: Mapping[str, Any] = NONE,
-        team: Team | None = None,
+        replica_group: ReplicaGroup | None = None,
     ) -> None:
-        """settings: in which this replica differs from its recipe. team: those that it is trained with; by default it
-        is alone."""
+        """settings: in which this replica differs from its recipe. replica group: those that it is trained with; by
+        default it is alone."""
         try:
-            from .training.replica_group import Team
+            from .training.replica_group import ReplicaGroup
             from .training.training_rows import Member
         except ImportError as error:
             raise MissingExtra("a baseline", "train") from error
 
         self.member = Member(seed, settings)
-        self.team = team or Team(recipe, task, [self.member], benchmark)
-        self.name = self.team.name(self.member)
+        self.replica_group = replica_group or ReplicaGroup(recipe, task, [self.member], benchmark)
+        self.name = self.replica_group.name(self.member)
         self._fit: Fit | None = None
 
     def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> dict[str, Any]:
-        """Train from scratch on `train`, together with the team. `val` is looked at where the recipe stops early, or
-        its algorithm says so.
+        """Train from scratch on `train`, together with the replica group. `val` is looked at where the recipe stops
+        early, or its algorithm says so.
 
         Steps are `budget.steps` if given, else the recipe's for `budget.name`. Returns remarks: final loss,
         steps and parameters of a network; rows fitted of an estimator.
@@ -87,7 +87,7 @@ class Baseline:
     def _fitted(self, train: TrainingRows, val: TrainingRows | None, budget: Budget, **more: Any) -> dict[str, Any]:
         from .training.training_rows import Rows
 
-        self._fit = self.team.fit(Rows(train, val, **more), budget)
+        self._fit = self.replica_group.fit(Rows(train, val, **more), budget)
         return self._fit.remarks(self.member)
 
     def checkpoints(self) -> Iterator[tuple[str, Model]]:
@@ -154,11 +154,16 @@ class Adaptive(Baseline):
 
 
 def baseline(
-    recipe: Recipe, task: Task, seed: int, benchmark: str, settings: Mapping[str, Any] = NONE, team: Team | None = None
+    recipe: Recipe,
+    task: Task,
+    seed: int,
+    benchmark: str,
+    settings: Mapping[str, Any] = NONE,
+    replica_group: ReplicaGroup | None = None,
 ) -> Baseline:
     """The baseline of a recipe, with the methods that the data it looks at ask for."""
     kinds: dict[str, type[Baseline]] = {"unlabelled": Transductive, "ood_val": Shifted, "test batches": Adaptive}
     needed = [kinds[name] for name in touches(recipe) if name in kinds]
     if len(needed) > 1:
         raise ModelError(f"{recipe.name}: no baseline looks at more than one of {', '.join(kinds)}")
-    return (needed or [Baseline])[0](recipe, task, seed, benchmark, settings, team)
+    return (needed or [Baseline])[0](recipe, task, seed, benchmark, settings, replica_group)

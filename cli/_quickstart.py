@@ -15,7 +15,7 @@ from ..baselines.recipe import Recipe, recipes
 from ..baselines.running.plan import Plan, code_digest
 from ..baselines.running.sweep import require_extras, run_plans
 from ..benchmarks.benchmark import Benchmark, suite
-from ..benchmarks.blind.handout import hand_out
+from ..benchmarks.blind.data import blind_data
 from ..benchmarks.harness.evaluate import seed_numbers
 from ..benchmarks.model import Budget
 from ..benchmarks.runs.run import Run, read_run
@@ -76,7 +76,7 @@ def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> 
         try:
             if not cast:
                 raise Unavailable("no baseline plays the plain part and another the helping one on it")
-            hand_out(benchmark)
+            blind_data(benchmark)
         except Unavailable as error:
             say(f"left out {benchmark.name} ({benchmark.kind}): {error}")
             left_out.append({"benchmark": benchmark.name, "kind": benchmark.kind, "why": str(error)})

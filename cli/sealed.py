@@ -50,9 +50,9 @@ def draw(
 ) -> None:
     """Hand a window's draw out: row ids and inputs, once the window is open."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.serving import hand_out
+    from ..leaderboard.sealed.serving import blind_data
 
-    folder = hand_out(Board(board), window, out)
+    folder = blind_data(Board(board), window, out)
     emit_json({"draw": str(folder)}) if json else line(
         f"{folder}: inputs without labels. Answer them: farshift board answer {folder} MODEL --team TEAM --out FILE"
     )

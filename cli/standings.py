@@ -10,7 +10,7 @@ import typer
 from .terminal import Json, emit_json, exit_if, line, table, watched
 
 if TYPE_CHECKING:
-    from ..leaderboard.tables.snapshot import Gathered
+    from ..leaderboard.tables.snapshot import Snapshot
 
 app = typer.Typer()
 
@@ -39,7 +39,7 @@ def standings(
     if len(forms) + json > 1:
         raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
     with watched():
-        found = _gathered(folder, benchmark, baseline)
+        found = _snapshot(folder, benchmark, baseline)
     if json:
         return emit_json(found.record())
     if forms:
@@ -48,26 +48,26 @@ def standings(
     _print(found)
 
 
-def _gathered(folder: Path, benchmark: str = "", baseline: str | None = None) -> Gathered:
+def _snapshot(folder: Path, benchmark: str = "", baseline: str | None = None) -> Snapshot:
     from ..leaderboard.board import Board
-    from ..leaderboard.tables.snapshot import gather
+    from ..leaderboard.tables.snapshot import take_snapshot
 
-    return gather(Board(folder), benchmark, baseline)
+    return take_snapshot(Board(folder), benchmark, baseline)
 
 
-def _print(found: Gathered) -> None:
+def _print(found: Snapshot) -> None:
     from ..leaderboard.exports._grid import caption, cells, columns
 
-    for sheet in found.sheets:
-        names = columns(sheet)
-        rows = [[cells(sheet, row)[name] for name in names] for row in sheet.rows]
-        table(f"{sheet.table.heading}: {sheet.table.metric}", names, rows, caption(sheet) + "\n")
+    for table_view in found.views:
+        names = columns(table_view)
+        rows = [[cells(table_view, row)[name] for name in names] for row in table_view.rows]
+        table(f"{table_view.table.heading}: {table_view.table.metric}", names, rows, caption(table_view) + "\n")
     for suite in found.suites:
         _print_suite(suite)
     for one in found.apart:
         score = one.standing.score
         line(f"{one.left.kind}: {score['model']} on {score['benchmark']} ({one.standing.entry}): {one.left.reason}")
-    if not found.sheets:
+    if not found.views:
         line("no entries")
 
 
@@ -107,7 +107,7 @@ def publish(
     from ..leaderboard.exports import publish as go
 
     with watched():
-        found = _gathered(folder, benchmark, baseline)
+        found = _snapshot(folder, benchmark, baseline)
     files = go(found, form, out, {"dataset": dataset, "source": source})
     if json:
         return emit_json({"format": form, "files": [str(path) for path in files]})

@@ -40,7 +40,7 @@ from .operations.rescore import Rescoring, rescore
 from .operations.submit import submit
 from .operations.verify import Verification, verify
 from .storage.board_files import INCOMING, publish, recover, stage
-from .storage.readers import BoardCopy
+from .storage.readers import FolderReader
 
 FORMAT = 2
 
@@ -137,7 +137,7 @@ class Board:
 
     def verify(self, head: str | None = None, key: str | None = None) -> Verification:
         """Recompute everything: the chain, each signature, each file's digest, each score from its predictions."""
-        return verify(BoardCopy(self), head, key)
+        return verify(FolderReader(self), head, key)
 
     def settled(self) -> list[Record]:
         """The records, when every file that they name has come to its place."""

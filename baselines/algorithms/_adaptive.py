@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyper
-from ..replicas.rng import Noise
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import Rng
 from ..training.algorithm import About
 from ..training.optimiser_step import spread
 from ..training.sampler import Data
@@ -28,10 +28,10 @@ class Adaptive(Plain):
     ready: Tensor
     """Whether training has ended, (K,) bool."""
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         self.register_buffer("ready", torch.zeros(about.replicas, dtype=torch.bool))
-        self.noise: Noise | None = None
+        self.rng: Rng | None = None
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         self.prepare(network, data)

@@ -42,9 +42,9 @@ class HessianAligned(Annealed):
         z, p = split(features, batch), split(logits.softmax(-1), batch)
         gradients = mean_products(errors_by_environment(logits, batch), z)
         each, common = self.curvatures(z, p, gradients, clock)
-        penalty = self.hyper["hessian"] * _distance(each, common)
+        penalty = self.hyperparameters["hessian"] * _distance(each, common)
         # Environments have equal shares, so the mean risk's gradient is the mean of theirs.
-        penalty = penalty + self.hyper["gradient"] * _distance(gradients, gradients.mean(1))
+        penalty = penalty + self.hyperparameters["gradient"] * _distance(gradients, gradients.mean(1))
         return mean(cross_entropy(logits, batch.target), batch), penalty
 
 

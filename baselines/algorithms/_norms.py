@@ -18,15 +18,15 @@ def by_batch(network: nn.Module, momentum: float) -> Iterator[None]:
     """Batch normalisation by each batch's own moments, in evaluation too; the running ones move towards them by the
     share `momentum`."""
     norms = [module for module in network.modules() if isinstance(module, BatchNorm)]
-    before = [(norm.training, norm.noise, norm.momentum) for norm in norms]
+    before = [(norm.training, norm.rng, norm.momentum) for norm in norms]
     for norm in norms:
-        # Without its noise, which is silent in evaluation, a layer goes by `training` alone.
-        norm.training, norm.noise, norm.momentum = True, None, momentum
+        # Without its generator, which is silent in evaluation, a layer goes by `training` alone.
+        norm.training, norm.rng, norm.momentum = True, None, momentum
     try:
         yield
     finally:
-        for norm, (training, noise, rate) in zip(norms, before, strict=True):
-            norm.training, norm.noise, norm.momentum = training, noise, rate
+        for norm, (training, rng, rate) in zip(norms, before, strict=True):
+            norm.training, norm.rng, norm.momentum = training, rng, rate
 
 
 @torch.no_grad()

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 
 
@@ -28,7 +28,7 @@ class Penalised(Base):
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         risk, penalty = self.terms(network, batch, clock)
-        total: Tensor = risk + self.hyper["penalty"] * penalty
+        total: Tensor = risk + self.hyperparameters["penalty"] * penalty
         return total
 
 
@@ -49,31 +49,31 @@ class Annealed(Penalised):
     there (DomainBed). rescale: divide the loss by a weight above 1 (the IRM authors' ColoredMNIST code). l2: the weight
     in the loss of the squared norm of all parameters, which unlike decoupled decay passes through Adam."""
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        self.decays = any(hyper.exact("l2"))
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.decays = any(hyperparameters.exact("l2"))
 
     def switch(self, clock: Clock) -> int:
         """The step from which the penalty has its full weight."""
-        percent: int = self.hyper["anneal_percent"]
+        percent: int = self.hyperparameters["anneal_percent"]
         return round(percent * clock.steps / 100)
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         risk, penalty = self.terms(network, batch, clock)
-        weight = self.hyper["penalty" if clock.step >= self.switch(clock) else "penalty_before"]
+        weight = self.hyperparameters["penalty" if clock.step >= self.switch(clock) else "penalty_before"]
         total: Tensor = risk + weight * penalty
         if self.decays:
             squares = [parameter.flatten(1).square().sum(1) for parameter in network.parameters()]
-            total = total + self.hyper["l2"] * torch.stack(squares).sum(0)
-        return total / weight.clamp(min=1) if self.hyper["rescale"] else total
+            total = total + self.hyperparameters["l2"] * torch.stack(squares).sum(0)
+        return total / weight.clamp(min=1) if self.hyperparameters["rescale"] else total
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
-        if self.hyper["restart"] and clock.step == self.switch(clock):
-            descents["main"].restart()
-        return super().update(network, batches, clock, descents)
+        if self.hyperparameters["restart"] and clock.step == self.switch(clock):
+            optimiser_steps["main"].restart()
+        return super().update(network, batches, clock, optimiser_steps)

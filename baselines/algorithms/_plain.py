@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.rng import Noise
+from ..replicas.rng import Rng
 from ..training.algorithm import Algorithm, Clock
 from ..training.losses import cross_entropy, mean
 from ..training.sampler import Batch
@@ -33,20 +33,20 @@ def share_of(steps: int, percent: int, what: str) -> int:
 
 
 @contextmanager
-def evaluating(network: nn.Module, noise: Noise | None) -> Iterator[None]:
-    """The network as in evaluation, its noise silent."""
+def evaluating(network: nn.Module, rng: Rng | None) -> Iterator[None]:
+    """The network as in evaluation, nothing drawn at random."""
     before = network.training
     network.eval()
     try:
-        with nullcontext() if noise is None else noise.hushed():
+        with nullcontext() if rng is None else rng.disabled():
             yield
     finally:
         network.train(before)
 
 
 @torch.no_grad()
-def features_of(network: Any, inputs: Sequence[Tensor], noise: Noise | None, rows: int = 512) -> Tensor:
+def features_of(network: Any, inputs: Sequence[Tensor], rng: Rng | None, rows: int = 512) -> Tensor:
     """Features in evaluation of each replica's own inputs (K, N, ..): (K, N, width)."""
-    with evaluating(network, noise):
+    with evaluating(network, rng):
         pieces = zip(*(torch.split(x, rows, dim=1) for x in inputs), strict=True)
         return torch.cat([network.encode(network.embed(*piece)) for piece in pieces], dim=1)

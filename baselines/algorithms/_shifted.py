@@ -5,19 +5,19 @@ from __future__ import annotations
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About
 from ..training.sampler import Batch
 
 
-def check_shifted(name: str, hyper: Hyper, about: About) -> None:
+def check_shifted(name: str, hyperparameters: Hyperparameters, about: About) -> None:
     """`ModelError` where there are no inputs of shifted rows, or a batch would hold none."""
     if about.data.unlabelled is None:
         raise ModelError(
             f"{name} learns from the inputs of shifted rows, and this benchmark opens none to training: choose one "
             "whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"
         )
-    if not hyper["batch_size"] and hyper["chunk"]:
+    if not hyperparameters["batch_size"] and hyperparameters["chunk"]:
         raise ModelError(
             f"{name}: chunks of a full batch hold no inputs of shifted rows: set chunk = 0 or a batch_size"
         )

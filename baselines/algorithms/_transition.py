@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
@@ -31,9 +31,9 @@ class Corrected(Base):
     additive = True
     transition: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        for percentile in hyper.exact("percentile"):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for percentile in hyperparameters.exact("percentile"):
             if not 0 < percentile <= 100:
                 raise ModelError(f"setting percentile = {percentile:g}: use a number in (0, 100]")
             if percentile < 100 and 100 - percentile >= 100 / about.outputs:
@@ -50,7 +50,9 @@ class Corrected(Base):
         return steps // 2, steps - steps // 2
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
-        found = anchored(answer(*data.inputs).double().softmax(-1), data.weight, self.hyper.exact("percentile"))
+        found = anchored(
+            answer(*data.inputs).double().softmax(-1), data.weight, self.hyperparameters.exact("percentile")
+        )
         self.transition = found.to(self.transition.dtype)
         return data, True
 

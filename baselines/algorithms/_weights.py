@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Build, Clock
 from ..training.optimiser_step import spread
 from ..training.sampler import Data
@@ -59,13 +59,13 @@ class Interpolated(Plain):
     """Empirical risk whose weights, when training ends, lie between early and last ones: early + share (last - early),
     each parameter with a share of its own."""
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        self.early = share_of(about.steps, hyper["early_percent"], "interpolation of early and last weights")
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.early = share_of(about.steps, hyperparameters["early_percent"], "interpolation of early and last weights")
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        self.start = Kept(list(network.parameters())).to(self.hyper["lr"])
+        self.start = Kept(list(network.parameters())).to(self.hyperparameters["lr"])
         return network
 
     def after(self, network: Any, clock: Clock) -> None:

@@ -45,14 +45,14 @@ class Algorithm(Adaptive):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        like, shape = self.hyper["lr"], (len(self.ready), len(self.about.data))
+        like, shape = self.hyperparameters["lr"], (len(self.ready), len(self.about.data))
         self.register_buffer("memory", like.new_zeros(*shape, network.width))
         self.register_buffer("labels", torch.full(shape, -1, device=like.device))
         return network
 
     def prepare(self, network: Any, data: Data) -> None:
         inputs = [x.expand(len(self.ready), *x.shape) for x in data.inputs]
-        self.memory = F.normalize(features_of(network, inputs, self.noise), dim=-1)
+        self.memory = F.normalize(features_of(network, inputs, self.rng), dim=-1)
         self.labels = torch.where(data.weight > 0, data.target, -1).expand(len(self.ready), -1).clone()
 
     def reset(self, network: Any) -> None:
@@ -63,7 +63,7 @@ class Algorithm(Adaptive):
         rows = F.normalize(network.encode(network.embed(*inputs)), dim=-1)
         scores = self._scores(rows)
         certainty, chosen = scores.max(-1)
-        joins = certainty >= self.hyper["beta"][:, None]
+        joins = certainty >= self.hyperparameters["beta"][:, None]
         some = joins.any(0)
         self.memory = torch.cat([self.memory, rows[:, some]], dim=1)
         self.labels = torch.cat([self.labels, torch.where(joins, chosen, -1)[:, some]], dim=1)
@@ -72,12 +72,12 @@ class Algorithm(Adaptive):
     def _scores(self, rows: Tensor) -> Tensor:
         """The class probabilities of rows (K, n, width), (K, n, classes)."""
         found = rows.new_zeros(*rows.shape[:2], self.about.outputs)
-        temperatures = self.hyper["temperature"]
+        temperatures = self.hyperparameters["temperature"]
         # One replica after the other, each among its own rows alone: so equally near ones are chosen from as it would.
         for own, memory, labels, temperature, scores in zip(
             rows, self.memory, self.labels, temperatures, found, strict=True
         ):
             real = labels >= 0
-            near, places = (own @ memory[real].T).topk(min(self.hyper["k"], int(real.sum())), dim=-1)
+            near, places = (own @ memory[real].T).topk(min(self.hyperparameters["k"], int(real.sum())), dim=-1)
             scores.scatter_add_(-1, labels[real][places], (near / temperature).softmax(-1))
         return found

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._environment_risks import risks, risks_and_gradients
 
@@ -48,9 +48,9 @@ def masked(each: Tensor, agreement: Tensor) -> Tensor:
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        if any(hyper.exact("sharpness")):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        if any(hyperparameters.exact("sharpness")):
             raise ModelError("setting sharpness: and_mask steps along gradients of its own making: leave it at 0")
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
@@ -62,11 +62,11 @@ class Algorithm(Base):
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         [(batch, _)] = batches()
-        descent = descents["main"]
-        found, gradients = risks_and_gradients(network, batch, descent.parameters)
+        optimiser_step = optimiser_steps["main"]
+        found, gradients = risks_and_gradients(network, batch, optimiser_step.parameters)
         with torch.no_grad():
-            descent.follow([masked(one, self.hyper["agreement"]) for one in gradients])
+            optimiser_step.follow([masked(one, self.hyperparameters["agreement"]) for one in gradients])
         return found.detach().mean(1)

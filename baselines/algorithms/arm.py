@@ -74,7 +74,7 @@ class Algorithm(Base):
         categories = torch.zeros(replicas, 1, len(sizes.categories), dtype=torch.int64)
         with torch.no_grad():
             size = network.embed(categories, torch.zeros(replicas, 1, sizes.numbers))[0].numel()
-        widths = [size, self.hyper["context_width"], size]
+        widths = [size, self.hyperparameters["context_width"], size]
         return Contextual(network, self.about.each(lambda: Perceptron(widths), "context"))
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:

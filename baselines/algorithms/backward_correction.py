@@ -37,7 +37,7 @@ class Algorithm(Corrected):
 
     def inverse(self) -> Tensor:
         """T^-1 of each replica, (K, C, C)."""
-        share = self.hyper.on("identity", self.transition)
+        share = self.hyperparameters.on("identity", self.transition)
         same = torch.eye(self.transition.shape[-1], dtype=share.dtype, device=share.device)
         mixed = share * same + (1 - share) * self.transition
         inverse: Tensor = torch.linalg.pinv(mixed.double())

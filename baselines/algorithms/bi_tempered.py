@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import mean
@@ -43,21 +43,21 @@ ROUNDS = 7
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        for t1, t2 in zip(hyper.exact("t1"), hyper.exact("t2"), strict=True):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for t1, t2 in zip(hyperparameters.exact("t1"), hyperparameters.exact("t2"), strict=True):
             if not 0 <= t1 <= 1 <= t2:
                 raise ModelError(f"settings t1 = {t1:g}, t2 = {t2:g} of bi_tempered: use 0 <= t1 <= 1 <= t2")
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         scores = network(*batch.inputs)
-        logs = tempered_log_softmax(scores, self.hyper.on("t2", scores))
-        return mean(bregman(logs, batch.target, self.hyper.on("t1", scores)), batch)
+        logs = tempered_log_softmax(scores, self.hyperparameters.on("t2", scores))
+        return mean(bregman(logs, batch.target, self.hyperparameters.on("t1", scores)), batch)
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         """The logarithms of the tempered probabilities, (K, n, classes): their softmax are these probabilities."""
         scores = network(*inputs)
-        return tempered_log_softmax(scores, self.hyper.on("t2", scores))
+        return tempered_log_softmax(scores, self.hyperparameters.on("t2", scores))
 
 
 def log_exp(x: Tensor, t: Tensor) -> Tensor:

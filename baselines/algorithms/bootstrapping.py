@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
@@ -37,17 +37,17 @@ SEARCH: dict[str, Any] = {"beta": ["uniform", 0.6, 1.0]}
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        if hyper["belief"] not in ("soft", "hard"):
-            raise ModelError(f"setting belief = {hyper['belief']!r} of bootstrapping: use soft or hard")
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        if hyperparameters["belief"] not in ("soft", "hard"):
+            raise ModelError(f"setting belief = {hyperparameters['belief']!r} of bootstrapping: use soft or hard")
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         logits = network(*batch.inputs)
         given = cross_entropy(logits, batch.target)
-        if self.hyper["belief"] == "soft":
+        if self.hyperparameters["belief"] == "soft":
             believed = soft_cross_entropy(logits, logits.softmax(-1))
         else:
             believed = cross_entropy(logits, logits.argmax(-1))
-        beta = self.hyper.on("beta", given)
+        beta = self.hyperparameters.on("beta", given)
         return mean(beta * given + (1 - beta) * believed, batch)

@@ -50,6 +50,8 @@ class Algorithm(Base):
         done = 100 * clock.step / clock.steps
         counts = [
             max(1, int((1 - forget * (min(1.0, done / gradual) if gradual else 1.0)) * rows))
-            for forget, gradual in zip(self.hyper.exact("forget"), self.hyper.exact("gradual_percent"), strict=True)
+            for forget, gradual in zip(
+                self.hyperparameters.exact("forget"), self.hyperparameters.exact("gradual_percent"), strict=True
+            )
         ]
         return torch.tensor(counts, device=batch.rows.device)

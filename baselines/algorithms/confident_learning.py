@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import keys, permutations, stream
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
@@ -47,9 +47,9 @@ class Algorithm(Base):
     probabilities: Tensor
     weight: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        self.folds = hyper["folds"]
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.folds = hyperparameters["folds"]
         if self.folds < 2:
             raise ModelError(f"setting folds = {self.folds} of confident_learning: use 2 or more")
         rows = about.replicas, len(about.data)
@@ -60,7 +60,7 @@ class Algorithm(Base):
         self.register_buffer("weight", torch.ones(rows))
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        each = max(1, steps * self.hyper["cross_percent"] // (100 * self.folds))
+        each = max(1, steps * self.hyperparameters["cross_percent"] // (100 * self.folds))
         last = steps - self.folds * each
         if last < 1:
             raise ModelError(

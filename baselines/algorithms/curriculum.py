@@ -24,12 +24,12 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import keys, permutations, stream
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean, of_rows
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch, Data, taken
 from ._rows import by_weight
 
@@ -63,24 +63,24 @@ LOOK_ROWS = 1024
 class Algorithm(Base):
     order: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
         """`ModelError` for full batches, which hold all rows, and for unknown settings."""
-        super().__init__(hyper, about)
-        if not hyper["batch_size"]:
+        super().__init__(hyperparameters, about)
+        if not hyperparameters["batch_size"]:
             raise ModelError("curriculum chooses the rows of batches: set batch_size above 0")
-        if hyper["order"] not in ("easy", "hard", "random"):
-            raise ModelError(f"setting order = {hyper['order']!r}: use easy, hard or random")
+        if hyperparameters["order"] not in ("easy", "hard", "random"):
+            raise ModelError(f"setting order = {hyperparameters['order']!r}: use easy, hard or random")
         data, rows = about.data, len(about.data)
-        self.self_taught = hyper["difficulty"] == "self-taught"
+        self.self_taught = hyperparameters["difficulty"] == "self-taught"
         if self.self_taught:
             if len(self.stages(about.steps)) == 1:
                 raise ModelError(
                     f"setting difficulty = 'self-taught': {about.steps} steps with teacher_percent = "
-                    f"{hyper['teacher_percent']} leave the teacher none: give more"
+                    f"{hyperparameters['teacher_percent']} leave the teacher none: give more"
                 )
             order = torch.arange(rows, device=data.lengths.device).repeat(about.replicas, 1)
-        elif hyper["difficulty"] != "length":
-            raise ModelError(f"setting difficulty = {hyper['difficulty']!r}: use length or self-taught")
+        elif hyperparameters["difficulty"] != "length":
+            raise ModelError(f"setting difficulty = {hyperparameters['difficulty']!r}: use length or self-taught")
         elif about.task != "sequence":
             raise ModelError(f"setting difficulty = 'length': a {about.task} task has no lengths, use self-taught")
         else:
@@ -90,7 +90,7 @@ class Algorithm(Base):
 
     def _ordered(self, difficulty: Tensor) -> Tensor:
         """Rows in the order in which they are let in, (K, N), from their difficulty (K, N); ties as the rows stand."""
-        match self.hyper["order"]:
+        match self.hyperparameters["order"]:
             case "random":
                 turn = stream(keys(self.about.names, difficulty.device), "curriculum/order")
                 return permutations(turn, difficulty.shape[1])
@@ -98,7 +98,7 @@ class Algorithm(Base):
                 return difficulty.argsort(dim=1, stable=True, descending=order == "hard")
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = steps * self.hyper["teacher_percent"] // 100
+        first = steps * self.hyperparameters["teacher_percent"] // 100
         return (first, steps - first) if self.self_taught and first else (steps,)
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
@@ -113,9 +113,9 @@ class Algorithm(Base):
 
     def share(self, clock: Clock) -> Tensor:
         """c(t), the share of all weight that is let in, (K,)."""
-        least: Tensor = self.hyper["start"]
-        power: Tensor = self.hyper["power"]
-        done = clock.step / (self.hyper["until"] * clock.steps).clamp(min=1)
+        least: Tensor = self.hyperparameters["start"]
+        power: Tensor = self.hyperparameters["power"]
+        done = clock.step / (self.hyperparameters["until"] * clock.steps).clamp(min=1)
         lowest = least**power
         share: Tensor = (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
         return share
@@ -137,10 +137,10 @@ class Algorithm(Base):
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         return super().update(
-            network, lambda: ((self.chosen(batch, clock), share) for batch, share in batches()), clock, descents
+            network, lambda: ((self.chosen(batch, clock), share) for batch, share in batches()), clock, optimiser_steps
         )
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
-from ..replicas.rng import Noise
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import Rng
 from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._plain import evaluating
 from ._shifted import check_shifted, shifted
@@ -44,32 +44,36 @@ class Algorithm(Base):
     begun: Tensor
     """How many members have been trained at all, (K,)."""
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        check_shifted("d_bat", hyper, about)
-        if not 1 <= hyper["members"] <= about.steps:
-            raise ModelError(f"d_bat: setting members = {hyper['members']}: use 1 to {about.steps}, the steps")
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_shifted("d_bat", hyperparameters, about)
+        if not 1 <= hyperparameters["members"] <= about.steps:
+            raise ModelError(
+                f"d_bat: setting members = {hyperparameters['members']}: use 1 to {about.steps}, the steps"
+            )
         self.register_buffer("begun", torch.ones(about.replicas, dtype=torch.int64))
-        self.noise: Noise | None = None
+        self.rng: Rng | None = None
 
     def assemble(self, build: Build) -> Any:
-        return nn.ModuleList(build(f"member/{place}") for place in range(self.hyper["members"]))
+        return nn.ModuleList(build(f"member/{place}") for place in range(self.hyperparameters["members"]))
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        each, more = divmod(steps, self.hyper["members"])
-        return tuple(each + (place < more) for place in range(self.hyper["members"]))
+        each, more = divmod(steps, self.hyperparameters["members"])
+        return tuple(each + (place < more) for place in range(self.hyperparameters["members"]))
 
-    def descents(self, network: nn.Module, descent: Callable[..., Descent]) -> dict[str, Descent]:
-        return {name: descent(list(member.parameters()), "lr") for name, member in network.named_children()}
+    def optimiser_steps(
+        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
+    ) -> dict[str, OptimiserStep]:
+        return {name: optimiser_step(list(member.parameters()), "lr") for name, member in network.named_children()}
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
-        return super().update(network, batches, clock, {"main": descents[str(clock.stage)]})
+        return super().update(network, batches, clock, {"main": optimiser_steps[str(clock.stage)]})
 
     def after(self, network: Any, clock: Clock) -> None:
         self.begun.fill_(clock.stage + 1)
@@ -81,11 +85,11 @@ class Algorithm(Base):
             return risk
         mine = member(*shifted(batch)).softmax(-1)
         apart = [self._disagreement(network[earlier], mine, batch) for earlier in range(clock.stage)]
-        disagreement: Tensor = self.hyper["alpha"] * torch.stack(apart).mean(0)
+        disagreement: Tensor = self.hyperparameters["alpha"] * torch.stack(apart).mean(0)
         return risk + disagreement
 
     def _disagreement(self, earlier: nn.Module, mine: Tensor, batch: Batch) -> Tensor:
-        with torch.no_grad(), evaluating(earlier, self.noise):
+        with torch.no_grad(), evaluating(earlier, self.rng):
             theirs, chosen = earlier(*shifted(batch)).softmax(-1).max(-1)
         p = mine.gather(-1, chosen[..., None])[..., 0]
         return -torch.log(theirs * (1 - p) + (1 - theirs) * p + 1e-7).mean(1)

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import Build, Clock
 from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._perceptron import Perceptron
 
@@ -56,7 +56,7 @@ class Algorithm(Base):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        hidden = [self.hyper["discriminator_width"]] * (self.hyper["discriminator_depth"] - 1)
+        hidden = [self.hyperparameters["discriminator_width"]] * (self.hyperparameters["discriminator_depth"] - 1)
         widths = [network.width, *hidden, self.about.environments]
         network.discriminator = self.about.each(lambda: Perceptron(widths), "discriminator")
         return network
@@ -65,12 +65,14 @@ class Algorithm(Base):
         """The parameters that are trained against the rest."""
         return [*network.discriminator.parameters()]
 
-    def descents(self, network: nn.Module, descent: Callable[..., Descent]) -> dict[str, Descent]:
+    def optimiser_steps(
+        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
+    ) -> dict[str, OptimiserStep]:
         against = self.adversaries(network)
         ids = {id(parameter) for parameter in against}
         return {
-            "main": descent([parameter for parameter in network.parameters() if id(parameter) not in ids], "lr"),
-            "discriminator": descent(against, "lr_discriminator"),
+            "main": optimiser_step([parameter for parameter in network.parameters() if id(parameter) not in ids], "lr"),
+            "discriminator": optimiser_step(against, "lr_discriminator"),
         }
 
     def read(self, network: Any, features: Tensor, target: Tensor) -> Tensor:
@@ -89,20 +91,20 @@ class Algorithm(Base):
     def discriminator_loss(self, network: Any, features: Tensor, batch: Batch) -> Tensor:
         """What the discriminator minimises on features that do not move, (K,)."""
         read = self.read(network, features, batch.target)
-        if not any(self.hyper.exact("gradient_penalty")):
+        if not any(self.hyperparameters.exact("gradient_penalty")):
             return self.average(self.domain_errors(network, read, batch), batch)
         read = read if read.requires_grad else read.requires_grad_()
         errors = self.domain_errors(network, read, batch)
         (slopes,) = torch.autograd.grad(errors.sum(), read, create_graph=True)
         penalty = slopes.square().sum(-1).mean(1)
-        total: Tensor = self.average(errors, batch) + self.hyper["gradient_penalty"] * penalty
+        total: Tensor = self.average(errors, batch) + self.hyperparameters["gradient_penalty"] * penalty
         return total
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
         risk = mean(cross_entropy(network.head(features), batch.target), batch)
         errors = self.domain_errors(network, self.read(network, features, batch.target), batch)
-        total: Tensor = risk - self.hyper["adversary"] * self.average(errors, batch)
+        total: Tensor = risk - self.hyperparameters["adversary"] * self.average(errors, batch)
         return total
 
     def update(
@@ -110,11 +112,11 @@ class Algorithm(Base):
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         ((batch, _),) = batches()
         with torch.no_grad():
             features = network.encode(network.embed(*batch.inputs))
-        for _ in range(self.hyper["discriminator_steps"]):
-            descents["discriminator"].descend(lambda: self.discriminator_loss(network, features.detach(), batch))
-        return descents["main"].descend(lambda: self.loss(network, batch, clock))
+        for _ in range(self.hyperparameters["discriminator_steps"]):
+            optimiser_steps["discriminator"].descend(lambda: self.discriminator_loss(network, features.detach(), batch))
+        return optimiser_steps["main"].descend(lambda: self.loss(network, batch, clock))

@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
-from ..replicas.rng import Noise, permutations, stream
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import Rng, permutations, stream
 from ..training.algorithm import About
 from ..training.sampler import Data
 from ._head import of_head
@@ -45,22 +45,22 @@ STILL = 1e-6
 
 
 class Algorithm(Plain):
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         if "id_val" not in about.data.held:
             raise ModelError("dfr fits its head to in-distribution validation rows: choose a benchmark that has id_val")
-        self.noise: Noise | None = None
+        self.rng: Rng | None = None
 
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         replicas, classes, _ = of_head(network)
         val = data.held["id_val"]
-        features = features_of(network, [x.expand(replicas, *x.shape) for x in val.inputs], self.noise).double()
+        features = features_of(network, [x.expand(replicas, *x.shape) for x in val.inputs], self.rng).double()
         mean, deviation = features.mean(1), features.std(1, correction=0)
         deviation = torch.where(deviation > 0, deviation, 1.0)
         group = val.target[0] if val.group is None else val.group * classes + val.target[0]
         rows = self.balanced(group)
-        strength = 1 / (self.hyper["inverse_strength"].double() * rows[:, :, 0].sum(1))
+        strength = 1 / (self.hyperparameters["inverse_strength"].double() * rows[:, :, 0].sum(1))
         target = F.one_hot(val.target[0], classes).double()
         scaled = (features - mean[:, None]) / deviation[:, None]
         # A replica whose features are no numbers must not stop the others.
@@ -73,8 +73,8 @@ class Algorithm(Plain):
     def balanced(self, group: Tensor) -> Tensor:
         """Which rows are in each subset, (K, n, draws) of 0 and 1: as many of every group as the smallest has. group:
         (n,)."""
-        assert self.noise is not None
-        keys, draws = self.noise.keys, self.hyper["draws"]
+        assert self.rng is not None
+        keys, draws = self.rng.keys, self.hyperparameters["draws"]
         found = torch.zeros(len(keys), len(group), draws, dtype=torch.float64, device=group.device)
         counts = torch.bincount(group)
         least = counts[counts > 0].min()

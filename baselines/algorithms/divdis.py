@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
@@ -49,12 +49,13 @@ SEARCH: dict[str, Any] = {
 class Algorithm(Base):
     frequencies: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        check_shifted("divdis", hyper, about)
-        if not (hyper["heads"] >= 2 and 0 <= hyper["head"] < hyper["heads"]):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_shifted("divdis", hyperparameters, about)
+        if not (hyperparameters["heads"] >= 2 and 0 <= hyperparameters["head"] < hyperparameters["heads"]):
             raise ModelError(
-                f"divdis: setting head = {hyper['head']} of {hyper['heads']} heads: use 2 or more, the first is 0"
+                f"divdis: setting head = {hyperparameters['head']} of {hyperparameters['heads']} heads: use 2 or more, "
+                "the first is 0"
             )
         data = about.data
         hot = F.one_hot(data.target[0], about.outputs).to(data.weight.dtype)
@@ -63,7 +64,7 @@ class Algorithm(Base):
     def assemble(self, build: Build) -> Any:
         """The recipe's network with a head as wide as H: one below the other."""
         network = build("weights")
-        heads = [network.head, *(build(f"head/{place}").head for place in range(1, self.hyper["heads"]))]
+        heads = [network.head, *(build(f"head/{place}").head for place in range(1, self.hyperparameters["heads"]))]
         network.head.weight = nn.Parameter(torch.cat([head.weight for head in heads], dim=1).detach())
         if network.head.bias is not None:
             network.head.bias = nn.Parameter(torch.cat([head.bias for head in heads], dim=1).detach())
@@ -73,17 +74,19 @@ class Algorithm(Base):
         heads = self._heads(network, batch.inputs)
         risks = [mean(cross_entropy(head, batch.target), batch) for head in heads.unbind(2)]
         probabilities = self._heads(network, shifted(batch)).softmax(-1)
-        information: Tensor = self.hyper["diversity"] * pairwise_information(probabilities)
-        apart: Tensor = self.hyper["prior"] * divergence(probabilities.mean(1), self.frequencies[:, None]).mean(1)
+        information: Tensor = self.hyperparameters["diversity"] * pairwise_information(probabilities)
+        apart: Tensor = self.hyperparameters["prior"] * divergence(
+            probabilities.mean(1), self.frequencies[:, None]
+        ).mean(1)
         return torch.stack(risks).mean(0) + information + apart
 
     def _heads(self, network: Any, inputs: tuple[Tensor, ...]) -> Tensor:
         """The logits of all heads, (K, n, H, classes)."""
         logits: Tensor = network(*inputs)
-        return logits.view(*logits.shape[:-1], self.hyper["heads"], -1)
+        return logits.view(*logits.shape[:-1], self.hyperparameters["heads"], -1)
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
-        return self._heads(network, inputs)[:, :, self.hyper["head"]]
+        return self._heads(network, inputs)[:, :, self.hyperparameters["head"]]
 
 
 def pairwise_information(probabilities: Tensor) -> Tensor:

@@ -28,12 +28,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
-from ..replicas.rng import Noise, beta, permutations
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import Rng, beta, permutations
 from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._memory import recalled
 from ._mixture import of_lower
@@ -73,12 +73,14 @@ class Algorithm(Base):
     clean: Tensor
     own: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        self.noise: Noise | None = None
-        if not 0 <= hyper["warm_percent"] < 100:
-            raise ModelError(f"dividemix: setting warm_percent = {hyper['warm_percent']}: use 0 or more, below 100")
-        self.warm = about.steps * hyper["warm_percent"] // 100
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.rng: Rng | None = None
+        if not 0 <= hyperparameters["warm_percent"] < 100:
+            raise ModelError(
+                f"dividemix: setting warm_percent = {hyperparameters['warm_percent']}: use 0 or more, below 100"
+            )
+        self.warm = about.steps * hyperparameters["warm_percent"] // 100
         self.register_buffer("clean", torch.ones(about.replicas, 2, len(about.data)))
         self.register_buffer("own", torch.arange(about.replicas))
 
@@ -90,16 +92,16 @@ class Algorithm(Base):
         network: Pair,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         if self._begins(clock.step):
             self.divide(network)
-        return super().update(network, batches, clock, descents)
+        return super().update(network, batches, clock, optimiser_steps)
 
     def epoch(self, step: int) -> float:
         """Epochs before a step."""
         rows = len(self.about.data)
-        return step * (self.hyper["batch_size"] or rows) / rows
+        return step * (self.hyperparameters["batch_size"] or rows) / rows
 
     def _begins(self, step: int) -> bool:
         """Whether the rows are divided before this step: after the warm-up, and then in each epoch's first one."""
@@ -118,10 +120,10 @@ class Algorithm(Base):
         """One network's cross-entropy on all training rows in evaluation, (K, N)."""
         data, replicas = self.about.data, len(self.own)
         target = data.target if len(data.target) == 1 else data.target[self.own]
-        assert self.noise is not None
+        assert self.rng is not None
         network.eval()
         pieces = []
-        with self.noise.hushed():
+        with self.rng.disabled():
             for start in range(0, len(data), ROWS):
                 some = (x[start : start + ROWS] for x in data.inputs)
                 logits = one(*(x.expand(replicas, *x.shape) for x in some))
@@ -141,7 +143,7 @@ class Algorithm(Base):
         mine, other = (network.second, network.first) if which else (network.first, network.second)
         x = mine.embed(*batch.inputs)
         clean = recalled(self.clean[:, 1 - which], batch.rows)
-        labelled = clean > self.hyper.on("threshold", clean)
+        labelled = clean > self.hyperparameters.on("threshold", clean)
         with torch.no_grad():
             own = mine.head(mine.encode(x)).softmax(-1)
             both = (own + other(*batch.inputs).softmax(-1)) / 2
@@ -159,20 +161,20 @@ class Algorithm(Base):
     def _targets(self, label: Tensor, clean: Tensor, labelled: Tensor, own: Tensor, both: Tensor) -> Tensor:
         given = F.one_hot(label, own.shape[-1]).to(own.dtype)
         refined = clean * given + (1 - clean) * own
-        return sharpened(torch.where(labelled, refined, both), self.hyper.on("temperature", own))
+        return sharpened(torch.where(labelled, refined, both), self.hyperparameters.on("temperature", own))
 
     def _shares(self, clock: Clock, which: int) -> Tensor:
         """l of each replica, (K,)."""
         keys = clock.draw(f"shares of {which}")
-        drawn = [beta(keys[place : place + 1], (), a) for place, a in enumerate(self.hyper.exact("alpha"))]
-        b = torch.cat(drawn).to(self.hyper.dtype)
+        drawn = [beta(keys[place : place + 1], (), a) for place, a in enumerate(self.hyperparameters.exact("alpha"))]
+        b = torch.cat(drawn).to(self.hyperparameters.dtype)
         return torch.maximum(b, 1 - b)
 
     def _unlabelled(self, clock: Clock) -> Tensor:
         """What unlabelled rows weigh, (K,)."""
-        over = self.hyper["ramp_percent"] * clock.steps / 100
-        risen = ((clock.step - self.warm) / over.clamp(min=torch.finfo(self.hyper.dtype).tiny)).clamp(max=1)
-        weight: Tensor = risen * self.hyper["unlabelled"]
+        over = self.hyperparameters["ramp_percent"] * clock.steps / 100
+        risen = ((clock.step - self.warm) / over.clamp(min=torch.finfo(self.hyperparameters.dtype).tiny)).clamp(max=1)
+        weight: Tensor = risen * self.hyperparameters["unlabelled"]
         return weight
 
     def logits(self, network: Pair, *inputs: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import permutations
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
@@ -40,13 +40,13 @@ def successors(keys: Tensor, environments: int) -> Tensor:
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        check_alpha(hyper)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_alpha(hyperparameters)
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         rows = batch.target.shape[1] // batch.environments
         following = successors(clock.draw("pairs"), batch.environments)
         partner = (following[:, :, None] * rows + torch.arange(rows, device=following.device)).flatten(1)
-        share = shares(self.hyper, clock.draw("shares"), batch.environments).repeat_interleave(rows, dim=1)
+        share = shares(self.hyperparameters, clock.draw("shares"), batch.environments).repeat_interleave(rows, dim=1)
         return mixed_loss(network, batch, partner, share)

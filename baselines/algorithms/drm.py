@@ -62,7 +62,7 @@ class Algorithm(Base):
         own = network.environment_heads(features).unflatten(-1, (self.about.environments, -1)).log_softmax(-1)
         every = torch.cat([own, network.head(features)[..., None, :].log_softmax(-1)], dim=-2)
         entropy = -(every.exp() * every).sum(-1)
-        gamma = self.hyper.on("certainty", entropy)
+        gamma = self.hyperparameters.on("certainty", entropy)
         weights = (-gamma * entropy[..., :-1].clamp(min=LEAST_ENTROPY).log()).log_softmax(-1)
         mixed = torch.logsumexp(weights[..., None] + own, dim=-2)
         surest = every.gather(-2, entropy.argmin(-1)[..., None, None].expand(*every.shape[:-2], 1, every.shape[-1]))

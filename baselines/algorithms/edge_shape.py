@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.images import channel_axis, planes
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
@@ -51,8 +51,8 @@ class _Maps:
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         self.shape = about.sizes.shape
         if not self.shape:
             raise ModelError("edge_shape needs images: one numeric input of two or three axes, and no other")

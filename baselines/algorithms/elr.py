@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
@@ -41,17 +41,17 @@ class Algorithm(Base):
     remembers = True
     believed: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         self.register_buffer("believed", torch.zeros(about.replicas, len(about.data), about.outputs))
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         logits = network(*batch.inputs)
         p = logits.softmax(-1).clamp(LEAST, 1 - LEAST)
-        keep = self.hyper.on("keep", p)
+        keep = self.hyperparameters.on("keep", p)
         now = p.detach() / p.detach().sum(-1, keepdim=True)
         target = keep * recalled(self.believed, batch.rows) + (1 - keep) * now
         remember(self.believed, batch.rows, target)
         agreement = (p * target).sum(-1)
-        regulariser = self.hyper.on("strength", agreement) * torch.log1p(-agreement)
+        regulariser = self.hyperparameters.on("strength", agreement) * torch.log1p(-agreement)
         return mean(cross_entropy(logits, batch.target) + regulariser, batch)

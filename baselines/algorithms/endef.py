@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..layers.embedding import Embedding
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import uniform
 from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
@@ -72,33 +72,33 @@ class Entities(nn.Module):
 
 
 class Algorithm(Base):
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         fields = len(about.sizes.categories)
         if not fields:
             raise ModelError("endef needs entities: categorical inputs, of which this task has none (see inputs)")
-        self.fields: list[int] = hyper["entities"] or list(range(fields))
+        self.fields: list[int] = hyperparameters["entities"] or list(range(fields))
         if not all(0 <= field < fields for field in self.fields):
             raise ModelError(f"setting entities = {self.fields}: the task's categorical inputs are 0 to {fields - 1}")
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         values = [self.about.sizes.categories[field] for field in self.fields]
-        width = self.hyper["entity_width"]
+        width = self.hyperparameters["entity_width"]
         network.entities = self.about.each(lambda: Entities(values, width, self.about.outputs), "entities")
         return network
 
     def hidden(self, ids: Tensor, clock: Clock) -> tuple[Tensor, Tensor]:
         """Which entities are masked and which are dropped, never both: like ids (K, n, fields)."""
         drawn = uniform(clock.draw("entities"), ids.shape[1:], torch.float64)
-        masked, dropped = (self.hyper.on(name, drawn) for name in ("masked", "dropped"))
+        masked, dropped = (self.hyperparameters.on(name, drawn) for name in ("masked", "dropped"))
         return drawn < masked, (drawn >= masked) & (drawn < masked + dropped)
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         ids = batch.inputs[0][..., self.fields]
         biased = network.entities(ids, *self.hidden(ids, clock))
-        share = self.hyper.on("entity_share", biased)
+        share = self.hyperparameters.on("entity_share", biased)
         joint = (1 - share) * network(*batch.inputs) + share * biased
         alone = mean(cross_entropy(biased, batch.target), batch)
-        total: Tensor = mean(cross_entropy(joint, batch.target), batch) + self.hyper["entity_weight"] * alone
+        total: Tensor = mean(cross_entropy(joint, batch.target), batch) + self.hyperparameters["entity_weight"] * alone
         return total

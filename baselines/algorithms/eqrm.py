@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._environment_risks import risks
 
@@ -69,30 +69,32 @@ def kernel_quantile(each: Tensor, alpha: Tensor) -> Tensor:
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        for alpha in hyper.exact("quantile"):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for alpha in hyperparameters.exact("quantile"):
             if not 0 < alpha < 1:
                 raise ModelError(f"setting quantile = {alpha:g}: use a number above 0 and below 1")
 
     def burns_in(self, clock: Clock) -> bool:
-        percent: int = self.hyper["burn_in_percent"]
+        percent: int = self.hyperparameters["burn_in_percent"]
         return clock.step < round(percent * clock.steps / 100)
 
-    def descents(self, network: nn.Module, descent: Callable[..., Descent]) -> dict[str, Descent]:
+    def optimiser_steps(
+        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
+    ) -> dict[str, OptimiserStep]:
         parameters = list(network.parameters())
-        return {"main": descent(parameters, "lr"), "quantile": descent(parameters, "quantile_lr")}
+        return {"main": optimiser_step(parameters, "lr"), "quantile": optimiser_step(parameters, "quantile_lr")}
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         each = risks(network, batch)
-        return each.mean(1) if self.burns_in(clock) else kernel_quantile(each, self.hyper["quantile"])
+        return each.mean(1) if self.burns_in(clock) else kernel_quantile(each, self.hyperparameters["quantile"])
 
     def update(
         self,
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
-        chosen = descents["main" if self.burns_in(clock) else "quantile"]
+        chosen = optimiser_steps["main" if self.burns_in(clock) else "quantile"]
         return super().update(network, batches, clock, {"main": chosen})

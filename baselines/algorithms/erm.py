@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean, smoothed, squared
@@ -29,20 +29,22 @@ SEARCH: dict[str, Any] = {}
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        self.gives_logits = hyper["loss"] == "cross-entropy"  # outputs fitted to one-hot targets are no logits
-        self.smooths = any(hyper.exact("label_smoothing"))
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.gives_logits = (
+            hyperparameters["loss"] == "cross-entropy"
+        )  # outputs fitted to one-hot targets are no logits
+        self.smooths = any(hyperparameters.exact("label_smoothing"))
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         return mean(self.errors(network(*batch.inputs), batch.target), batch)
 
     def errors(self, logits: Tensor, target: Tensor) -> Tensor:
         """The loss of each target, (K, n) or (K, n, T)."""
-        match self.hyper["loss"]:
+        match self.hyperparameters["loss"]:
             case "cross-entropy":
                 if self.smooths:
-                    return smoothed(logits, target, self.hyper["label_smoothing"])
+                    return smoothed(logits, target, self.hyperparameters["label_smoothing"])
                 return cross_entropy(logits, target)
             case "squared":
                 return squared(logits, target)

@@ -19,7 +19,7 @@ from ..replicas.rng import permutations
 from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import Clock
 from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._environments import chosen
 
@@ -43,18 +43,18 @@ class Algorithm(Base):
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         ((batch, _),) = batches()
         order = permutations(clock.draw("order"), batch.environments)
         parts = [chosen(batch, which[:, None]) for which in order.unbind(1)]
-        descent = descents["main"]
-        start = [parameter.detach().clone() for parameter in descent.parameters]
-        losses = torch.stack([self._inner(network, part, clock, descent) for part in parts])
+        optimiser_step = optimiser_steps["main"]
+        start = [parameter.detach().clone() for parameter in optimiser_step.parameters]
+        losses = torch.stack([self._inner(network, part, clock, optimiser_step) for part in parts])
         with torch.no_grad():
-            for parameter, before in zip(descent.parameters, start, strict=True):
-                parameter.copy_(before + self.hyper.on("meta_lr", before) * (parameter - before))
+            for parameter, before in zip(optimiser_step.parameters, start, strict=True):
+                parameter.copy_(before + self.hyperparameters.on("meta_lr", before) * (parameter - before))
         return losses.mean(0)
 
-    def _inner(self, network: Any, part: Batch, clock: Clock, descent: Descent) -> Tensor:
-        return descent.descend(lambda: self.loss(network, part, clock))
+    def _inner(self, network: Any, part: Batch, clock: Clock, optimiser_step: OptimiserStep) -> Tensor:
+        return optimiser_step.descend(lambda: self.loss(network, part, clock))

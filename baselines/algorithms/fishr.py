@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Build, Clock
 from ..training.losses import cross_entropy, each_mean, mean, split
 from ..training.sampler import Batch
@@ -61,9 +61,9 @@ class Algorithm(Annealed):
     smoothed: Tensor
     _next: Tensor | None = None
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        for ema in hyper.exact("ema"):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for ema in hyperparameters.exact("ema"):
             if not 0 <= ema < 1:
                 raise ModelError(f"setting ema = {ema:g}: use a number from 0 to below 1")
 
@@ -72,13 +72,13 @@ class Algorithm(Annealed):
         replicas, *sizes = of_head(network)
         shape = (replicas, self.about.environments, *sizes)
         device = self.about.data.lengths.device
-        self.register_buffer("smoothed", torch.zeros(shape, dtype=self.hyper.dtype, device=device))
+        self.register_buffer("smoothed", torch.zeros(shape, dtype=self.hyperparameters.dtype, device=device))
         return network
 
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         features, logits = features_and_logits(network, batch)
         variances = gradient_variances(split(features, batch), errors_by_environment(logits, batch))
-        ema = self.hyper.on("ema", variances)
+        ema = self.hyperparameters.on("ema", variances)
         smoothed = ema * self.smoothed + (1 - ema) * variances
         self._next = smoothed.detach()
         corrected = smoothed / (1 - ema)

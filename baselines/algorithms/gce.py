@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
@@ -38,9 +38,9 @@ SEARCH: dict[str, Any] = {"q": ["uniform", 0.1, 1.0], "truncation": ["choice", 0
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        for q in hyper.exact("q"):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for q in hyperparameters.exact("q"):
             if not 0 < q <= 1:
                 raise ModelError(f"setting q = {q:g} of gce: use a number in (0, 1]")
 
@@ -50,8 +50,8 @@ class Algorithm(Base):
 
     def errors(self, surprise: Tensor, clock: Clock) -> Tensor:
         """Of each target, from its -log p_y; same shape."""
-        q = self.hyper.on("q", surprise)
-        begun = clock.step >= self.hyper.on("start", surprise) * clock.steps
-        limit = -self.hyper.on("truncation", surprise).log()
+        q = self.hyperparameters.on("q", surprise)
+        begun = clock.step >= self.hyperparameters.on("start", surprise) * clock.steps
+        limit = -self.hyperparameters.on("truncation", surprise).log()
         kept = torch.where(begun & (surprise >= limit), limit, surprise)
         return -torch.expm1(-q * kept) / q

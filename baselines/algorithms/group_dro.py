@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.sampler import Batch
@@ -38,8 +38,8 @@ class Algorithm(Base):
     reach: Tensor
     _next: Tensor | None = None
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         data, shape = about.data, (about.replicas, about.environments)
         assert data.group is not None
         sizes = data.weight.new_zeros(len(data.weight), about.environments).index_add_(1, data.group, data.weight)
@@ -48,9 +48,9 @@ class Algorithm(Base):
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         each = risks(network, batch)
-        adjusted = each.detach() + self.hyper["adjustment"][:, None] * self.reach
+        adjusted = each.detach() + self.hyperparameters["adjustment"][:, None] * self.reach
         # A sharpness-aware step asks twice: the weights move once, after it.
-        self._next = (self.log_weights + self.hyper["step_size"][:, None] * adjusted).log_softmax(1)
+        self._next = (self.log_weights + self.hyperparameters["step_size"][:, None] * adjusted).log_softmax(1)
         return (self._next.exp() * each).sum(1)
 
     def after(self, network: Any, clock: Clock) -> None:

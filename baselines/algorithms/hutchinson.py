@@ -67,7 +67,7 @@ class Algorithm(HessianAligned):
     def curvatures(
         self, features: Tensor, probabilities: Tensor, gradients: Tensor, clock: Clock
     ) -> tuple[Tensor, Tensor]:
-        if samples := self.hyper["samples"]:
+        if samples := self.hyperparameters["samples"]:
             drawn = uniform(clock.draw("signs"), (samples, *gradients.shape[2:]), features.dtype)
             each = estimated_diagonal(probabilities, features, torch.where(drawn < 0.5, -1.0, 1.0).to(drawn))
         else:

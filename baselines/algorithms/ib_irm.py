@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.losses import by_environment, cross_entropy, split
 from ..training.sampler import Batch
@@ -47,14 +47,14 @@ SEARCH: dict[str, Any] = {
 
 
 class Algorithm(Annealed):
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        check_halves(hyper)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_halves(hyperparameters)
 
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
         logits = network.head(features)
         risk = by_environment(cross_entropy(logits, batch.target), batch).mean(1)
         if clock.step >= self.switch(clock):
-            risk = risk + self.hyper["bottleneck"] * bottleneck(split(features, batch))
-        return risk, invariance(logits, batch, self.hyper["halves"])
+            risk = risk + self.hyperparameters["bottleneck"] * bottleneck(split(features, batch))
+        return risk, invariance(logits, batch, self.hyperparameters["halves"])

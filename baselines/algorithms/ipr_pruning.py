@@ -54,7 +54,7 @@ class Algorithm(EmpiricalRisk):
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         ratio = torch.stack([participation(one) for one in self.weights(network)]).mean(0)
-        network.head.weight *= (ratio >= self.hyper.on("threshold", ratio))[:, None]
+        network.head.weight *= (ratio >= self.hyperparameters.on("threshold", ratio))[:, None]
 
 
 def participation(weights: Tensor) -> Tensor:

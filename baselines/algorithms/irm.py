@@ -18,7 +18,7 @@ from typing import Any
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.losses import by_environment, cross_entropy, of_rows, split
 from ..training.sampler import Batch
@@ -55,18 +55,18 @@ def invariance(logits: Tensor, batch: Batch, halves: bool) -> Tensor:
     return squares.mean(1)
 
 
-def check_halves(hyper: Hyper) -> None:
+def check_halves(hyperparameters: Hyperparameters) -> None:
     """`ModelError` if batches cannot be halved."""
-    if hyper["halves"] and hyper["batch_size"] == 1:
+    if hyperparameters["halves"] and hyperparameters["batch_size"] == 1:
         raise ModelError("setting batch_size = 1: a row has no halves: use 2 or more, or halves = false")
 
 
 class Algorithm(Annealed):
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        check_halves(hyper)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_halves(hyperparameters)
 
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         logits = network(*batch.inputs)
         risks = by_environment(of_rows(cross_entropy(logits, batch.target), batch), batch)
-        return risks.mean(1), invariance(logits, batch, self.hyper["halves"])
+        return risks.mean(1), invariance(logits, batch, self.hyperparameters["halves"])

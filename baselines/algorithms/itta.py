@@ -27,7 +27,7 @@ from ...core.errors import ModelError
 from ..replicas.rng import stream
 from ..training.algorithm import Build, Clock
 from ..training.losses import cross_entropy, each_mean, gradients, mean
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._adaptive import Adaptive, OnlineAdam
 from ._style import restyled
@@ -80,16 +80,18 @@ class Algorithm(Adaptive):
             raise ModelError(
                 "itta aligns gradients of the feature extractor, and this network has none: use mlp or cnn"
             )
-        replicas, like = len(next(network.parameters())), self.hyper["lr"]
-        self.consistency = Elementwise(replicas, self.hyper["consistency_depth"], network.width).to(like)
-        self.map = Elementwise(replicas, self.hyper["map_depth"], network.width).to(like)
+        replicas, like = len(next(network.parameters())), self.hyperparameters["lr"]
+        self.consistency = Elementwise(replicas, self.hyperparameters["consistency_depth"], network.width).to(like)
+        self.map = Elementwise(replicas, self.hyperparameters["map_depth"], network.width).to(like)
         self.optimiser = OnlineAdam(list(self.map.parameters()))
         self.register_buffer("asked", torch.zeros(replicas, dtype=torch.int64, device=like.device))
         return network
 
-    def descents(self, network: nn.Module, descent: Callable[..., Descent]) -> dict[str, Descent]:
-        consistency = descent(list(self.consistency.parameters()), "adaptive_lr")
-        return {"main": descent(list(network.parameters()), "lr"), "consistency": consistency}
+    def optimiser_steps(
+        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
+    ) -> dict[str, OptimiserStep]:
+        consistency = optimiser_step(list(self.consistency.parameters()), "adaptive_lr")
+        return {"main": optimiser_step(list(network.parameters()), "lr"), "consistency": consistency}
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         consistency, risk = self._terms(network, batch, clock.draw("style"))
@@ -98,7 +100,7 @@ class Algorithm(Adaptive):
     def _terms(self, network: Any, batch: Batch, keys: Tensor) -> tuple[Tensor, Tensor]:
         """The consistency loss and the risk in both styles, (K,) each."""
         x = network.embed(*batch.inputs)
-        z, other = network.encode(x), network.encode(restyled(x, keys, self.hyper.exact("style")))
+        z, other = network.encode(x), network.encode(restyled(x, keys, self.hyperparameters.exact("style")))
         risks = [mean(cross_entropy(network.head(features), batch.target), batch) for features in (z, other)]
         return each_mean(self.consistency(other - z).square()), risks[0] + risks[1]
 
@@ -107,9 +109,9 @@ class Algorithm(Adaptive):
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
-        losses = super().update(network, batches, clock, descents)
+        losses = super().update(network, batches, clock, optimiser_steps)
         features = _features(network)
         parameters: list[Tensor] = list(self.consistency.parameters())
         batch, _ = next(iter(batches()))
@@ -117,20 +119,20 @@ class Algorithm(Adaptive):
         wanted = normalised(torch.autograd.grad(risk.sum(), features, retain_graph=True))
         found = normalised(gradients(consistency, features, create_graph=True))
         distance = each_mean((found - wanted).square())
-        descents["consistency"].follow(gradients(self.hyper["alignment"] * distance, parameters))
+        optimiser_steps["consistency"].follow(gradients(self.hyperparameters["alignment"] * distance, parameters))
         return losses
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
-        assert self.noise is not None
+        assert self.rng is not None
         x = network.embed(*inputs)
-        keys = stream(self.noise.keys, "test style", self.asked)
-        z, other = network.encode(x), network.encode(restyled(x, keys, self.hyper.exact("style")))
+        keys = stream(self.rng.keys, "test style", self.asked)
+        z, other = network.encode(x), network.encode(restyled(x, keys, self.hyperparameters.exact("style")))
         parameters: list[Tensor] = list(self.map.parameters())
         with torch.enable_grad():
             moved = self.consistency(self._mapped(other) - self._mapped(z))
-            losses = self.hyper["test_weight"] * each_mean(moved.square())
+            losses = self.hyperparameters["test_weight"] * each_mean(moved.square())
             found = gradients(losses, parameters)
-        self.optimiser.step(parameters, found, self.hyper["adaptive_lr"])
+        self.optimiser.step(parameters, found, self.hyperparameters["adaptive_lr"])
         self.asked += 1
         logits: Tensor = network.head(self._mapped(z))
         return logits
@@ -139,7 +141,7 @@ class Algorithm(Adaptive):
         """Features through the map, whose first ReLU a network's negative ones pass by: so it is the identity at
         first."""
         moved: Tensor = self.map(z)
-        return moved + z.clamp(max=0) if self.hyper["map_depth"] > 1 else moved
+        return moved + z.clamp(max=0) if self.hyperparameters["map_depth"] > 1 else moved
 
     @torch.no_grad()
     def reset(self, network: Any) -> None:

@@ -33,10 +33,10 @@ SEARCH: dict[str, Any] = {"first_percent": ["choice", 2, 10, 20], "upweight": ["
 
 class Algorithm(Plain):
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyper["first_percent"], "jtt")
+        first = share_of(steps, self.hyperparameters["first_percent"], "jtt")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         wrong = answer(*data.inputs).argmax(-1) != data.target
-        weight = data.weight * torch.where(wrong, self.hyper["upweight"], 1)
+        weight = data.weight * torch.where(wrong, self.hyperparameters["upweight"], 1)
         return replace(data, weight=weight), True

@@ -39,6 +39,6 @@ class Algorithm(Base):
     additive = True
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        begun = clock.step >= self.hyper["start"] * clock.steps
-        rate = torch.where(begun, self.hyper["rate"], 0.0)
+        begun = clock.step >= self.hyperparameters["start"] * clock.steps
+        rate = torch.where(begun, self.hyperparameters["rate"], 0.0)
         return mean(smoothed(network(*batch.inputs), batch.target, rate), batch)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
@@ -39,10 +39,10 @@ class Algorithm(Base):
     biased: Tensor
     debiased: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        if min(hyper.exact("q")) <= 0:
-            raise ModelError(f"lff: setting q = {min(hyper.exact('q')):g}: give a number above 0")
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        if min(hyperparameters.exact("q")) <= 0:
+            raise ModelError(f"lff: setting q = {min(hyperparameters.exact('q')):g}: give a number above 0")
         for name in ("biased", "debiased"):
             self.register_buffer(name, torch.zeros(about.replicas, len(about.data)))
 
@@ -54,12 +54,12 @@ class Algorithm(Base):
         own, easy = (cross_entropy(member(*batch.inputs), batch.target) for member in (network.first, network.second))
         hard = self._relative(self.biased, easy, batch)
         weight = hard / (hard + self._relative(self.debiased, own, batch) + 1e-8)
-        return mean(generalised(easy, self.hyper["q"]) + weight * own, batch)
+        return mean(generalised(easy, self.hyperparameters["q"]) + weight * own, batch)
 
     @torch.no_grad()
     def _relative(self, averages: Tensor, losses: Tensor, batch: Batch) -> Tensor:
         """Take losses (K, n) into the rows' averages (K, N); these, over the largest of their class, (K, n)."""
-        ema = self.hyper["ema"][:, None]
+        ema = self.hyperparameters["ema"][:, None]
         before = recalled(averages, batch.rows)
         now = torch.where(before == 0, losses, ema * before + (1 - ema) * losses)
         remember(averages, batch.rows, now)

@@ -32,7 +32,7 @@ class Algorithm(Interpolated):
     def shares(self, network: nn.Module) -> list[Tensor]:
         depth = depths(network)
         last = max(depth)
-        alpha, beta = self.hyper["alpha"], self.hyper["beta"]
+        alpha, beta = self.hyperparameters["alpha"], self.hyperparameters["beta"]
         return [alpha + beta * (layer / last if last else 1.0) for layer in depth]
 
 

@@ -51,7 +51,7 @@ SEARCH: dict[str, Any] = {"inner_lr": ["log10", -2.5, -0.5], "temperature": ["lo
 
 class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        second = self.hyper["second_order"]
+        second = self.hyperparameters["second_order"]
         test = self.similar(batch, clock)
         names, parameters = zip(*network.named_parameters(), strict=True)
         # The fused kernels of attention have no second derivative.
@@ -59,19 +59,19 @@ class Algorithm(Base):
             losses = mean(cross_entropy(network(*batch.inputs), batch.target), batch)
             gradients = torch.autograd.grad(losses.sum(), parameters, retain_graph=True, create_graph=second)
             moved = {
-                name: parameter - self.hyper.on("inner_lr", parameter) * gradient
+                name: parameter - self.hyperparameters.on("inner_lr", parameter) * gradient
                 for name, parameter, gradient in zip(names, parameters, gradients, strict=True)
             }
             after = mean(cross_entropy(functional_call(network, moved, test.inputs), test.target), test)
-        weight: Tensor = self.hyper["meta_weight"]
+        weight: Tensor = self.hyperparameters["meta_weight"]
         return losses + weight * after
 
     def similar(self, batch: Batch, clock: Clock) -> Batch:
         """A meta-test row for each row of the batch, in its order."""
         data = self.about.data
-        pool = by_weight(data.weight, clock.draw("meta/pool"), self.hyper["pool_rows"])
-        alike = spectrum_kernel(batch.inputs[0], data.inputs[0][pool], self.hyper["grams"])
-        scores = alike / self.hyper.on("temperature", alike)
+        pool = by_weight(data.weight, clock.draw("meta/pool"), self.hyperparameters["pool_rows"])
+        alike = spectrum_kernel(batch.inputs[0], data.inputs[0][pool], self.hyperparameters["grams"])
+        scores = alike / self.hyperparameters.on("temperature", alike)
         scores = scores.masked_fill(batch.rows[:, :, None] == pool[:, None, :], -1e9)
         # The largest of scores with Gumbel noise is a draw from their softmax.
         noise = -torch.log(-torch.log(uniform(clock.draw("meta/row"), scores.shape[1:], torch.float64) + 1e-300))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import beta, permutations
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
@@ -34,17 +34,17 @@ SETTINGS: dict[str, Any] = {"alpha": 1.0}
 SEARCH: dict[str, Any] = {"alpha": ["choice", 1.0, 2.0, 8.0, 32.0]}
 
 
-def check_alpha(hyper: Hyper) -> None:
+def check_alpha(hyperparameters: Hyperparameters) -> None:
     """`ModelError` unless Beta(alpha, alpha) exists for every replica."""
-    for alpha in hyper.exact("alpha"):
+    for alpha in hyperparameters.exact("alpha"):
         if alpha <= 0:
             raise ModelError(f"setting alpha = {alpha:g}: use a number above 0 (towards 0, rows are hardly mixed)")
 
 
-def shares(hyper: Hyper, keys: Tensor, count: int) -> Tensor:
+def shares(hyperparameters: Hyperparameters, keys: Tensor, count: int) -> Tensor:
     """`count` draws from each replica's Beta(alpha, alpha), (K, count)."""
-    drawn = [beta(key[None], (count,), alpha) for key, alpha in zip(keys, hyper.exact("alpha"), strict=True)]
-    return torch.cat(drawn).to(hyper.dtype)
+    drawn = [beta(key[None], (count,), alpha) for key, alpha in zip(keys, hyperparameters.exact("alpha"), strict=True)]
+    return torch.cat(drawn).to(hyperparameters.dtype)
 
 
 def mixed_loss(network: Any, batch: Batch, partner: Tensor, share: Tensor) -> Tensor:
@@ -62,11 +62,11 @@ def mixed_loss(network: Any, batch: Batch, partner: Tensor, share: Tensor) -> Te
 
 
 class Algorithm(Base):
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        check_alpha(hyper)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_alpha(hyperparameters)
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         partner = permutations(clock.draw("partners"), batch.target.shape[1])
-        share = shares(self.hyper, clock.draw("shares"), 1).expand(partner.shape)
+        share = shares(self.hyperparameters, clock.draw("shares"), 1).expand(partner.shape)
         return mixed_loss(network, batch, partner, share)

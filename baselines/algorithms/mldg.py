@@ -16,7 +16,7 @@ from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import permutations
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
@@ -43,28 +43,28 @@ SEARCH: dict[str, Any] = {"meta_weight": ["log10", -1, 1]}
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        if not 0 < hyper["meta_test"] < about.environments:
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        if not 0 < hyperparameters["meta_test"] < about.environments:
             raise ModelError(
-                f"setting meta_test = {hyper['meta_test']}: with {about.environments} training environments, "
+                f"setting meta_test = {hyperparameters['meta_test']}: with {about.environments} training environments, "
                 f"use 1 to {about.environments - 1}"
             )
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         order = permutations(clock.draw("split"), batch.environments)
-        held = self.hyper["meta_test"]
+        held = self.hyperparameters["meta_test"]
         test, train = chosen(batch, order[:, :held]), chosen(batch, order[:, held:])
         parameters = dict(network.named_parameters())
         with sdpa_kernel(SDPBackend.MATH):  # the fused kernels of attention have no second derivative
             risk = mean(cross_entropy(network(*train.inputs), train.target), train)
             slopes = gradients(risk, list(parameters.values()), create_graph=True)
-            if self.hyper["first_order"]:
+            if self.hyperparameters["first_order"]:
                 slopes = tuple(slope.detach() for slope in slopes)
             moved = {
-                name: parameter - self.hyper.on("inner_lr", parameter) * slope
+                name: parameter - self.hyperparameters.on("inner_lr", parameter) * slope
                 for (name, parameter), slope in zip(parameters.items(), slopes, strict=True)
             }
             logits = functional_call(network, moved, test.inputs)
-        total: Tensor = risk + self.hyper["meta_weight"] * mean(cross_entropy(logits, test.target), test)
+        total: Tensor = risk + self.hyperparameters["meta_weight"] * mean(cross_entropy(logits, test.target), test)
         return total

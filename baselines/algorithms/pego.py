@@ -21,11 +21,11 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..layers.linear import Linear
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch, Data
 
 KIND = "domain"
@@ -72,12 +72,12 @@ class Algorithm(Base):
     additive = True
     frozen: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         self.register_buffer("frozen", torch.full((about.replicas,), self._pretraining(about.steps) == 0))
 
     def _pretraining(self, steps: int) -> int:
-        found: int = steps * self.hyper["pretrain_percent"] // 100
+        found: int = steps * self.hyperparameters["pretrain_percent"] // 100
         return found
 
     def stages(self, steps: int) -> tuple[int, ...]:
@@ -100,20 +100,22 @@ class Algorithm(Base):
 
     def _adapted(self, layer: Linear, name: str) -> Adapted:
         _, outputs, inputs = layer.weight.shape
-        ranks = self.hyper["groups"] * self.hyper["rank"]
+        ranks = self.hyperparameters["groups"] * self.hyperparameters["rank"]
         down = self.about.each(lambda: Linear(inputs, ranks, bias=False), f"{name}/down")
         up = self.about.each(lambda: Linear(ranks, outputs, bias=False), f"{name}/up")
         nn.init.zeros_(up.weight)
-        return Adapted(layer, down, up, self.hyper["groups"])
+        return Adapted(layer, down, up, self.hyperparameters["groups"])
 
-    def descents(self, network: Any, descent: Callable[..., Descent]) -> dict[str, Descent]:
+    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
         updates = {id(p) for layer in _adapted(network) for p in (layer.down.weight, layer.up.weight)}
         head = {id(parameter) for parameter in network.head.parameters()}
         after = bool(self.frozen.all())
         for parameter in network.parameters():
             update = id(parameter) in updates
             parameter.requires_grad_((update or id(parameter) in head) if after else not update)
-        return {"main": descent([parameter for parameter in network.parameters() if parameter.requires_grad], "lr")}
+        return {
+            "main": optimiser_step([parameter for parameter in network.parameters() if parameter.requires_grad], "lr")
+        }
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         self.frozen = torch.ones_like(self.frozen)
@@ -124,7 +126,7 @@ class Algorithm(Base):
         if not bool(self.frozen.all()):
             return risk
         overlaps = torch.stack([layer.overlap() for layer in _adapted(network)]).sum(0)
-        total: Tensor = risk + self.hyper["orthogonality"] * overlaps
+        total: Tensor = risk + self.hyperparameters["orthogonality"] * overlaps
         return total
 
 

@@ -46,7 +46,7 @@ class Algorithm(Base):
         return network
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        alpha = self.hyper["alpha"]
+        alpha = self.hyperparameters["alpha"]
         losses = torch.zeros_like(alpha)
         if bool((alpha < 1).any()):
             losses = losses + (1 - alpha) * self._risk(network(*batch.inputs), batch)

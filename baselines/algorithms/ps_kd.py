@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import mean
@@ -39,14 +39,14 @@ class Algorithm(Base):
     remembers = True
     past: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         labels = F.one_hot(about.data.target, about.outputs).to(torch.get_default_dtype())
         self.register_buffer("past", labels.expand(about.replicas, -1, -1).clone())
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         logits = network(*batch.inputs)
-        share = self.hyper.on("alpha", logits) * (clock.step / clock.steps)
+        share = self.hyperparameters.on("alpha", logits) * (clock.step / clock.steps)
         label = F.one_hot(batch.target, logits.shape[-1]).to(logits.dtype)
         target = (1 - share) * label + share * recalled(self.past, batch.rows)
         remember(self.past, batch.rows, logits.detach().softmax(-1))

@@ -28,8 +28,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..encoding.encoding import EOS, PAD
 from ..layers.linear import Linear
-from ..replicas.hyperparameters import Hyper
-from ..replicas.rng import Noise
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import Rng
 from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
@@ -86,9 +86,9 @@ class Judged(nn.Module):
 
 
 class Algorithm(Base):
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        self.noise: Noise | None = None
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.rng: Rng | None = None
 
     def assemble(self, build: Build) -> Any:
         """`ModelError` for networks that do not write token by token."""
@@ -96,12 +96,16 @@ class Algorithm(Base):
         if not hasattr(writer, "step"):
             raise ModelError("re_ranking samples token by token: use an encoder-decoder, such as lstm or transformer")
         width = judge.head.weight.shape[-1]
-        return Judged(writer, judge, self.about.each(lambda: Linear(width, 1), "verdict"), self.hyper["answers"])
+        return Judged(
+            writer, judge, self.about.each(lambda: Linear(width, 1), "verdict"), self.hyperparameters["answers"]
+        )
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        second = steps * self.hyper["judge_percent"] // 100
+        second = steps * self.hyperparameters["judge_percent"] // 100
         if second == steps:
-            raise ModelError(f"setting judge_percent = {self.hyper['judge_percent']}: the writer is left no step")
+            raise ModelError(
+                f"setting judge_percent = {self.hyperparameters['judge_percent']}: the writer is left no step"
+            )
         return (steps - second, second) if second else (steps,)
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
@@ -114,8 +118,8 @@ class Algorithm(Base):
         # The longest of all rows, not of this batch, which depends on the replicas that share it.
         longest = int(self.about.data.lengths.max())
         target = F.pad(target, (0, longest - target.shape[-1]), value=PAD)
-        temperature, keys = self.hyper["temperature"], clock.draw("re_ranking")
-        with evaluating(network.writer, self.noise):
+        temperature, keys = self.hyperparameters["temperature"], clock.draw("re_ranking")
+        with evaluating(network.writer, self.rng):
             proposed = sampled(network.writer, source, longest, temperature, keys, network.aligned)
         right = (proposed == target).all(dim=-1)
         truth = torch.ones_like(right)

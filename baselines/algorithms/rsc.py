@@ -49,9 +49,9 @@ class Algorithm(Base):
         logits = head(features.requires_grad_())
         (slopes,) = torch.autograd.grad(logits.gather(-1, own).sum(), features)
         with torch.no_grad():
-            stays = slopes < quantile(slopes, 1 - self.hyper["muted_features"])
+            stays = slopes < quantile(slopes, 1 - self.hyperparameters["muted_features"])
             muted = head(features * stays)
             lost = (logits.softmax(-1) - muted.softmax(-1)).gather(-1, own)[..., 0]
-            spared = lost < quantile(lost, 1 - self.hyper["muted_rows"])
+            spared = lost < quantile(lost, 1 - self.hyperparameters["muted_rows"])
             kept: Tensor = (stays | spared[..., None]).to(features.dtype)
             return kept

@@ -24,7 +24,7 @@ from ..replicas.rng import permutations, uniform
 from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import Build, Clock
 from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import Descent
+from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -72,11 +72,11 @@ class Algorithm(Base):
         network.style_head = self.about.each(lambda: Linear(network.width, self.about.outputs), "style head")
         return network
 
-    def descents(self, network: Any, descent: Callable[..., Descent]) -> dict[str, Descent]:
+    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
         of_style = [*network.style_head.parameters()]
         ids = {id(parameter) for parameter in of_style}
         rest: list[nn.Parameter] = [parameter for parameter in network.parameters() if id(parameter) not in ids]
-        return {"main": descent(rest, "lr"), "style": descent(of_style, "lr")}
+        return {"main": optimiser_step(rest, "lr"), "style": optimiser_step(of_style, "lr")}
 
     def _by_style(self, network: Any, features: Tensor, clock: Clock, draw: str) -> Tensor:
         """Logits that see the rows' styles alone, (K, n, classes)."""
@@ -95,7 +95,7 @@ class Algorithm(Base):
         share = uniform(clock.draw("share"), (rows, 1), features.dtype)
         risk = mean(cross_entropy(network.head(style_randomised(features, order, share)), batch.target), batch)
         unsure = -self._by_style(network, features, clock, "adversary").log_softmax(-1).mean(-1)
-        total: Tensor = risk + self.hyper["adversary"] * mean(unsure, batch)
+        total: Tensor = risk + self.hyperparameters["adversary"] * mean(unsure, batch)
         return total
 
     def update(
@@ -103,13 +103,13 @@ class Algorithm(Base):
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         for batch, _ in batches():
-            self._learn_style(network, batch, clock, descents["style"])
-        return super().update(network, batches, clock, descents)
+            self._learn_style(network, batch, clock, optimiser_steps["style"])
+        return super().update(network, batches, clock, optimiser_steps)
 
-    def _learn_style(self, network: Any, batch: Batch, clock: Clock, descent: Descent) -> None:
+    def _learn_style(self, network: Any, batch: Batch, clock: Clock, optimiser_step: OptimiserStep) -> None:
         with torch.no_grad():
             features = network.encode(network.embed(*batch.inputs))
-        descent.descend(lambda: self.style_loss(network, features, batch, clock))
+        optimiser_step.descend(lambda: self.style_loss(network, features, batch, clock))

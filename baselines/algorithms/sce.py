@@ -39,6 +39,6 @@ class Algorithm(Base):
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         surprise = cross_entropy(network(*batch.inputs), batch.target)
-        alpha, beta, log_zero = (self.hyper.on(name, surprise) for name in ("alpha", "beta", "log_zero"))
+        alpha, beta, log_zero = (self.hyperparameters.on(name, surprise) for name in ("alpha", "beta", "log_zero"))
         reverse = log_zero * torch.expm1(-surprise)
         return mean(alpha * surprise + beta * reverse, batch)

@@ -34,5 +34,5 @@ class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         logits = network(*batch.inputs)
         risk = mean(cross_entropy(logits, batch.target), batch)
-        total: Tensor = risk + self.hyper["penalty"] * mean(logits.square().mean(-1), batch)
+        total: Tensor = risk + self.hyperparameters["penalty"] * mean(logits.square().mean(-1), batch)
         return total

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import keys, normal, stream
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
@@ -50,8 +50,8 @@ class Algorithm(Base):
     u: Tensor
     v: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
         first = keys(about.names)
         rows, dtype = len(about.data), torch.float64
         self.register_buffer("u", SMALL * normal(stream(first, "sop/u"), (rows, 1), dtype))
@@ -73,10 +73,10 @@ class Algorithm(Base):
         return mean(fitted + separated, batch)
 
     def after(self, network: Any, clock: Clock) -> None:
-        """The descent of u and v, of the rows that the step has seen."""
+        """The optimiser step of u and v, of the rows that the step has seen."""
         for rows, u, v in self.seen:
             assert u.grad is not None
             assert v.grad is not None
-            add(self.u, rows, -self.hyper.on("u_lr", u) * u.grad)
-            add(self.v, rows, -self.hyper.on("v_lr", v) * v.grad)
+            add(self.u, rows, -self.hyperparameters.on("u_lr", u) * u.grad)
+            add(self.v, rows, -self.hyperparameters.on("v_lr", v) * v.grad)
         self.seen.clear()

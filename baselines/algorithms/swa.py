@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Build, Clock
 from ..training.sampler import Data
 from ._norms import renormalise
@@ -34,18 +34,18 @@ SEARCH: dict[str, Any] = {"start_percent": ["choice", 50, 75, 90]}
 
 
 class Algorithm(Plain):
-    def __init__(self, hyper: Hyper, about: About) -> None:
-        super().__init__(hyper, about)
-        self.start = share_of(about.steps, hyper["start_percent"], "weight averaging")
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.start = share_of(about.steps, hyperparameters["start_percent"], "weight averaging")
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        self.mean = Kept(list(network.parameters())).to(self.hyper["lr"])
+        self.mean = Kept(list(network.parameters())).to(self.hyperparameters["lr"])
         return network
 
     def after(self, network: Any, clock: Clock) -> None:
         past = clock.total + 1 - self.start
-        if past > 0 and past % self.hyper["every"] == 0:
+        if past > 0 and past % self.hyperparameters["every"] == 0:
             self.mean.average(list(network.parameters()))
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:

@@ -41,8 +41,8 @@ class Algorithm(Adaptive):
         network = build("weights")
         of_head(network)
         replicas, classes, width = network.head.weight.shape
-        shape = replicas, classes, max(1, self.hyper["supports"])
-        like = self.hyper["lr"]
+        shape = replicas, classes, max(1, self.hyperparameters["supports"])
+        like = self.hyperparameters["lr"]
         self.register_buffer("kept", like.new_zeros(*shape, width))
         self.register_buffer("entropies", like.new_full(shape, torch.inf))
         return network
@@ -59,7 +59,7 @@ class Algorithm(Adaptive):
         logits = network.head(z)
         chosen = F.one_hot(logits.argmax(-1), logits.shape[-1]).bool()
         rows = F.normalize(z, dim=-1)
-        if self.hyper["supports"]:
+        if self.hyperparameters["supports"]:
             self._join(rows, entropy(logits), chosen)
         else:
             self.kept[:, :, 0] += chosen.transpose(1, 2).to(z.dtype) @ rows

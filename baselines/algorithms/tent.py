@@ -40,8 +40,8 @@ class Algorithm(Adaptive):
         network = build("weights")
         if not affine(network):
             raise ModelError("tent adapts normalisation layers, and this network has none: use resnet")
-        self.start = Kept(affine(network)).to(self.hyper["lr"])
-        self.optimiser = OnlineAdam(affine(network)).to(self.hyper["lr"])
+        self.start = Kept(affine(network)).to(self.hyperparameters["lr"])
+        self.optimiser = OnlineAdam(affine(network)).to(self.hyperparameters["lr"])
         return network
 
     def prepare(self, network: Any, data: Data) -> None:
@@ -51,7 +51,7 @@ class Algorithm(Adaptive):
         with torch.enable_grad(), by_batch(network, 0.0):
             logits: Tensor = network(*inputs)
             found = gradients(entropy(logits).mean(1), affine(network))
-        self.optimiser.step(affine(network), found, self.hyper["adaptive_lr"])
+        self.optimiser.step(affine(network), found, self.hyperparameters["adaptive_lr"])
         return logits.detach()
 
     def reset(self, network: Any) -> None:

@@ -26,7 +26,7 @@ from torch import Tensor
 from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import Build, Clock
 from ..training.losses import cross_entropy, each_mean, gradients, mean
-from ..training.optimiser_step import Descent, spread
+from ..training.optimiser_step import OptimiserStep, spread
 from ..training.sampler import Batch
 from ._head import mean_products, of_head
 from .fishr import gradient_variances
@@ -69,22 +69,22 @@ class Algorithm(Base):
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
-        before, descent = clock.steps * self.hyper["sam_percent"] // 100, descents["main"]
+        before, optimiser_step = clock.steps * self.hyperparameters["sam_percent"] // 100, optimiser_steps["main"]
         if clock.step < before:
-            return super().update(network, batches, clock, descents)
+            return super().update(network, batches, clock, optimiser_steps)
         if clock.step == before:
-            descent.restart()
+            optimiser_step.restart()
         ((batch, _),) = batches()
-        parameters: list[Tensor] = list(descent.parameters)
+        parameters: list[Tensor] = list(optimiser_step.parameters)
         risk, slopes, moved = self.climbed(network, batch, parameters)
         punished = gradients(self.inconsistency(network, batch, moved), parameters)
-        weight = self.hyper["inconsistency"]
+        weight = self.hyperparameters["inconsistency"]
         flat = self.sharp_slopes(network, batch, parameters, slopes, clock)
         steps = [own + spread(weight, own) * other for own, other in zip(flat, punished, strict=True)]
         # torch's fused optimisers read a gradient in the order of its memory, whatever its strides say.
-        descent.follow(steps)
+        optimiser_step.follow(steps)
         return risk
 
     def climbed(self, network: Any, batch: Batch, parameters: list[Tensor]) -> tuple[Tensor, list[Tensor], Tensor]:
@@ -93,17 +93,17 @@ class Algorithm(Base):
         x = x if x.requires_grad else x.detach().requires_grad_()
         risk = mean(cross_entropy(network.head(network.encode(x)), batch.target), batch)
         slopes = gradients(risk, parameters, create_graph=True)
-        sharp = risk + self.hyper["sharpness"] * norms(slopes)
+        sharp = risk + self.hyperparameters["sharpness"] * norms(slopes)
         (uphill,) = torch.autograd.grad(sharp.sum(), x)
         lengths = uphill.flatten(2).norm(dim=-1).clamp(min=LEAST_NORM)
-        step = (self.hyper["reach"][:, None] / lengths).view(*lengths.shape, *[1] * (x.ndim - 2))
+        step = (self.hyperparameters["reach"][:, None] / lengths).view(*lengths.shape, *[1] * (x.ndim - 2))
         return risk.detach(), [slope.detach() for slope in slopes], (x + step * uphill).detach()
 
     def sharp_slopes(
         self, network: Any, batch: Batch, parameters: list[Tensor], slopes: list[Tensor], clock: Clock
     ) -> tuple[Tensor, ...]:
         """The gradients at the parameters moved by rho along `slopes`; they are moved back."""
-        share = self.hyper["sharpness"] / norms(slopes)
+        share = self.hyperparameters["sharpness"] / norms(slopes)
         moves = [slope * spread(share, slope) for slope in slopes]
         with torch.no_grad():
             torch._foreach_add_(parameters, moves)

@@ -38,14 +38,14 @@ ROUNDS = 100
 
 class Algorithm(Plain):
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyper["first_percent"], "useful")
+        first = share_of(steps, self.hyperparameters["first_percent"], "useful")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         outputs = answer(*data.inputs)
         target = data.target.expand(len(outputs), -1)
         late = harder(cross_entropy(outputs, target), two_means(outputs, target), target, outputs.shape[-1])
-        return replace(data, weight=data.weight * torch.where(late, self.hyper["upweight"], 1)), True
+        return replace(data, weight=data.weight * torch.where(late, self.hyperparameters["upweight"], 1)), True
 
 
 def two_means(points: Tensor, target: Tensor) -> Tensor:

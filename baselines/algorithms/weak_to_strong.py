@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import keys, permutations, stream
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
@@ -52,18 +52,18 @@ class Algorithm(Base):
     taught: Tensor
     weak: Tensor
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
         """`ModelError` for full batches: of a student's rows, thresholds are those of a batch."""
-        super().__init__(hyper, about)
-        if not hyper["batch_size"]:
+        super().__init__(hyperparameters, about)
+        if not hyperparameters["batch_size"]:
             raise ModelError("weak_to_strong sets its thresholds by batches: set batch_size above 0")
         rows, device = len(about.data), about.data.lengths.device
         order = permutations(stream(keys(about.names, device), "weak_to_strong"), rows)
-        count = rows * hyper["teacher_rows_percent"] // 100
+        count = rows * hyperparameters["teacher_rows_percent"] // 100
         if not 0 < count < rows:
             raise ModelError(
-                f"setting teacher_rows_percent = {hyper['teacher_rows_percent']}: of {rows} rows the teacher gets "
-                f"{count}, and the student the rest: both need some"
+                f"setting teacher_rows_percent = {hyperparameters['teacher_rows_percent']}: of {rows} rows the teacher "
+                f"gets {count}, and the student the rest: both need some"
             )
         taught = torch.zeros(about.replicas, rows, dtype=torch.bool, device=device)
         self.register_buffer("taught", taught.scatter_(1, order[:, :count], True))
@@ -72,7 +72,7 @@ class Algorithm(Base):
         """The teacher's probabilities, (K, N, classes)."""
 
     def stages(self, steps: int) -> tuple[int, ...]:
-        first = share_of(steps, self.hyper["teacher_percent"], "weak_to_strong")
+        first = share_of(steps, self.hyperparameters["teacher_percent"], "weak_to_strong")
         return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
@@ -85,7 +85,9 @@ class Algorithm(Base):
             return self._of_teacher(logits, batch)
         replica = torch.arange(len(logits), device=logits.device)[:, None]
         weak = self.weak[replica, batch.rows]
-        share = (clock.step / (self.hyper["warmup"] * clock.steps).clamp(min=1)).clamp(max=1) * self.hyper["alpha"]
+        share = (clock.step / (self.hyperparameters["warmup"] * clock.steps).clamp(min=1)).clamp(
+            max=1
+        ) * self.hyperparameters["alpha"]
         own = F.one_hot(hardened(logits.detach().softmax(-1), weak.mean(1)), logits.shape[-1]).to(logits.dtype)
         share = share[:, None, None]
         errors = -(((1 - share) * weak + share * own) * logits.log_softmax(-1)).sum(-1)

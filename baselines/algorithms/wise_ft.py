@@ -29,4 +29,4 @@ SEARCH: dict[str, Any] = {"alpha": ["uniform", 0.0, 1.0]}
 
 class Algorithm(Interpolated):
     def shares(self, network: nn.Module) -> list[Tensor]:
-        return [self.hyper["alpha"]] * len(list(network.parameters()))
+        return [self.hyperparameters["alpha"]] * len(list(network.parameters()))

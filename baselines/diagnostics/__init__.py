@@ -17,7 +17,7 @@ from ...core.plugins import module, named
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ..training.replica_stack import Cohort
+    from ..training.replica_stack import ReplicaStack
     from ..training.sampler import Data
 
 ROWS = 256
@@ -48,22 +48,23 @@ def chosen(text: str) -> tuple[str, ...]:
 
 
 def diagnosed(
-    cohort: Cohort, data: Data, task: str, benchmark: str, names: Sequence[str]
+    stack: ReplicaStack, data: Data, task: str, benchmark: str, names: Sequence[str]
 ) -> list[dict[str, float | str]]:
-    """What each replica of a trained cohort is like, on at most `ROWS` of its training rows: by `diagnostic.value`, and
-    how many rows there were. A diagnostic that does not fit is one text, `n/a` and the reason."""
+    """What each replica of a trained replica stack is like, on at most `ROWS` of its training rows: by
+    `diagnostic.value`, and how many rows there were. A diagnostic that does not fit is one text, `n/a` and the
+    reason."""
     if not names:
-        return [{} for _ in range(len(cohort))]
+        return [{} for _ in range(len(stack))]
     from ._subject import Subject, drawn
 
-    subject = Subject(cohort, drawn(data, benchmark, ROWS), task)
-    found: list[dict[str, float | str]] = [{"diagnostic_rows": len(subject)} for _ in range(len(cohort))]
+    subject = Subject(stack, drawn(data, benchmark, ROWS), task)
+    found: list[dict[str, float | str]] = [{"diagnostic_rows": len(subject)} for _ in range(len(stack))]
     for name in names:
         plugin = module(PLACE, name, "diagnostic")
         try:
             if task not in plugin.TASKS:
                 raise NotApplicable(f"it is of {' and '.join(plugin.TASKS)} tasks")
-            values = _checked(name, plugin.measure(subject), len(cohort))
+            values = _checked(name, plugin.measure(subject), len(stack))
         except NotApplicable as error:
             for own in found:
                 own[name] = f"n/a ({error})"

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..encoding.encoding import PAD
 from ..replicas.rng import keys, permutations
 from ..training.losses import cross_entropy, gradients, of_rows, squared
-from ..training.replica_stack import Cohort
+from ..training.replica_stack import ReplicaStack
 from ..training.sampler import Batch, Data
 from . import NotApplicable
 
@@ -28,11 +28,11 @@ class Subject:
     """K trained replicas and the n rows that they are looked at on. All of it in evaluation: dropout and the like are
     silent, and the replicas are copies that nothing else sees."""
 
-    def __init__(self, cohort: Cohort, data: Data, task: str) -> None:
+    def __init__(self, stack: ReplicaStack, data: Data, task: str) -> None:
         """data: the rows, whose labels all replicas share; each counts alike, whatever its weight. task:
         `classification` or `sequence`."""
-        self.cohort = cohort.only(range(len(cohort)))
-        self.cohort.network.eval()
+        self.stack = stack.only(range(len(stack)))
+        self.stack.network.eval()
         self.data, self.task = data, task
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Subject:
 
     @property
     def replicas(self) -> int:
-        return len(self.cohort)
+        return len(self.stack)
 
     @property
     def target(self) -> Tensor:
@@ -66,11 +66,11 @@ class Subject:
     def features(self) -> Tensor:
         """What the last layer reads, (K, n, width) float64; for texts its mean over the target's tokens.
         `NotApplicable` where the algorithm trains no single network that shows it."""
-        network = self.cohort.network
+        network = self.stack.network
         if self.task == "classification":
             if not hasattr(network, "encode"):
                 raise NotApplicable("its networks show no features")
-            return self.cohort.features(*self.data.inputs).double()
+            return self.stack.features(*self.data.inputs).double()
         if not hasattr(network, "features"):
             raise NotApplicable("its network shows no features")
         with torch.no_grad():
@@ -82,22 +82,22 @@ class Subject:
                 pieces.append((states * real).sum(2) / real.sum(2).clamp(min=1))
         return torch.cat(pieces, dim=1)
 
-    def losses(self, cohort: Cohort, rows: Tensor) -> Tensor:
-        """The losses (C, m) of rows (C, m), their places, by a cohort of C.
+    def losses(self, stack: ReplicaStack, rows: Tensor) -> Tensor:
+        """The losses (C, m) of rows (C, m), their places, by a replica stack of C.
 
         Cross-entropy, or the squared error where outputs are no logits; of a text the mean over its tokens."""
-        algorithm = cohort.algorithm
+        algorithm = stack.algorithm
         if algorithm.adapts:
             raise NotApplicable("it changes while it predicts, so it has no gradients of its own")
         inputs, target = tuple(x[rows] for x in self.data.inputs), self.target[rows]
-        logits = algorithm.logits(cohort.network, *inputs)
+        logits = algorithm.logits(stack.network, *inputs)
         errors = cross_entropy(logits, target) if algorithm.gives_logits else squared(logits, target)
         return of_rows(errors, Batch(inputs, target, rows))
 
     def mean_loss(self, rows: Tensor | None = None) -> Tensor:
         """The mean loss of the rows of these places (m,), all by default, of each replica as it now is: (K,)."""
         places = self._places if rows is None else rows
-        return self.losses(self.cohort, places.expand(self.replicas, -1)).mean(1)
+        return self.losses(self.stack, places.expand(self.replicas, -1)).mean(1)
 
     @property
     def _places(self) -> Tensor:
@@ -106,7 +106,7 @@ class Subject:
     @property
     def parameters(self) -> list[Tensor]:
         """Those that are trained, each (K, ..)."""
-        return trainable(self.cohort)
+        return trainable(self.stack)
 
     def gradient(self, rows: Tensor) -> Tensor:
         """Of the mean loss of some rows by all parameters: (K, parameters) float64."""
@@ -124,17 +124,17 @@ class Subject:
 
         A copy of the replica for each row, with the replica axis for its axis, has exactly one row's gradient: any
         network has them so, whatever its layers."""
-        copies: Cohort | None = None
+        copies: ReplicaStack | None = None
         for some in torch.split(self._places, self.held_rows):
             if copies is None or len(copies) != len(some):
-                copies = self.cohort.only([replica] * len(some))
+                copies = self.stack.only([replica] * len(some))
                 copies.network.eval()
             losses = self.losses(copies, some[:, None])[:, 0]
             yield flat(gradients(losses, trainable(copies)))
 
 
-def trainable(cohort: Cohort) -> list[Tensor]:
-    return [parameter for parameter in cohort.network.parameters() if parameter.requires_grad]
+def trainable(stack: ReplicaStack) -> list[Tensor]:
+    return [parameter for parameter in stack.network.parameters() if parameter.requires_grad]
 
 
 def flat(found: tuple[Tensor, ...]) -> Tensor:

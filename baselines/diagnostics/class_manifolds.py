@@ -50,7 +50,7 @@ def measure(subject: Subject) -> dict[str, Tensor]:
     centred = features - features.mean(1, keepdim=True)
     each = []
     for label in several:
-        keys = stream(subject.cohort.keys, "class_manifolds", label)
+        keys = stream(subject.stack.keys, "class_manifolds", label)
         directions = normal(keys, (DRAWS, int((classes == label).sum()) - 1), torch.float64)
         each.append(geometry(centred[:, classes == label], directions))
     radius, dimension = (torch.stack(values) for values in zip(*each, strict=True))

@@ -26,7 +26,7 @@ TASKS = ("classification", "sequence")
 PENALTY = 1e-3
 """Half of this times the squared norm of the probe is added to its mean loss."""
 STEPS = 1000
-"""Of Nesterov's accelerated descent; the objective's condition number is at most 1 + 1 / (2 PENALTY)."""
+"""Of Nesterov's accelerated optimiser step; the objective's condition number is at most 1 + 1 / (2 PENALTY)."""
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
@@ -35,14 +35,14 @@ def measure(subject: Subject) -> dict[str, Tensor]:
         raise NotApplicable("it needs four training rows")
     found = {}
     if subject.task == "classification":
-        found["label"] = information(subject.features, subject.classes, subject.cohort.keys)
+        found["label"] = information(subject.features, subject.classes, subject.stack.keys)
     try:
         groups = subject.groups
     except NotApplicable:
         if not found:
             raise
     else:
-        found["environment"] = information(subject.features, groups, subject.cohort.keys)
+        found["environment"] = information(subject.features, groups, subject.stack.keys)
     return found
 
 

@@ -54,7 +54,7 @@ def _average(subject: Subject, weights: list[Tensor]) -> Tensor:
     """The mean loss (K,) over random moves."""
     total = torch.zeros(subject.replicas, dtype=torch.float64, device=weights[0].device)
     for draw in range(DRAWS):
-        keys = stream(subject.cohort.keys, "sharpness", draw)
+        keys = stream(subject.stack.keys, "sharpness", draw)
         shares = [
             SIGMA * normal(stream(keys, "weight", place), weight.shape[1:], weight.dtype)
             for place, weight in enumerate(weights)

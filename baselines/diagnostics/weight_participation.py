@@ -34,7 +34,7 @@ TASKS = ("classification", "sequence")
 
 def measure(subject: Subject) -> dict[str, Tensor]:
     """weights, and fourier where the network is one hidden layer on categories, each (K,)."""
-    network: Any = subject.cohort.network
+    network: Any = subject.stack.network
     layers = [weights.detach().double() for weights in entering(network)]
     found = {"weights": torch.cat([inverse(weights) for weights in layers], dim=1).mean(1)}
     if hasattr(network, "into") and hasattr(network, "starts"):

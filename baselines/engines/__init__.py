@@ -1,4 +1,4 @@
-"""Engines: where teams of replicas run; one file each, with `opened(device)`, a context that gives an `Engine`.
+"""Engines: where replica groups run; one file each, with `opened(device)`, a context that gives an `Engine`.
 
 Results do not depend on the engine.
 """

@@ -1,4 +1,4 @@
-"""One team after the other, in this process, with all of torch's threads."""
+"""One replica group after the other, in this process, with all of torch's threads."""
 
 from __future__ import annotations
 

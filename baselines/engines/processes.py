@@ -1,7 +1,7 @@
-"""Teams side by side: one process a core, one torch thread each.
+"""Replica groups side by side: one process a core, one torch thread each.
 
-Small networks gain nothing from a second thread, so two teams on two cores take half the time of one after the other.
-"""
+Small networks gain nothing from a second thread, so two replica groups on two cores take half the time of one after
+the other."""
 
 from __future__ import annotations
 

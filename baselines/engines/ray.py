@@ -1,9 +1,8 @@
-"""Teams on a Ray cluster: the one that is running (`RAY_ADDRESS`), else a local one of this machine.
+"""Replica groups on a Ray cluster: the one that is running (`RAY_ADDRESS`), else a local one of this machine.
 
-One team a core; on `cuda`, one a GPU. The workers need the package at the same path, and the run folder on a disk that
-all of them see: their checkpoints lie in it. A worker that is killed costs its team what it trained since its last
-checkpoint; Ray starts it again, three times at most.
-"""
+One replica group a core; on `cuda`, one a GPU. The workers need the package at the same path, and the run folder on
+a disk that all of them see: their checkpoints lie in it. A worker that is killed costs its replica group what it
+trained since its last checkpoint; Ray starts it again, three times at most."""
 
 from __future__ import annotations
 

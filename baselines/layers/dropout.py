@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..replicas.rng import Noise, uniform
+from ..replicas.rng import Rng, uniform
 
 
 class Dropout(nn.Module):
@@ -18,16 +18,16 @@ class Dropout(nn.Module):
     def __init__(self, p: float) -> None:
         super().__init__()
         self.register_buffer("p", torch.tensor([float(p)]))
-        self.noise: Noise | None = None
+        self.rng: Rng | None = None
         self._most: float | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.noise is None or self.noise.silent:
+        if self.rng is None or self.rng.silent:
             return x
         if self._most is None:
             self._most = float(self.p.max())  # read once: on a GPU each look would wait for it
         if self._most == 0:
-            self.noise.skip()
+            self.rng.skip()
             return x
         p = self.p.to(x.dtype).view(-1, *[1] * (x.ndim - 1))
         drawn = self._drawn(x)
@@ -36,8 +36,8 @@ class Dropout(nn.Module):
     def _drawn(self, x: Tensor) -> Tensor:
         """A uniform number for each entry of x. Those of texts (K, n, T, width) are drawn column by column: a batch is
         padded to the longest row of any replica, which must not change what a replica draws for its own columns."""
-        assert self.noise is not None
-        keys = self.noise.fresh()
+        assert self.rng is not None
+        keys = self.rng.fresh()
         if x.ndim != 4:
             return uniform(keys, x.shape[1:], x.dtype)
         _, rows, columns, width = x.shape

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.rng import Noise
+from ..replicas.rng import Rng
 from .one_by_one import one_by_one
 
 
@@ -48,10 +48,10 @@ class BatchNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(1, width))
         self.register_buffer("running_mean", torch.zeros(1, width))
         self.register_buffer("running_var", torch.ones(1, width))
-        self.noise: Noise | None = None
+        self.rng: Rng | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        learns = self.training and not (self.noise is not None and self.noise.silent)
+        learns = self.training and not (self.rng is not None and self.rng.silent)
         if learns and x.shape[1] * math.prod(x.shape[3:]) == 1:
             raise ModelError("batch normalisation cannot train on a batch of one value: set batch_size to 2 or more")
         states = self.running_mean, self.running_var, self.weight, self.bias

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ._written import Written
 
 State = dict[str, Any]
@@ -30,7 +30,7 @@ class Grouped:
     """A torch optimiser whose state is elementwise, so that stacking replicas changes nothing.
 
     make: from parameter groups to the optimiser. each: what each of the K replicas sets. kept: the names of the state
-    tensors that torch keeps for a parameter. hyper: the cohort's settings."""
+    tensors that torch keeps for a parameter. hyperparameters: the replica stack's settings."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class Grouped:
         each: Sequence[Mapping[str, float]],
         make: Callable[[list[dict[str, Any]]], torch.optim.Optimizer],
         kept: Sequence[str],
-        hyper: Hyper,
+        hyperparameters: Hyperparameters,
     ) -> None:
-        self.parameters, self.kept, self.hyper = list(parameters), tuple(kept), hyper
+        self.parameters, self.kept, self.hyperparameters = list(parameters), tuple(kept), hyperparameters
         self.base = [settings["lr"] for settings in each]
         self.runs = runs(each)
         self.whole = len(self.runs) == 1
@@ -101,8 +101,8 @@ class Grouped:
     def loaded(self) -> None:
         """Called when the state's tensors are others."""
 
-    def going_on(self, kind: Callable[[Sequence[nn.Parameter], Sequence[float], Hyper], W]) -> W:
+    def going_on(self, kind: Callable[[Sequence[nn.Parameter], Sequence[float], Hyperparameters], W]) -> W:
         """An optimiser of another kind, that goes on from this one's state."""
-        found = kind(self.parameters, self.base, self.hyper)
+        found = kind(self.parameters, self.base, self.hyperparameters)
         found.load(self.state())
         return found

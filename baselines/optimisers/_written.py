@@ -14,7 +14,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 
 Move = Callable[..., None]
 """`move(parameter, gradient, *kept)` of one parameter, in place; all (K, ..)."""
@@ -26,10 +26,12 @@ class Written(ABC):
     names: tuple[str, ...]
     """What is kept of each parameter, (K, ..) as the parameter, zeros at first."""
 
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
         self.parameters = list(parameters)
         self.rates = self.told(rates)
-        self.decay = self.told(hyper.exact("weight_decay"))
+        self.decay = self.told(hyperparameters.exact("weight_decay"))
         self.kept: dict[str, Tensor] = {}
         self.steps = torch.zeros_like(self.rates)  # (K,): what a compiled graph writes to a tensor () can be lost
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.optimiser_step import spread
 from ._grouped import Grouped
 from ._written import Move, Written
@@ -23,13 +23,19 @@ class Optimiser(Grouped):
     there: list[list[bool]]
     """Which parameters of each group had a gradient in the step before; empty before there was one."""
 
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
-        named = zip(rates, *(hyper.exact(name) for name in ("beta1", "beta2", "eps", "weight_decay")), strict=True)
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        named = zip(
+            rates, *(hyperparameters.exact(name) for name in ("beta1", "beta2", "eps", "weight_decay")), strict=True
+        )
         each = [
             {"lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": decay}
             for lr, beta1, beta2, eps, decay in named
         ]
-        super().__init__(parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), InTensors.names, hyper)
+        super().__init__(
+            parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), InTensors.names, hyperparameters
+        )
         self.loaded()
 
     def move(self) -> None:
@@ -75,9 +81,13 @@ class InTensors(Written):
 
     names = ("exp_avg", "exp_avg_sq")
 
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
-        super().__init__(parameters, rates, hyper)
-        self.beta1, self.beta2, self.eps = (self.told(hyper.exact(name)) for name in ("beta1", "beta2", "eps"))
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        super().__init__(parameters, rates, hyperparameters)
+        self.beta1, self.beta2, self.eps = (
+            self.told(hyperparameters.exact(name)) for name in ("beta1", "beta2", "eps")
+        )
 
     def mover(self, factor: float | Tensor) -> Move:
         dtype, exact = self.parameters[0].dtype, self.rates * factor

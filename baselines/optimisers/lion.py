@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.optimiser_step import spread
 from ._averaged import Averaged
 
@@ -22,10 +22,12 @@ SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.99}
 
 
 class Optimiser(Averaged):
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
-        super().__init__(parameters, rates, hyper)
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        super().__init__(parameters, rates, hyperparameters)
         dtype = self.parameters[0].dtype
-        self.news = [(1 - self.told(hyper.exact(name))).to(dtype) for name in ("beta1", "beta2")]
+        self.news = [(1 - self.told(hyperparameters.exact(name))).to(dtype) for name in ("beta1", "beta2")]
 
     def direction(self, average: Tensor, gradient: Tensor) -> Tensor:
         at_once, kept = (spread(news, gradient) for news in self.news)

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from ..layers.hidden import is_hidden
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.optimiser_step import spread
 from . import adamw
 from ._averaged import Averaged
@@ -52,9 +52,11 @@ def orthogonalised(matrices: Tensor) -> Tensor:
 
 
 class _Matrices(Averaged):
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
-        super().__init__(parameters, rates, hyper)
-        self.momentum = self.told(hyper.exact("momentum")).to(self.parameters[0].dtype)
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        super().__init__(parameters, rates, hyperparameters)
+        self.momentum = self.told(hyperparameters.exact("momentum")).to(self.parameters[0].dtype)
 
     def direction(self, average: Tensor, gradient: Tensor) -> Tensor:
         momentum = spread(self.momentum, gradient)
@@ -86,14 +88,16 @@ class _Parts:
 
 
 class Optimiser(_Parts):
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
         matrices = [p for p in parameters if is_hidden(p)]
         others = [p for p in parameters if not is_hidden(p)]
         parts: dict[str, Any] = {}
         if matrices:
-            parts["matrices"] = _Matrices(matrices, rates, hyper)
+            parts["matrices"] = _Matrices(matrices, rates, hyperparameters)
         if others:
-            parts["others"] = adamw.Optimiser(others, rates, hyper)
+            parts["others"] = adamw.Optimiser(others, rates, hyperparameters)
         super().__init__(parts)
 
     def written(self) -> InTensors:

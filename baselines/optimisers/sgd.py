@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.optimiser_step import spread
 from ._grouped import Grouped
 from ._written import Move, Written
@@ -19,16 +19,18 @@ SETTINGS: dict[str, Any] = {"momentum": 0.9, "nesterov": False}
 class Optimiser(Grouped):
     """torch's own."""
 
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
-        named = zip(rates, hyper.exact("momentum"), hyper.exact("weight_decay"), strict=True)
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        named = zip(rates, hyperparameters.exact("momentum"), hyperparameters.exact("weight_decay"), strict=True)
         each = [{"lr": lr, "momentum": momentum, "weight_decay": decay} for lr, momentum, decay in named]
-        nesterov = hyper["nesterov"]
+        nesterov = hyperparameters["nesterov"]
         super().__init__(
             parameters,
             each,
             lambda groups: torch.optim.SGD(groups, lr=0.0, nesterov=nesterov, fused=True),
             InTensors.names,
-            hyper,
+            hyperparameters,
         )
 
     def written(self) -> Written:
@@ -42,9 +44,11 @@ class InTensors(Written):
 
     names = ("momentum_buffer",)
 
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
-        super().__init__(parameters, rates, hyper)
-        self.momentum, self.nesterov = self.told(hyper.exact("momentum")), hyper["nesterov"]
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        super().__init__(parameters, rates, hyperparameters)
+        self.momentum, self.nesterov = self.told(hyperparameters.exact("momentum")), hyperparameters["nesterov"]
 
     def mover(self, factor: float | Tensor) -> Move:
         values = self.rates * factor, self.decay, self.momentum

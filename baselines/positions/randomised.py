@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.rng import Noise, permutations
+from ..replicas.rng import Rng, permutations
 from . import Position, places
 from .sinusoidal import sinusoids
 
@@ -32,13 +32,13 @@ class Encoding(Position):
         super().__init__(settings, causal)
         self.width, self.range = settings["width"], settings["position_range"]
         self.register_buffer("longest", torch.ones(1, dtype=torch.int64))
-        self.noise: Noise | None = None
+        self.rng: Rng | None = None
 
     def added(self, x: Tensor, first: int = 0, skipped: Tensor | None = None, columns: Tensor | None = None) -> Tensor:
         """`ModelError` where a training text has more columns than `position_range` has places."""
         count = first + x.shape[-2]
         own = places(first, x.shape[-2], skipped, x.device)
-        if self.noise is None or self.noise.silent:
+        if self.rng is None or self.rng.silent:
             chosen = (own + 1) * self.range // (self.longest.view(-1, 1, 1) + 1)
             return x + sinusoids(chosen, self.width, x.dtype)
         needed = self.longest.new_full((), count) if columns is None else columns
@@ -48,7 +48,7 @@ class Encoding(Position):
                 f"but the setting position_range = {self.range}: raise it"
             )
         self.longest.copy_(torch.maximum(self.longest, needed))
-        order = permutations(self.noise.fresh(), self.range)
+        order = permutations(self.rng.fresh(), self.range)
         # Columns that only other replicas' rows have stand at the end of the range: nothing attends to them.
         kept = torch.arange(self.range, device=x.device) < needed.view(-1, 1)
         drawn = F.pad(order.masked_fill(~kept, self.range).sort(dim=1).values, (0, count), value=self.range)[:, :count]

@@ -1,4 +1,4 @@
-"""The settings of a cohort: floats differ from replica to replica, everything else is the same in all."""
+"""The settings of a replica stack: floats differ from replica to replica, everything else is the same in all."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 
 
-class Hyper(nn.Module):
+class Hyperparameters(nn.Module):
     """Settings by name: a float setting is a tensor (K,) in the network's dtype, any other the plain value.
 
-    Floats are saved buffers with the replica axis, so that a cohort that loses replicas loses their settings too."""
+    Floats are saved buffers with the replica axis, so that a replica stack that loses replicas loses their settings
+    too."""
 
     def __init__(self, each: Sequence[Mapping[str, Any]], dtype: torch.dtype = torch.float32) -> None:
         super().__init__()

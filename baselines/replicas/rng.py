@@ -101,8 +101,9 @@ def beta(keys: Tensor, shape: Sequence[int], a: float) -> Tensor:
 
 
 @dataclass
-class Noise:
-    """What layers draw from while a cohort trains: each replica's key, the step, and how many draws the step has made.
+class Rng:
+    """What layers draw from while a replica stack trains: each replica's key, the step, and how many draws the step has
+    made.
 
     `silent` (evaluation): dropout and the like do nothing."""
 
@@ -125,7 +126,7 @@ class Noise:
         self._drawn += 1
 
     @contextmanager
-    def hushed(self) -> Iterator[None]:
+    def disabled(self) -> Iterator[None]:
         """Evaluation: no noise inside."""
         before, self.silent = self.silent, True
         try:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from .rng import Noise
+from .rng import Rng
 
 N = TypeVar("N", bound=nn.Module)
 
@@ -67,8 +67,8 @@ def size(network: nn.Module) -> int:
     return sum(parameter[0].numel() for parameter in network.parameters())
 
 
-def attach(network: nn.Module, noise: Noise) -> None:
-    """Give the layers that draw at random (dropout and the like) the noise that they draw from."""
+def attach(network: nn.Module, rng: Rng) -> None:
+    """Give the layers that draw at random (dropout and the like) the generator that they draw from."""
     for module in network.modules():
-        if hasattr(module, "noise"):
-            setattr(module, "noise", noise)  # noqa: B010  (a module's attributes are typed as tensors and modules)
+        if hasattr(module, "rng"):
+            setattr(module, "rng", rng)  # noqa: B010  (a module's attributes are typed as tensors and modules)

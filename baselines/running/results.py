@@ -18,7 +18,7 @@ import numpy as np
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...benchmarks.blind.handout import hand_out
+from ...benchmarks.blind.data import blind_data
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.predictions import ARROW_TYPES, in_order, read_answers
 from ...benchmarks.runs.replay import write_recorded_run
@@ -136,13 +136,13 @@ def _answers(benchmark: Benchmark, table: pa.Table, seeds: Sequence[int]) -> lis
     kind = ARROW_TYPES[benchmark.task.type]
     if str(table.schema.field("prediction").type) != kind:
         raise FarshiftError(f"a recorded result of {benchmark.name} predicts {table['prediction'].type}, not {kind}")
-    handout = hand_out(benchmark)
+    blind = blind_data(benchmark)
     found: list[dict[str, Answers]] = []
     for seed in seeds:
         each = {}
         for part in benchmark.predicted_parts:
             rows = table.filter(pc.and_(pc.equal(table["part"], part), pc.equal(table["seed"], seed)))
-            ids = handout.part(part).row_ids
+            ids = blind.part(part).row_ids
             if rows.num_rows != len(ids):
                 raise BadRun(
                     f"a recorded result of {benchmark.name} has {rows.num_rows} rows of {part}, not {len(ids)}"

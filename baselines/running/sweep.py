@@ -11,9 +11,9 @@ from shutil import rmtree
 from typing import Any
 
 from ...benchmarks.benchmark import find_benchmark
-from ...benchmarks.blind.handout import hand_out
+from ...benchmarks.blind.data import blind_data
 from ...benchmarks.harness.evaluate import seed_numbers
-from ...benchmarks.harness.query import Asking
+from ...benchmarks.harness.query import Query
 from ...benchmarks.harness.seed import BATCH, TIME_LIMIT, run_seed
 from ...benchmarks.harness.time_limit import TimeLimit
 from ...benchmarks.model import Budget, Model
@@ -35,7 +35,8 @@ TRAINING = "training"
 
 @dataclass(frozen=True)
 class Job:
-    """Some seeds of a plan, trained as one team, as they travel to a worker. `missing` are still to be asked."""
+    """Some seeds of a plan, trained as one replica group, as they travel to a worker. `missing` are still to be
+    asked."""
 
     folder: Path
     plan: dict[str, Any]
@@ -69,29 +70,32 @@ def require_extras() -> None:
 
 
 def run_job(job: Job) -> None:
-    """Train a team, ask each of its replicas, and keep their predictions. Importable by name, for worker processes.
+    """Train a replica group, ask each of its replicas, and keep their predictions. Importable by name, for worker
+    processes.
 
     A replica that fails does not stop the others; the first one's error is raised at the end."""
     from ..baseline import baseline
-    from ..training.replica_group import Team
+    from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
     benchmark, recipe, together = find_benchmark(job.benchmark), find_recipe(job.recipe), world()
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
     kept, code = job.folder / TRAINING, str(job.plan["model"]["code"])
     diagnose = job.plan["model"].get("diagnose", ())
-    team = Team(recipe, benchmark.task, members, benchmark.name, kept, job.stack, code, together, diagnose)
+    replica_group = ReplicaGroup(
+        recipe, benchmark.task, members, benchmark.name, kept, job.stack, code, together, diagnose
+    )
     adaptation = benchmark.definition.protocol.touch.adaptation
-    asking = Asking(benchmark.task, BATCH, TimeLimit(TIME_LIMIT), adaptation, together)
+    query = Query(benchmark.task, BATCH, TimeLimit(TIME_LIMIT), adaptation, together)
 
     def make(seed: int, setting: Mapping[str, Any]) -> Model:
-        return baseline(recipe, benchmark.task, seed, benchmark.name, setting, team)
+        return baseline(recipe, benchmark.task, seed, benchmark.name, setting, replica_group)
 
     failed: list[tuple[int, FarshiftError]] = []
     for seed in job.missing:
         try:
             folder = RunFolder(job.folder, job.plan)
-            run_seed(folder, benchmark, make, seed, job.budget, asking, settings=job.settings)
+            run_seed(folder, benchmark, make, seed, job.budget, query, settings=job.settings)
         except FarshiftError as error:
             failed.append((seed, error))
             if together.size > 1:
@@ -101,7 +105,7 @@ def run_job(job: Job) -> None:
         more = f" (and {len(failed) - 1} more of its replicas failed)" if len(failed) > 1 else ""
         raise restated(type(first), f"seed {seed}: {first}{more}")
     if together.rank == 0:
-        team.forget()
+        replica_group.forget()
 
 
 def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
@@ -153,9 +157,9 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
 def _jobs(
     plans: Sequence[Plan], folders: list[RunFolder], missing: list[list[int]], workers: int
 ) -> Iterator[tuple[int, Job]]:
-    """The teams that have replicas left to train or to ask, each with its plan's number."""
+    """The replica groups that have replicas left to train or to ask, each with its plan's number."""
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
-        for seeds in _teams(plan.seeds, workers):
+        for seeds in _groups(plan.seeds, workers):
             if left := tuple(seed for seed in seeds if seed in missing[number]):
                 names = plan.recipe.name, plan.benchmark.name
                 job = Job(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
@@ -163,7 +167,7 @@ def _jobs(
 
 
 def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, Job]], at_work: Engine, together: World) -> list[Failure]:
-    """Run teams, and tell how far they are. What failed is in the order of the jobs, whichever ended first."""
+    """Run replica groups, and tell how far they are. What failed is in the order of the jobs, whichever ended first."""
     total = sum(len(job.missing) for _, job in jobs)
     failures: dict[int, Failure] = {}
     waiting = [sum(owner == number for owner, _ in jobs) for number in range(len(plans))]
@@ -187,8 +191,8 @@ def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, Job]], at_work: Engin
     return [failures[index] for index in sorted(failures)]
 
 
-def _teams(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
-    """The seeds in as many teams of like size as there are workers: each worker stacks its own."""
+def _groups(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
+    """The seeds in as many replica groups of like size as there are workers: each worker stacks its own."""
     count = min(workers, len(seeds))
     return [tuple(seeds[place::count]) for place in range(count)]
 
@@ -226,7 +230,7 @@ def run_baseline(
     """
     recipe, benchmark, wanted = find_recipe(name), find_benchmark(on), chosen(diagnose)
     spending = spend(budget, steps, device)
-    hand_out(benchmark)  # pulled once here, not by every worker
+    blind_data(benchmark)  # pulled once here, not by every worker
     numbers = seed_numbers(seeds, benchmark, budget)
     plan = Plan(recipe, benchmark, spending, numbers, Path(out), checked(settings), selection, stack, wanted)
     return run_plans([plan], engine)[0]

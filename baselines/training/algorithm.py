@@ -1,4 +1,5 @@
-"""What a training algorithm is: an objective over a cohort's batches, and whatever it does around the plain step.
+"""What a training algorithm is: an objective over a replica stack's batches, and whatever it does around the plain
+step.
 
 A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION`, `TASKS`, `TOUCHES` (the
 data it may look at), `SETTINGS` (defaults) and `SEARCH` (ranges for a random search); and `class Algorithm`, a subclass
@@ -22,10 +23,10 @@ from torch import Tensor, nn
 from ...core.draws import key
 from ...core.errors import ModelError
 from ..encoding.encoding import Sizes
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import stream
 from ..replicas.stacked import stacked
-from .optimiser_step import Descent
+from .optimiser_step import OptimiserStep
 from .sampler import Batch, Data
 
 TOUCHABLE = {
@@ -100,7 +101,7 @@ class Clock:
     """A key for each replica, (K,) int64."""
 
     def draw(self, name: str) -> Tensor:
-        """Keys (K,) for one random draw of this step: give them to `noise.uniform`, `normal`, `beta`,
+        """Keys (K,) for one random draw of this step: give them to `rng.uniform`, `normal`, `beta`,
         `permutations`."""
         return stream(self.keys, name, self.total)
 
@@ -120,20 +121,23 @@ class Algorithm(nn.Module, ABC):
     remembers = False
     """Whether `loss` writes down what it saw of the rows, so that it may be taken once a step only."""
 
-    def __init__(self, hyper: Hyper, about: About) -> None:
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
         """`ModelError` for sharpness-aware steps, which take the loss twice, of what remembers rows."""
         super().__init__()
-        self.hyper, self.about = hyper, about
-        if self.remembers and any(hyper.exact("sharpness")):
+        self.hyperparameters, self.about = hyperparameters, about
+        if self.remembers and any(hyperparameters.exact("sharpness")):
             raise ModelError("setting sharpness: this algorithm remembers what its loss saw of each row: leave it at 0")
 
     def assemble(self, build: Build) -> Any:
         """The network to be trained: the recipe's own. Others make several, or give it more heads."""
         return build("weights")
 
-    def descents(self, network: nn.Module, descent: Callable[..., Descent]) -> dict[str, Descent]:
-        """The optimisers. `descent(parameters, rates)` makes one; rates: the name of the setting that holds them."""
-        return {"main": descent([*network.parameters(), *self.parameters()], "lr")}
+    def optimiser_steps(
+        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
+    ) -> dict[str, OptimiserStep]:
+        """The optimisers. `optimiser step(parameters, rates)` makes one; rates: the name of the setting that holds
+        them."""
+        return {"main": optimiser_step([*network.parameters(), *self.parameters()], "lr")}
 
     @abstractmethod
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
@@ -144,7 +148,7 @@ class Algorithm(nn.Module, ABC):
         network: Any,
         batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
         clock: Clock,
-        descents: Mapping[str, Descent],
+        optimiser_steps: Mapping[str, OptimiserStep],
     ) -> Tensor:
         """One training step; returns the losses (K,) that are watched. `batches()` gives the step's batch, or the
         chunks of a full batch, each with its share (K,)."""
@@ -154,13 +158,13 @@ class Algorithm(nn.Module, ABC):
             for batch, share in batches():
                 if share is None:
                     return self.loss(network, batch, clock)
-                part = self.loss(network, batch, clock) * share.to(self.hyper.dtype)
+                part = self.loss(network, batch, clock) * share.to(self.hyperparameters.dtype)
                 part.sum().backward()  # type: ignore[no-untyped-call]
                 losses = part.detach() if losses is None else losses + part.detach()
             assert losses is not None
             return losses
 
-        return descents["main"].descend(closure)
+        return optimiser_steps["main"].descend(closure)
 
     def after(self, network: Any, clock: Clock) -> None:
         """Called after each step."""

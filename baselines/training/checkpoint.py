@@ -1,4 +1,4 @@
-"""Checkpoints of a cohort under training: one file, replaced atomically, read without unpickling.
+"""Checkpoints of a replica stack under training: one file, replaced atomically, read without unpickling.
 
 An .npz of plain arrays and one JSON text that says what they are. What is not in it (initial weights, the order of the
 rows, the noise) is a pure function of the replicas' names and the step, so training goes on exactly where it stood.
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ...core.files import write_atomically
-from .replica_stack import Cohort
+from .replica_stack import ReplicaStack
 from .trainer import Training
 
 FORMAT = 1
@@ -30,17 +30,17 @@ def save(training: Training, path: Path, identity: str) -> None:
     """Write the state of `training` to `path`. `identity` says what is trained: see `resume`."""
     arrays: dict[str, Any] = {}
     outcome, validation = training.outcome, training.validation
-    _put(arrays, "cohort", training.cohort)
-    for name, descent in training.descents.items():
-        state = descent.optimiser.state()
+    _put(arrays, "cohort", training.stack)
+    for name, optimiser_step in training.optimiser_steps.items():
+        state = optimiser_step.optimiser.state()
         arrays |= {f"descent/{name}/{key}": _array(value) for key, value in state.items()}
     arrays |= {"losses": _array(training.losses), "broken": _array(training.broken)}
     if training.data is not training.given:
         arrays |= {"data/weight": _array(training.data.weight), "data/target": _array(training.data.target)}
-    for place, cohort in enumerate(outcome.ended):
-        _put(arrays, f"ended/{place}", cohort)
-    for place, (_, cohort) in enumerate(outcome.candidates):
-        _put(arrays, f"candidate/{place}", cohort)
+    for place, stack in enumerate(outcome.ended):
+        _put(arrays, f"ended/{place}", stack)
+    for place, (_, stack) in enumerate(outcome.candidates):
+        _put(arrays, f"candidate/{place}", stack)
     for place, kept in enumerate(validation.kept if validation else []):
         if kept is not None:
             _put(arrays, f"best/{place}", kept)
@@ -85,7 +85,7 @@ def resume(training: Training, path: Path, identity: str) -> bool:
             f"{path} is a checkpoint of {what} (another version, or other settings): "
             "remove it, and training begins anew"
         )
-    whole = training.cohort
+    whole = training.stack
     training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
     training.finished = card["finished"]
     outcome = training.outcome
@@ -95,18 +95,18 @@ def resume(training: Training, path: Path, identity: str) -> bool:
         (name, _taken(whole, arrays, f"candidate/{place}")) for place, name in enumerate(card["candidates"])
     ]
     device = whole.keys.device
-    training.cohort = _taken(whole, arrays, "cohort")
-    data = training.given.picked(training.cohort.number)
+    training.stack = _taken(whole, arrays, "cohort")
+    data = training.given.picked(training.stack.number)
     if "data/weight" in arrays:
         data = data.changed(*(torch.from_numpy(arrays[f"data/{name}"]).to(device) for name in ("weight", "target")))
-    if len(training.cohort) == 0:
+    if len(training.stack) == 0:
         return True  # every replica has left: nothing goes on
     training.take_up(data)
     training.losses, training.broken = (torch.from_numpy(arrays[name]).to(device) for name in ("losses", "broken"))
-    for name, descent in training.descents.items():
+    for name, optimiser_step in training.optimiser_steps.items():
         prefix = f"descent/{name}/"
         state = {key.removeprefix(prefix): _value(arrays[key], device) for key in arrays if key.startswith(prefix)}
-        descent.optimiser.load(state)
+        optimiser_step.optimiser.load(state)
     if training.validation is not None and card["validation"] is not None:
         validation = training.validation
         validation.least, validation.waited = card["validation"]["least"], card["validation"]["waited"]
@@ -117,12 +117,12 @@ def resume(training: Training, path: Path, identity: str) -> bool:
     return True
 
 
-def _put(arrays: dict[str, Any], prefix: str, cohort: nn.Module) -> None:
-    arrays |= {f"{prefix}/{name}": _array(value) for name, value in cohort.state_dict().items()}
+def _put(arrays: dict[str, Any], prefix: str, stack: nn.Module) -> None:
+    arrays |= {f"{prefix}/{name}": _array(value) for name, value in stack.state_dict().items()}
 
 
-def _taken(whole: Cohort, arrays: Mapping[str, Any], prefix: str) -> Cohort:
-    """The cohort that was put under `prefix`, made from the one that training began with."""
+def _taken(whole: ReplicaStack, arrays: Mapping[str, Any], prefix: str) -> ReplicaStack:
+    """The replica stack that was put under `prefix`, made from the one that training began with."""
     state = {
         name.removeprefix(f"{prefix}/"): torch.from_numpy(value)
         for name, value in arrays.items()

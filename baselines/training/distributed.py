@@ -23,7 +23,7 @@ from ...core.world import World
 from ..encoding.encoding import PAD
 from ..replicas.rng import stream
 from .algorithm import Algorithm
-from .optimiser_step import Descent
+from .optimiser_step import OptimiserStep
 from .sampler import Batch, Data
 
 T = TypeVar("T")
@@ -111,8 +111,8 @@ def _counted(batch: Batch) -> Tensor:
     return weight.sum(1)
 
 
-class SharedDescent(Descent):
-    """A descent along the gradients of all processes together."""
+class SharedOptimiserStep(OptimiserStep):
+    """A optimiser step along the gradients of all processes together."""
 
     def _gradients(self, closure: Callable[[], Tensor]) -> Tensor:
         losses = super()._gradients(closure)

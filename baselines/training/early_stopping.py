@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .losses import cross_entropy, mean
-from .replica_stack import Cohort
+from .replica_stack import ReplicaStack
 from .sampler import Batch, Data
 
 
@@ -19,30 +19,30 @@ class Validation:
         self.data, self.patience = data, patience
         self.least = [math.inf] * replicas
         self.waited = [0] * replicas
-        self.kept: list[Cohort | None] = [None] * replicas
+        self.kept: list[ReplicaStack | None] = [None] * replicas
         self.looked = False
 
-    def loss(self, cohort: Cohort) -> Tensor:
+    def loss(self, stack: ReplicaStack) -> Tensor:
         """The mean cross-entropy on the validation rows, (K,)."""
-        logits = cohort.answer(*self.data.inputs)
-        target = self.data.target.expand(len(cohort), *self.data.target.shape[1:])
-        rows = torch.arange(len(self.data), device=target.device).expand(len(cohort), -1)
+        logits = stack.answer(*self.data.inputs)
+        target = self.data.target.expand(len(stack), *self.data.target.shape[1:])
+        rows = torch.arange(len(self.data), device=target.device).expand(len(stack), -1)
         return mean(cross_entropy(logits, target), Batch((), target, rows))
 
-    def look(self, cohort: Cohort) -> list[int]:
+    def look(self, stack: ReplicaStack) -> list[int]:
         """Take a look; the places of the replicas that have had `patience` looks without a new best."""
         self.looked = True
-        for place, loss in enumerate(self.loss(cohort).tolist()):
+        for place, loss in enumerate(self.loss(stack).tolist()):
             if loss < self.least[place]:
                 self.least[place], self.waited[place] = loss, 0
-                self.kept[place] = cohort.only([place])
+                self.kept[place] = stack.only([place])
             else:
                 self.waited[place] += 1
         return [place for place, waited in enumerate(self.waited) if waited >= self.patience]
 
-    def best(self, cohort: Cohort, places: list[int]) -> Cohort:
+    def best(self, stack: ReplicaStack, places: list[int]) -> ReplicaStack:
         """The replicas at these places, each as it was at its best look."""
-        found = cohort.only(places)
+        found = stack.only(places)
         for place, state in enumerate(self.kept[one] for one in places):
             if state is not None:
                 with torch.no_grad():
@@ -60,5 +60,5 @@ class Validation:
         return found
 
 
-def _tensors(cohort: Cohort) -> list[Tensor]:
-    return list(cohort.state_dict().values())
+def _tensors(stack: ReplicaStack) -> list[Tensor]:
+    return list(stack.state_dict().values())

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from ...core.plugins import module
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 
 
 class Optimiser(Protocol):
-    """What a file of `optimisers/` offers: `Optimiser(parameters, rates, hyper)`.
+    """What a file of `optimisers/` offers: `Optimiser(parameters, rates, hyperparameters)`.
 
-    parameters: each (K, ..). rates: the K base learning rates. `weight_decay` is in `hyper`. One that also
+    parameters: each (K, ..). rates: the K base learning rates. `weight_decay` is in `hyperparameters`. One that also
     has `tensors` and `over` (`optimisers/_written.py`), or gives such a one by `written()`, can be in a traced step."""
 
     def step(self, factor: float) -> None:
@@ -30,21 +30,23 @@ class Optimiser(Protocol):
     def load(self, state: dict[str, Any]) -> None: ...
 
 
-class Descent:
-    """An optimiser over some parameters of a cohort, with clipping, sharpness-aware steps and its schedule."""
+class OptimiserStep:
+    """An optimiser over some parameters of a replica stack, with clipping, sharpness-aware steps and its schedule."""
 
-    def __init__(self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyper: Hyper) -> None:
-        self.parameters, self.rates, self.hyper = list(parameters), list(rates), hyper
-        self.clips = any(hyper.exact("clip"))
-        self.sharp = any(hyper.exact("sharpness"))
-        self.schedule = module("baselines/schedules", hyper["schedule"], "schedule")
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        self.parameters, self.rates, self.hyperparameters = list(parameters), list(rates), hyperparameters
+        self.clips = any(hyperparameters.exact("clip"))
+        self.sharp = any(hyperparameters.exact("sharpness"))
+        self.schedule = module("baselines/schedules", hyperparameters["schedule"], "schedule")
         self.factor: Any = 1.0
         self.restart()
 
     def restart(self) -> None:
         """Forget the moments: what is published for penalties that are switched on in the middle of training."""
-        kind = module("baselines/optimisers", self.hyper["optimiser"], "optimiser").Optimiser
-        self.optimiser: Optimiser = kind(self.parameters, self.rates, self.hyper)
+        kind = module("baselines/optimisers", self.hyperparameters["optimiser"], "optimiser").Optimiser
+        self.optimiser: Optimiser = kind(self.parameters, self.rates, self.hyperparameters)
 
     def write(self) -> None:
         """Go on with an optimiser whose steps can be traced, where this one's cannot and it offers one."""
@@ -53,14 +55,17 @@ class Descent:
 
     def unwrite(self) -> None:
         """Go on with the optimiser that is the quickest in plain steps."""
-        if type(self.optimiser) is not module("baselines/optimisers", self.hyper["optimiser"], "optimiser").Optimiser:
+        if (
+            type(self.optimiser)
+            is not module("baselines/optimisers", self.hyperparameters["optimiser"], "optimiser").Optimiser
+        ):
             state = self.optimiser.state()
             self.restart()
             self.optimiser.load(state)
 
     def over(self, parameters: Callable[[nn.Parameter], Any], tensors: Mapping[str, Tensor], factor: Tensor) -> Self:
-        """The same descent for a trace: over other parameters, with the optimiser's `tensors`, at a factor that is
-        told while it runs."""
+        """The same optimiser step for a trace: over other parameters, with the optimiser's `tensors`, at a factor
+        that is told while it runs."""
         found = copy.copy(self)
         found.parameters = [parameters(parameter) for parameter in self.parameters]
         found.optimiser = self.optimiser.over(parameters, tensors)  # type: ignore[attr-defined]
@@ -70,11 +75,11 @@ class Descent:
     def at(self, step: int, steps: int) -> None:
         """Set the schedule to `step` of `steps` (from 0): a linear rise over the share `warmup_percent` of all steps,
         then the schedule over the rest."""
-        rise = self.hyper["warmup_percent"] * steps / 100
+        rise = self.hyperparameters["warmup_percent"] * steps / 100
         if step < rise:
             self.factor = float((step + 1) / rise)
         else:
-            self.factor = float(self.schedule.factor(step - rise, max(1.0, steps - rise), self.hyper))
+            self.factor = float(self.schedule.factor(step - rise, max(1.0, steps - rise), self.hyperparameters))
 
     def descend(self, closure: Callable[[], Tensor]) -> Tensor:
         """One step down the losses (K,) that `closure` computes, and backpropagates if it wants to in pieces; returns
@@ -102,7 +107,7 @@ class Descent:
     def _climbed(self) -> list[Tensor]:
         """Move to where the gradient of a sharpness-aware step is taken; returns the values before."""
         before = [parameter.clone() for parameter in self.parameters]
-        share = self.hyper["sharpness"] / self.norms().clamp(min=1e-12)
+        share = self.hyperparameters["sharpness"] / self.norms().clamp(min=1e-12)
         for parameter in self.parameters:
             if parameter.grad is not None:
                 parameter.add_(parameter.grad * spread(share, parameter.grad))
@@ -126,7 +131,7 @@ class Descent:
 
     @torch.no_grad()
     def _clip(self) -> None:
-        most = self.hyper["clip"]
+        most = self.hyperparameters["clip"]
         share = (most / (self.norms() + 1e-6)).clamp(max=1.0)
         share = torch.where(most > 0, share, 1.0)
         for parameter in self.parameters:

@@ -25,7 +25,7 @@ from ..layers.convolution import Conv2d
 from ..layers.recurrent import Recurrent
 
 if TYPE_CHECKING:
-    from .replica_stack import Cohort
+    from .replica_stack import ReplicaStack
 
 CHOICES = ("auto", "float32", "bfloat16")
 
@@ -45,12 +45,13 @@ class Precision:
         return torch.autocast(self.device, self.dtype, cache_enabled=False)
 
 
-def precision(cohort: Cohort) -> Precision:
-    """The precision in which a cohort is trained. `ModelError` for a setting that there is not, or cannot be here."""
-    choice, device, own = cohort.hyper["precision"], cohort.keys.device.type, cohort.hyper.dtype
+def precision(stack: ReplicaStack) -> Precision:
+    """The precision in which a replica stack is trained. `ModelError` for a setting that there is not, or cannot be
+    here."""
+    choice, device, own = stack.hyperparameters["precision"], stack.keys.device.type, stack.hyperparameters.dtype
     if choice not in CHOICES:
         raise ModelError(f"setting precision = {choice!r}: use {', '.join(CHOICES)}")
-    parts = [*cohort.network.modules()]
+    parts = [*stack.network.modules()]
     recurrent = any(isinstance(part, Recurrent) for part in parts)
     if choice == "bfloat16" and (device != "cuda" or recurrent):
         why = "networks with recurrent layers are trained in float32" if recurrent else "it is for training on a GPU"

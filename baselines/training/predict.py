@@ -1,4 +1,4 @@
-"""Asking the replicas of a cohort: from a batch's columns to each one's predictions."""
+"""Asking the replicas of a replica stack: from a batch's columns to each one's predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
 from ..encoding.encoding import ClassEncoding, SequenceEncoding
-from .replica_stack import Cohort
+from .replica_stack import ReplicaStack
 
 Encoding = ClassEncoding | SequenceEncoding
 
@@ -21,33 +21,33 @@ TEXT_ROWS = 256
 """Rows whose texts it writes at once: with more, what is attended to leaves the caches of a CPU."""
 
 
-def answers(coding: Encoding, cohort: Cohort, batch: Columns) -> list[Any]:
-    """The answers of each replica of a cohort."""
+def answers(coding: Encoding, stack: ReplicaStack, batch: Columns) -> list[Any]:
+    """The answers of each replica of a replica stack."""
     if isinstance(coding, ClassEncoding):
-        return _classes(coding, cohort, batch)
-    return _texts(coding, cohort, batch)
+        return _classes(coding, stack, batch)
+    return _texts(coding, stack, batch)
 
 
-def _classes(coding: ClassEncoding, cohort: Cohort, batch: Columns) -> list[Answers]:
-    inputs = [x.to(cohort.keys.device) for x in coding.inputs(batch)]
+def _classes(coding: ClassEncoding, stack: ReplicaStack, batch: Columns) -> list[Answers]:
+    inputs = [x.to(stack.keys.device) for x in coding.inputs(batch)]
     if not len(inputs[0]):
-        scores = np.empty((len(cohort), 0, coding.sizes.outputs), np.float32)
+        scores = np.empty((len(stack), 0, coding.sizes.outputs), np.float32)
     else:
-        rows = len(inputs[0]) if cohort.algorithm.adapts else PREDICT_ROWS
-        scores = cohort.answer(*inputs, rows=rows).softmax(-1).float().cpu().numpy()
-    return [Answers.all_given(one.argmax(axis=1), one if cohort.algorithm.gives_logits else None) for one in scores]
+        rows = len(inputs[0]) if stack.algorithm.adapts else PREDICT_ROWS
+        scores = stack.answer(*inputs, rows=rows).softmax(-1).float().cpu().numpy()
+    return [Answers.all_given(one.argmax(axis=1), one if stack.algorithm.gives_logits else None) for one in scores]
 
 
-def _texts(coding: SequenceEncoding, cohort: Cohort, batch: Columns) -> list[list[str]]:
+def _texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Columns) -> list[list[str]]:
     """Rows of like length are decoded together, and given back in the batch's order."""
     source, lengths = coding.inputs(batch)
     order = np.argsort(lengths, kind="stable")
-    texts = [np.empty(len(order), object) for _ in range(len(cohort))]
+    texts = [np.empty(len(order), object) for _ in range(len(stack))]
     for start in range(0, len(order), TEXT_ROWS):
         some = order[start : start + TEXT_ROWS]
-        ids = source[some, : max(1, lengths[some].max())].to(cohort.keys.device)
-        with torch.no_grad(), cohort.noise.hushed():
-            out = cohort.network.generate(ids.expand(len(cohort), *ids.shape), coding.limit).cpu().numpy()
+        ids = source[some, : max(1, lengths[some].max())].to(stack.keys.device)
+        with torch.no_grad(), stack.rng.disabled():
+            out = stack.network.generate(ids.expand(len(stack), *ids.shape), coding.limit).cpu().numpy()
         for one, written in zip(texts, out, strict=True):
             one[some] = coding.texts(written)
     return [list(one) for one in texts]

@@ -1,4 +1,4 @@
-"""A team: the replicas of one recipe on one benchmark, trained together and asked together."""
+"""A replica group: the replicas of one recipe on one benchmark, trained together and asked together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .algorithm import TOUCHABLE
 from .checkpoint import ADVICE, resume, save
 from .predict import Encoding, inputs_of
 from .predict import answers as answers_of
-from .replica_stack import Cohort
+from .replica_stack import ReplicaStack
 from .sampler import Data
 from .trainer import Outcome, Training
 from .training_rows import Member, Rows, columns_of, digest_of, numbered, tensor_digest
@@ -48,12 +48,12 @@ class _Trained:
     """Where a member's replica is, and what its training came to."""
 
     coding: Encoding
-    cohorts: dict[str, tuple[Cohort, int]]
-    """By candidate, the last one final: the cohort and the place in it."""
+    stacks: dict[str, tuple[ReplicaStack, int]]
+    """By candidate, the last one final: the replica stack and the place in it."""
     remarks: dict[str, Any]
 
 
-class Team:
+class ReplicaGroup:
     """Replicas of one recipe on one benchmark: whoever is fitted first has all of them trained."""
 
     def __init__(
@@ -86,11 +86,11 @@ class Team:
         return f"{self.recipe.name}/{self.benchmark}/{member.label}"
 
     def forget(self) -> None:
-        """Remove the team's checkpoints: all is done."""
+        """Remove the replica group's checkpoints: all is done."""
         for path in self.written:
             path.unlink(missing_ok=True)
         if self.kept is not None:
-            with suppress(OSError):  # not empty, or another team of the run was quicker
+            with suppress(OSError):  # not empty, or another replica group of the run was quicker
                 self.kept.rmdir()
 
     def fit(self, rows: Rows, budget: Budget) -> Fit:
@@ -109,10 +109,15 @@ class Team:
 
 
 class Fit:
-    """The members of a team trained on some rows, each then asked as if it were alone."""
+    """The members of a replica group trained on some rows, each then asked as if it were alone."""
 
-    def __init__(self, team: Team, rows: Rows, budget: Budget) -> None:
-        self.team, self.recipe, self.task, self.benchmark = team, team.recipe, team.task, team.benchmark
+    def __init__(self, replica_group: ReplicaGroup, rows: Rows, budget: Budget) -> None:
+        self.replica_group, self.recipe, self.task, self.benchmark = (
+            replica_group,
+            replica_group.recipe,
+            replica_group.task,
+            replica_group.benchmark,
+        )
         self._trained: dict[str, _Trained | ModelError | Estimator] = {}
         self._memo: dict[tuple[str, str], dict[str, Any]] = {}
         self._read: Callable[[Columns], Columns] = dict
@@ -138,10 +143,10 @@ class Fit:
         if self.recipe.encoder:
             self._read = FrozenColumns(self.recipe.encoder, self.task, rows, budget.device).columns
             rows = self._read(rows)
-        members = self.team.members
+        members = self.replica_group.members
         if self.recipe.estimator:
             for member in members:
-                name = self.team.name(member)
+                name = self.replica_group.name(member)
                 self._trained[member.label] = Estimator(
                     self.recipe, self.task, self.benchmark, name, member.settings, rows, weight
                 )
@@ -205,21 +210,21 @@ class Fit:
         settled = dict(zip((member.label for member in members), settings, strict=True))
 
         def training(some: Sequence[Member]) -> Training:
-            names = [self.team.name(member) for member in some]
+            names = [self.replica_group.name(member) for member in some]
             chosen = [settled[member.label] for member in some]
             kind = self.recipe.network or "", self.recipe.algorithm or ""
-            cohort = Cohort(*kind, chosen, names, coding.sizes, self.task.type, data, steps)
-            return Training(cohort, data, steps, self.team.together)
+            stack = ReplicaStack(*kind, chosen, names, coding.sizes, self.task.type, data, steps)
+            return Training(stack, data, steps, self.replica_group.together)
 
         def go(some: Sequence[Member]) -> None:
             identity = self._identity(some, [settled[member.label] for member in some], data, steps)
             outcome = self._run(training(some), identity, self._file(some, ".npz"))
             self._note(some, coding, outcome, data)
 
-        if self.team.together.size > 1:  # no process may stack otherwise than the others
-            stacking.in_stacks(members, self.team.stack or 1, go, halves=False)
+        if self.replica_group.together.size > 1:  # no process may stack otherwise than the others
+            stacking.in_stacks(members, self.replica_group.stack or 1, go, halves=False)
         else:
-            stacking.in_stacks(members, self.team.stack or self._count(training, members), go)
+            stacking.in_stacks(members, self.replica_group.stack or self._count(training, members), go)
 
     def _count(self, training: Callable[[Sequence[Member]], Training], members: list[Member]) -> int:
         """How many replicas to stack. A resumed training does as before: elsewhere than on a CPU this is measured, and
@@ -234,12 +239,12 @@ class Fit:
 
     def _file(self, members: Sequence[Member], suffix: str) -> Path | None:
         """What is kept of some members' training on these rows, where anything is."""
-        if self.team.kept is None:
+        if self.replica_group.kept is None:
             return None
-        key = identity_of([[self.team.name(member) for member in members], self._digest])
-        path = self.team.kept / f"{key[:16]}{suffix}"
-        if path not in self.team.written:
-            self.team.written.append(path)
+        key = identity_of([[self.replica_group.name(member) for member in members], self._digest])
+        path = self.replica_group.kept / f"{key[:16]}{suffix}"
+        if path not in self.replica_group.written:
+            self.replica_group.written.append(path)
         return path
 
     def _identity(self, members: Sequence[Member], settings: list[dict[str, Any]], data: Data, steps: int) -> str:
@@ -247,8 +252,16 @@ class Fit:
         known = [data, *(data.held[name] for name in sorted(data.held))]
         rows = [[tensor_digest(x) for x in (*some.inputs, some.target, some.weight)] for some in known]
         rows += [[tensor_digest(x)] for x in (data.group, *(data.unlabelled or ())) if x is not None]
-        names = [self.team.name(member) for member in members]
-        card = self.recipe.model_dump(mode="json"), names, settings, rows, steps, self.team.code, torch.__version__
+        names = [self.replica_group.name(member) for member in members]
+        card = (
+            self.recipe.model_dump(mode="json"),
+            names,
+            settings,
+            rows,
+            steps,
+            self.replica_group.code,
+            torch.__version__,
+        )
         return identity_of(list(card))
 
     def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
@@ -258,7 +271,7 @@ class Fit:
             return training.run()
         if resume(training, path, identity):
             say(f"{label}: goes on at step {training.total} of {training.steps}")
-        if self.team.together.rank > 0:
+        if self.replica_group.together.rank > 0:
             return training.run()
         last = time.monotonic()
 
@@ -272,24 +285,24 @@ class Fit:
 
     def _note(self, members: Sequence[Member], coding: Encoding, outcome: Outcome, data: Data) -> None:
         for number, why in outcome.failed.items():
-            self._trained[members[number].label] = ModelError(f"{self.team.name(members[number])}: {why}")
-        for candidate, whole in [*outcome.candidates, *(("last", cohort) for cohort in outcome.ended)]:
+            self._trained[members[number].label] = ModelError(f"{self.replica_group.name(members[number])}: {why}")
+        for candidate, whole in [*outcome.candidates, *(("last", stack) for stack in outcome.ended)]:
             for at, number in enumerate(whole.number.tolist()):
                 # What one replica learns while it is asked must not teach the others.
-                cohort, place = (whole.only([at]), 0) if whole.algorithm.adapts else (whole, at)
+                stack, place = (whole.only([at]), 0) if whole.algorithm.adapts else (whole, at)
                 if number in outcome.failed:
                     continue
                 remarks: dict[str, Any] = {
                     "loss": outcome.losses[number],
                     "steps": float(outcome.steps[number]),
-                    "parameters": float(size(cohort.network)),
+                    "parameters": float(size(stack.network)),
                     "replicas": float(len(members)),
                 }
                 found = self._trained.setdefault(members[number].label, _Trained(coding, {}, remarks))
                 assert isinstance(found, _Trained)
-                found.cohorts[candidate] = cohort, place
+                found.stacks[candidate] = stack, place
         for whole in outcome.ended:
-            inside = diagnosed(whole, data, self.task.type, self.benchmark, self.team.diagnose)
+            inside = diagnosed(whole, data, self.task.type, self.benchmark, self.replica_group.diagnose)
             for number, values in zip(whole.number.tolist(), inside, strict=True):
                 if isinstance(found := self._trained[members[number].label], _Trained):
                     found.remarks |= values
@@ -297,35 +310,35 @@ class Fit:
     def candidates(self, member: Member) -> list[str]:
         """The names of a trained member's checkpoints, the last one final."""
         found = self._found(member)
-        return list(found.cohorts) if isinstance(found, _Trained) else ["last"]
+        return list(found.stacks) if isinstance(found, _Trained) else ["last"]
 
     def reset(self, member: Member, candidate: str) -> None:
         """Have an adaptive replica forget what it learned since it was trained."""
         found = self._found(member)
         assert isinstance(found, _Trained)
-        cohort = found.cohorts[candidate][0]
-        cohort.algorithm.reset(cohort.network)
+        stack = found.stacks[candidate][0]
+        stack.algorithm.reset(stack.network)
 
     def predict(self, member: Member, batch: Columns, candidate: str = "last") -> Answers | list[str]:
         """One class with its probabilities, or one text, for each row of `batch`, in its order.
 
-        All replicas of the member's cohort are asked in one pass; the others' answers are kept until they are asked
-        the same, once each."""
+        All replicas of the member's replica stack are asked in one pass; the others' answers are kept until they are
+        asked the same, once each."""
         found, batch = self._found(member), self._read(batch)
         if isinstance(found, Estimator):
             return found.predict(batch)
-        cohort, place = found.cohorts[candidate]
-        if len(cohort) == 1:
-            return answers_of(found.coding, cohort, batch)[place]  # type: ignore[no-any-return]
+        stack, place = found.stacks[candidate]
+        if len(stack) == 1:
+            return answers_of(found.coding, stack, batch)[place]  # type: ignore[no-any-return]
         asked = candidate, digest_of(batch)
         kept = self._memo.setdefault(asked, {})
         if member.label not in kept:
-            answers = answers_of(found.coding, cohort, batch)
-            for one in self.team.members:
+            answers = answers_of(found.coding, stack, batch)
+            for one in self.replica_group.members:
                 trained = self._trained[one.label]
                 # One that stopped early has no later candidates.
-                if isinstance(trained, _Trained) and trained.cohorts.get(candidate, (None,))[0] is cohort:
-                    kept[one.label] = answers[trained.cohorts[candidate][1]]
+                if isinstance(trained, _Trained) and trained.stacks.get(candidate, (None,))[0] is stack:
+                    kept[one.label] = answers[trained.stacks[candidate][1]]
         mine = kept.pop(member.label)
         if not kept:
             del self._memo[asked]

@@ -1,4 +1,4 @@
-"""A cohort: replicas that are trained together, and the tables in which they stand."""
+"""A replica stack: replicas that are trained together, and the tables in which they stand."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from torch import Tensor, nn
 
 from ...core.plugins import module
 from ..layers.hidden import mark_hidden
-from ..replicas.hyperparameters import Hyper
-from ..replicas.rng import Noise, keys
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import Rng, keys
 from ..replicas.stacked import attach, picked
 from .algorithm import About, Algorithm, replicated
 from .sampler import Data
 
 
-class Cohort(nn.Module):
+class ReplicaStack(nn.Module):
     """K replicas of one network under one algorithm, with their settings and names.
 
-    `number` (K,): each replica's place among those that the cohort began with; those that failed or stopped early leave
-    it. Everything with a replica axis is a parameter or a saved buffer, so that `picked` takes replicas out whole."""
+    `number` (K,): each replica's place among those that the replica stack began with; those that failed or stopped
+    early leave it. Everything with a replica axis is a parameter or a saved buffer, so that `picked` takes replicas
+    out whole."""
 
     number: Tensor
     keys: Tensor
@@ -45,14 +46,14 @@ class Cohort(nn.Module):
         self.names = tuple(names)
         self._make = module("baselines/networks", network, "network").Network
         self._sizes, self._each = sizes, [dict(one) for one in settings]
-        self.hyper = Hyper(settings, dtype).to(device)
+        self.hyperparameters = Hyperparameters(settings, dtype).to(device)
         self.register_buffer("number", torch.arange(len(names), device=device))
         self.register_buffer("keys", keys(names, device))
         about = About(self.names, task, sizes.outputs, data, steps, sizes)
         kind = module("baselines/algorithms", algorithm, "algorithm").Algorithm
-        self.algorithm: Algorithm = kind(self.hyper, about)
+        self.algorithm: Algorithm = kind(self.hyperparameters, about)
         self._place(self.algorithm, device, dtype)
-        self.noise = Noise(self.keys)
+        self.rng = Rng(self.keys)
         self.network: Any = self.fresh()
 
     def fresh(self, stage: int = 0) -> Any:
@@ -65,27 +66,28 @@ class Cohort(nn.Module):
             return replicated(lambda: self._make(self._sizes, next(turns)), names)
 
         network = self.algorithm.assemble(build)
-        self._place(network, self.keys.device, self.hyper.dtype)
+        self._place(network, self.keys.device, self.hyperparameters.dtype)
         return network
 
     def _place(self, what: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
-        hyper = {id(child) for child in self.hyper.modules()}
+        hyperparameters = {id(child) for child in self.hyperparameters.modules()}
         for child in what.modules():
-            if id(child) not in hyper:
+            if id(child) not in hyperparameters:
                 child._apply(  # type: ignore[no-untyped-call]
                     lambda x: x.to(device, dtype if x.is_floating_point() else None), recurse=False
                 )
 
     def ready(self) -> None:
-        """Give the layers their noise and the algorithm its names: after the cohort was made, picked or loaded."""
-        self.noise = Noise(self.keys, silent=True)
+        """Give the layers their noise and the algorithm its names: after the replica stack was made, picked or
+        loaded."""
+        self.rng = Rng(self.keys, silent=True)
         names = tuple(self.names[number] for number in self.number.tolist())
         self.algorithm.about = replace(self.algorithm.about, names=names)
         mark_hidden(self)
-        attach(self, self.noise)
+        attach(self, self.rng)
 
-    def only(self, which: Sequence[int] | Tensor) -> Cohort:
-        """A copy with some of the replicas, by their place in this cohort."""
+    def only(self, which: Sequence[int] | Tensor) -> ReplicaStack:
+        """A copy with some of the replicas, by their place in this replica stack."""
         found = picked(self, which)
         found.ready()
         return found
@@ -108,7 +110,7 @@ class Cohort(nn.Module):
         before = self.network.training
         self.network.eval()
         try:
-            with self.noise.hushed():
+            with self.rng.disabled():
                 pieces = [
                     function(
                         self.network,

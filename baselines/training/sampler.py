@@ -1,4 +1,4 @@
-"""The training rows of a cohort on its device, and the batches that each replica draws from them.
+"""The training rows of a replica stack on its device, and the batches that each replica draws from them.
 
 A batch is a pure function of (replica's key, step): nothing is remembered, so training resumes anywhere, and a replica
 draws the same rows alone or among many.
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD, Encoded
-from ..replicas.hyperparameters import Hyper
+from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import permutations, stream, uniform
 
 
@@ -152,9 +152,9 @@ class Order:
 
 
 class Sampler:
-    """The batches of a cohort. `size` rows a step (0: full batches); in `environments`, `size` rows of each."""
+    """The batches of a replica stack. `size` rows a step (0: full batches); in `environments`, `size` rows of each."""
 
-    def __init__(self, data: Data, keys: Tensor, settings: Hyper, by_environment: bool) -> None:
+    def __init__(self, data: Data, keys: Tensor, settings: Hyperparameters, by_environment: bool) -> None:
         self.data, self.keys = data, keys
         self.size, self.pool, self.chunk = settings["batch_size"], settings["pool"], settings["chunk"]
         self.environments = data.environments if by_environment else 0

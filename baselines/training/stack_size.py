@@ -29,7 +29,7 @@ def step_seconds(training: Training) -> float:
     for step in range(_WARM + _TIMED):
         start = time.perf_counter()
         training.step()
-        if training.cohort.keys.is_cuda:
+        if training.stack.keys.is_cuda:
             torch.cuda.synchronize()
         if step >= _WARM:
             least = min(least, time.perf_counter() - start)
@@ -50,10 +50,10 @@ def count(make: Callable[[Sequence[T]], Training], items: Sequence[T]) -> int:
     if len(items) == 1:
         return 1
     alone = make(items[:1])
-    if not alone.cohort.keys.is_cpu:
+    if not alone.stack.keys.is_cpu:
         return measured(lambda some: make(items[:some]), len(items))
     places = alone.sampler.drawn * (int(alone.data.lengths.max()) if alone.data.target.ndim == 3 else 1)
-    return 1 if size(alone.cohort.network) * places > BUSY else len(items)
+    return 1 if size(alone.stack.network) * places > BUSY else len(items)
 
 
 def measured(make: Callable[[int], Training], replicas: int) -> int:

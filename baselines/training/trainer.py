@@ -1,4 +1,4 @@
-"""Training a cohort: one loop for all its replicas, each step a pure function of where it stands."""
+"""Training a replica stack: one loop for all its replicas, each step a pure function of where it stands."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ...core.world import ALONE, World
 from .algorithm import Clock
-from .distributed import SharedDescent, noise_keys, refuse_unshared, shared
+from .distributed import SharedOptimiserStep, noise_keys, refuse_unshared, shared
 from .early_stopping import Validation
 from .graphs.capture import Whole, whole
-from .optimiser_step import Descent
+from .optimiser_step import OptimiserStep
 from .precision import precision
-from .replica_stack import Cohort
+from .replica_stack import ReplicaStack
 from .sampler import Batch, Data, Sampler
 
 SETTINGS: dict[str, Any] = {
@@ -54,10 +54,10 @@ LOOK = 50
 
 @dataclass
 class Outcome:
-    """What came of a cohort. By each replica's number: its last loss, the steps it took, or why it failed."""
+    """What came of a replica stack. By each replica's number: its last loss, the steps it took, or why it failed."""
 
-    ended: list[Cohort] = field(default_factory=list)
-    candidates: list[tuple[str, Cohort]] = field(default_factory=list)
+    ended: list[ReplicaStack] = field(default_factory=list)
+    candidates: list[tuple[str, ReplicaStack]] = field(default_factory=list)
     losses: dict[int, float] = field(default_factory=dict)
     steps: dict[int, int] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
@@ -66,80 +66,83 @@ class Outcome:
 class Training:
     """The state of training between two steps, and the way from one to the next."""
 
-    def __init__(self, cohort: Cohort, data: Data, steps: int, together: World = ALONE) -> None:
+    def __init__(self, stack: ReplicaStack, data: Data, steps: int, together: World = ALONE) -> None:
         """together: the processes that share out the rows of each step; by default there is this one alone."""
-        self.cohort, self.given, self.data, self.steps = cohort, data, data, steps
+        self.stack, self.given, self.data, self.steps = stack, data, data, steps
         self.together = together
         if together.size > 1:
-            refuse_unshared(cohort.algorithm, data)
+            refuse_unshared(stack.algorithm, data)
         self.total = 0
         self.stage, self.in_stage = 0, 0
         self.finished = False
         self.outcome = Outcome()
-        if cohort.hyper["chunk"] and not cohort.hyper["batch_size"] and not cohort.algorithm.additive:
+        if stack.hyperparameters["chunk"] and not stack.hyperparameters["batch_size"] and not stack.algorithm.additive:
             raise ModelError(
-                f"setting chunk = {cohort.hyper['chunk']}: this algorithm's loss of a full batch is no mean over rows, "
-                "so it cannot be taken in chunks: leave chunk at 0, or set batch_size"
+                f"setting chunk = {stack.hyperparameters['chunk']}: this algorithm's loss of a full batch is no mean over "
+                "rows, so it cannot be taken in chunks: leave chunk at 0, or set batch_size"
             )
-        self.stages = cohort.algorithm.stages(steps)
+        self.stages = stack.algorithm.stages(steps)
         assert sum(self.stages) == steps
         self.take_up(data)
 
     def take_up(self, data: Data) -> None:
-        """Make what depends on the cohort's replicas and their data: anew when some have left, or a stage begins."""
+        """Make what depends on the replica stack's replicas and their data: anew when some have left, or a stage
+        begins."""
         self.data = data
-        cohort = self.cohort
-        cohort.ready()
-        cohort.noise.keys = noise_keys(cohort.keys, self.together)
-        cohort.network.train()
-        self.sampler = Sampler(self.data, cohort.keys, cohort.hyper, cohort.algorithm.by_environment)
-        self.descents = cohort.algorithm.descents(cohort.network, self._descent)
-        self.precision = precision(cohort)
-        self._broken = torch.full((len(cohort),), -1, device=cohort.keys.device)
+        stack = self.stack
+        stack.ready()
+        stack.rng.keys = noise_keys(stack.keys, self.together)
+        stack.network.train()
+        self.sampler = Sampler(self.data, stack.keys, stack.hyperparameters, stack.algorithm.by_environment)
+        self.optimiser_steps = stack.algorithm.optimiser_steps(stack.network, self._optimiser_step)
+        self.precision = precision(stack)
+        self._broken = torch.full((len(stack),), -1, device=stack.keys.device)
         self._seen: list[tuple[int, Tensor]] = []
-        self.losses = torch.full((len(cohort),), math.nan, device=cohort.keys.device)
-        every, patience = cohort.hyper["check_every"], cohort.hyper["patience"]
+        self.losses = torch.full((len(stack),), math.nan, device=stack.keys.device)
+        every, patience = stack.hyperparameters["check_every"], stack.hyperparameters["patience"]
         self.validation: Validation | None = None
         # An early stage's network is not what the algorithm is trained for: only the last one may stop early.
         last = self.stage == len(self.stages) - 1
         if every and patience and last and "id_val" in self.data.held:
-            self.validation = Validation(self.data.held["id_val"], len(cohort), patience)
+            self.validation = Validation(self.data.held["id_val"], len(stack), patience)
         self.whole: Whole | None = whole(self)
 
-    def _descent(self, parameters: list[Any], rates: str = "lr") -> Descent:
-        kind = SharedDescent if self.together.size > 1 else Descent
-        return kind(parameters, self.cohort.hyper.exact(rates), self.cohort.hyper)
+    def _optimiser_step(self, parameters: list[Any], rates: str = "lr") -> OptimiserStep:
+        kind = SharedOptimiserStep if self.together.size > 1 else OptimiserStep
+        return kind(parameters, self.stack.hyperparameters.exact(rates), self.stack.hyperparameters)
 
     @property
     def done(self) -> bool:
-        return self.total >= self.steps or len(self.cohort) == 0
+        return self.total >= self.steps or len(self.stack) == 0
 
     def step(self) -> None:
         """One step of every replica."""
-        cohort, length = self.cohort, self.stages[self.stage]
-        clock = Clock(self.in_stage, length, self.stage, self.total, cohort.keys)
-        for descent in self.descents.values():
-            descent.at(self.in_stage, length)
+        stack, length = self.stack, self.stages[self.stage]
+        clock = Clock(self.in_stage, length, self.stage, self.total, stack.keys)
+        for optimiser_step in self.optimiser_steps.values():
+            optimiser_step.at(self.in_stage, length)
         losses = None if self.whole is None else self.whole.step(clock)
         self.losses = self.moved(clock) if losses is None else losses
         self.total += 1
         self.in_stage += 1
-        checks = self.validation is not None and self.total % cohort.hyper["check_every"] == 0
+        checks = self.validation is not None and self.total % stack.hyperparameters["check_every"] == 0
         if checks or self.total % LOOK == 0 or self.in_stage == length or self.done:
             self._drop_broken()
-        if checks and len(self.cohort):
+        if checks and len(self.stack):
             self._check()
         if self.in_stage == length and not self.done:
             self._next_stage()
 
     def moved(self, clock: Clock) -> Tensor:
         """Take one plain step; the losses (K,)."""
-        cohort = self.cohort
-        cohort.noise.at(clock.total)
+        stack = self.stack
+        stack.rng.at(clock.total)
         with self.precision.applied():
-            losses = cohort.algorithm.update(cohort.network, lambda: self.batches(clock.total), clock, self.descents)
+            losses = stack.algorithm.update(
+                stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
+            )
         self._seen.append((clock.total, losses))
-        cohort.algorithm.after(cohort.network, clock)
+        stack.algorithm.after(stack.network, clock)
         return losses
 
     @property
@@ -165,22 +168,22 @@ class Training:
 
     def _next_stage(self) -> None:
         self.stage, self.in_stage = self.stage + 1, 0
-        cohort = self.cohort
-        data, anew = cohort.algorithm.next_stage(self.stage, cohort.network, self.data, cohort.answer)
+        stack = self.stack
+        data, anew = stack.algorithm.next_stage(self.stage, stack.network, self.data, stack.answer)
         if anew:
-            cohort.network = cohort.fresh(self.stage)
+            stack.network = stack.fresh(self.stage)
         self.take_up(data)
 
     def _drop_broken(self) -> None:
         """Replicas whose loss is no number leave; the others go on."""
-        self.outcome.losses |= dict(zip(self.cohort.number.tolist(), self.losses.tolist(), strict=True))
+        self.outcome.losses |= dict(zip(self.stack.number.tolist(), self.losses.tolist(), strict=True))
         broken = self.broken.tolist()
         if all(at < 0 for at in broken):
             return
-        rates = self.cohort.hyper.exact("lr")
+        rates = self.stack.hyperparameters.exact("lr")
         for place, at in enumerate(broken):
             if at >= 0:
-                self.outcome.failed[int(self.cohort.number[place])] = (
+                self.outcome.failed[int(self.stack.number[place])] = (
                     f"the loss is not finite at step {at + 1} of {self.steps}: "
                     f"lower the setting lr (now {rates[place]:g}) or set clip"
                 )
@@ -189,52 +192,52 @@ class Training:
     def _check(self) -> None:
         """Early stopping: replicas that have waited long enough leave with the best of what they were."""
         assert self.validation is not None
-        stopped = self.validation.look(self.cohort)
+        stopped = self.validation.look(self.stack)
         if not stopped:
             return
-        self._end(self.validation.best(self.cohort, stopped), self.data.picked(torch.tensor(stopped)))
-        self._keep([place for place in range(len(self.cohort)) if place not in set(stopped)])
+        self._end(self.validation.best(self.stack, stopped), self.data.picked(torch.tensor(stopped)))
+        self._keep([place for place in range(len(self.stack)) if place not in set(stopped)])
 
     def _keep(self, places: list[int]) -> None:
         """Go on with some of the replicas."""
-        states = {name: descent.optimiser.state() for name, descent in self.descents.items()}
+        states = {name: optimiser_step.optimiser.state() for name, optimiser_step in self.optimiser_steps.items()}
         validation, losses = self.validation, self.losses
-        which = torch.tensor(places, dtype=torch.int64, device=self.cohort.keys.device)
-        self.cohort = self.cohort.only(places)
+        which = torch.tensor(places, dtype=torch.int64, device=self.stack.keys.device)
+        self.stack = self.stack.only(places)
         if not places:
             return
         self.take_up(self.data.picked(which))
         self.losses = losses[which]
         for name, state in states.items():
-            self.descents[name].optimiser.load(
+            self.optimiser_steps[name].optimiser.load(
                 {key: value[which] if isinstance(value, Tensor) else value for key, value in state.items()}
             )
         if validation is not None:
             self.validation = validation.picked(places)
 
-    def _end(self, cohort: Cohort, data: Data) -> None:
+    def _end(self, stack: ReplicaStack, data: Data) -> None:
         """These replicas are trained."""
-        cohort.network.eval()
-        cohort.noise.silent = True
-        cohort.algorithm.finish(cohort.network, data, cohort.answer)
-        self.outcome.ended.append(cohort)
-        self.outcome.steps |= dict.fromkeys(cohort.number.tolist(), self.total)
+        stack.network.eval()
+        stack.rng.silent = True
+        stack.algorithm.finish(stack.network, data, stack.answer)
+        self.outcome.ended.append(stack)
+        self.outcome.steps |= dict.fromkeys(stack.number.tolist(), self.total)
 
     def run(self, watch: Callable[[Training], None] | None = None) -> Outcome:
         """Train to the end. `watch` is called after every step, and once all is finished."""
         marks = self._marks()
         while not self.done:
             self.step()
-            if self.total in marks and len(self.cohort):
+            if self.total in marks and len(self.stack):
                 self._keep_candidate()
             if watch is not None and not self.done:
                 watch(self)
         if not self.finished:
-            if len(self.cohort):
-                cohort = self.cohort
+            if len(self.stack):
+                stack = self.stack
                 if self.validation is not None and self.validation.looked:
-                    cohort = self.validation.best(cohort, list(range(len(cohort))))
-                self._end(cohort, self.data)
+                    stack = self.validation.best(stack, list(range(len(stack))))
+                self._end(stack, self.data)
             self.finished = True
             if watch is not None:
                 watch(self)
@@ -242,12 +245,12 @@ class Training:
 
     def _keep_candidate(self) -> None:
         """A checkpoint for the scorer: what would be predicted if training ended here."""
-        kept = self.cohort.only(range(len(self.cohort)))
+        kept = self.stack.only(range(len(self.stack)))
         kept.network.eval()
         kept.algorithm.finish(kept.network, self.data, kept.answer)
         self.outcome.candidates.append((f"step-{self.total}", kept))
 
     def _marks(self) -> set[int]:
         """The steps after which a candidate is kept, the last one excepted."""
-        count = self.cohort.hyper["candidates"]
+        count = self.stack.hyperparameters["candidates"]
         return {round(self.steps * place / count) for place in range(1, count)} - {0, self.steps}

@@ -1,4 +1,5 @@
-"""What the harness gives a team: its members, the rows to train on, and what tells one set of rows from another."""
+"""What the harness gives a replica group: its members, the rows to train on, and what tells one set of rows from
+another."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class Member:
 
     @property
     def label(self) -> str:
-        """What tells it apart in its team."""
+        """What tells it apart in its replica group."""
         return f"{self.seed}" + (f"/{json.dumps(dict(self.settings), sort_keys=True)}" if self.settings else "")
 
 

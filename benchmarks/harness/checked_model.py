@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import below, uniform
 from ..answers import Answers
-from ..blind.training_rows import VisibleRows
+from ..blind.training_table import TrainingTable
 from ..model import Budget, Columns, Model, Task
 from ..parsing import Place, named_errors, read_answer
 from .factory import factory
@@ -118,14 +118,14 @@ class CheckedModel:
         with named_errors("the model's factory"):
             return factory(self.given, self.task, prompt=self.prompt)(self.seed, {})
 
-    def train(self) -> VisibleRows:
+    def train(self) -> TrainingTable:
         """Fresh copies of the training rows: the checked ones, with their label or a drawn one."""
         drawn = {self.task.label: label_of(self.task, self.columns), "weight": np.ones(len(self), np.int64)}
         names = (*self.task.inputs, *drawn)
         given = {name: np.array(self.columns[name]) for name in names if name in self.columns}
-        return VisibleRows(drawn | given, self.row_ids, "conformance")
+        return TrainingTable(drawn | given, self.row_ids, "conformance")
 
-    def fit(self, model: Model, train: VisibleRows) -> None:
+    def fit(self, model: Model, train: TrainingTable) -> None:
         """Train a model; nothing where it has no `fit`."""
         fit = getattr(model, "fit", None)
         if fit is None:

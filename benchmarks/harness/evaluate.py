@@ -2,7 +2,7 @@
 
 Per seed and setting: a fresh model, trained (if it can be) on the inputs and given labels of `train`, then each of its
 checkpoints asked for every part, in batches of inputs alone. The labels that it is scored by are not in this process:
-everything is read from the benchmark's handout.
+everything is read from the benchmark's blind data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...core.errors import FarshiftError
 from ...core.version import version
 from ...core.world import ALONE, World, world
 from ..benchmark import Benchmark, find_benchmark
-from ..blind.handout import hand_out
+from ..blind.data import blind_data
 from ..fingerprint import fingerprint
 from ..limits import MAX_SEEDS, name_problem
 from ..model import Budget
@@ -28,7 +28,7 @@ from ..runs.run import Run
 from ..runs.run_folder import RunFolder, stated_identity
 from ..settings import Settings, checked, stated
 from .factory import factory, model_name
-from .query import Asking
+from .query import Query
 from .seed import BATCH, TIME_LIMIT, run_seed
 from .time_limit import TimeLimit
 
@@ -79,9 +79,9 @@ def evaluate(
     spend = Budget(budget, steps, device)
     named = checked(settings)
     together = world()
-    handout = hand_out(benchmark)
+    blind = blind_data(benchmark)
     with named_errors(f"reading the model, a {type(model).__name__},"):
-        make = factory(model, benchmark.task, device, handout.prompt)
+        make = factory(model, benchmark.task, device, blind.prompt)
         card: dict[str, Any] = {
             "name": name or model_name(model),
             "kind": "own",
@@ -91,7 +91,7 @@ def evaluate(
     if settings:
         card["settings"] = {key: stated(values) for key, values in named.items()}
     with begin(benchmark, out, card, spend, chosen, selection, together) as folder:
-        teller = Asking(
+        teller = Query(
             benchmark.task,
             batch_size,
             TimeLimit(_seconds(time_limit, model), on_hang),
@@ -99,7 +99,7 @@ def evaluate(
             together,
         )
         for seed in folder.missing():
-            run_seed(folder, benchmark, make, seed, spend, teller, handout, named)
+            run_seed(folder, benchmark, make, seed, spend, teller, blind, named)
         return folder.finish() if together.rank == 0 else folder.wait_for_finish()
 
 

@@ -16,7 +16,7 @@ from ...core.errors import ModelError
 from ...core.progress import advance
 from ...core.world import ALONE, World
 from ..answers import Answers
-from ..blind.handout import Inputs
+from ..blind.data import Inputs
 from ..definition import Adaptation
 from ..model import Task
 from ..parsing import Place, named_errors, read_answer
@@ -38,7 +38,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Asking:
+class Query:
     """How every model of a run is asked."""
 
     task: Task

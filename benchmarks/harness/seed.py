@@ -14,8 +14,8 @@ from ...core.errors import ModelError
 from ...core.progress import say
 from ...core.version import Stopwatch
 from ..benchmark import Benchmark
-from ..blind.handout import Handout, Inputs, hand_out
-from ..blind.training_rows import VisibleRows
+from ..blind.data import BlindData, Inputs, blind_data
+from ..blind.training_table import TrainingTable
 from ..limits import MAX_CANDIDATES, name_problem
 from ..model import Budget, Model
 from ..parsing import named_errors
@@ -24,7 +24,7 @@ from ..runs.shards import Job
 from ..selection import Fold
 from ..settings import NONE, Settings, plain_remarks
 from .factory import Factory
-from .query import Asking
+from .query import Query
 from .time_limit import TimeLimit
 
 BATCH = 512
@@ -41,8 +41,8 @@ class _Seed:
     make: Factory
     seed: int
     budget: Budget
-    asking: Asking
-    handout: Handout
+    query: Query
+    blind: BlindData
 
     @property
     def where(self) -> str:
@@ -52,9 +52,9 @@ class _Seed:
         """Train a setting's model and ask all its checkpoints for every part."""
         job = self._job(setting)
         if not job.is_done():
-            parts = [self.handout.part(part) for part in self.benchmark.predicted_parts]
-            val = self.handout.training("id_val") if self.handout.has_part("id_val") else None
-            self._go(job, values, lambda: self.handout.training("train"), val, parts, f"{setting}/" if setting else "")
+            parts = [self.blind.part(part) for part in self.benchmark.predicted_parts]
+            val = self.blind.training("id_val") if self.blind.has_part("id_val") else None
+            self._go(job, values, lambda: self.blind.training("train"), val, parts, f"{setting}/" if setting else "")
         return job
 
     def fold(self, setting: str, values: Mapping[str, Any], fold: Fold, number: int, part: str, candidate: str) -> Job:
@@ -71,8 +71,8 @@ class _Seed:
         self,
         job: Job,
         values: Mapping[str, Any],
-        train: Callable[[], VisibleRows],
-        val: VisibleRows | None,
+        train: Callable[[], TrainingTable],
+        val: TrainingTable | None,
         parts: list[Inputs],
         prefix: str,
         only_last: bool = False,
@@ -86,8 +86,8 @@ class _Seed:
         self,
         model: Any,
         job: Job,
-        train: Callable[[], VisibleRows],
-        val: VisibleRows | None,
+        train: Callable[[], TrainingTable],
+        val: TrainingTable | None,
         parts: list[Inputs],
         prefix: str,
         only_last: bool,
@@ -113,13 +113,13 @@ class _Seed:
             for inputs in parts:
                 which = "" if candidate == "last" else f" {candidate}"
                 label = f"{self.benchmark.name} {inputs.name} seed {self.seed}{which}"
-                self.asking.ask(ready, candidate, inputs, job, label)
+                self.query.ask(ready, candidate, inputs, job, label)
         if callable(remarks := getattr(model, "remarks", None)):
             with named_errors(f"{self.where}: remarks"):
                 spent |= _remarked(remarks())
         measured["predict_seconds"] = watch.seconds()
         self._check_ceiling(spent | measured)
-        if self.asking.world.rank == 0:
+        if self.query.world.rank == 0:
             self.folder.finish_job(job, spent | measured, touched)
 
     def _opened(self, model: Any, touched: list[str]) -> dict[str, Any]:
@@ -128,10 +128,10 @@ class _Seed:
         takes = inspect.signature(model.fit).parameters
         opened: dict[str, Any] = {}
         if "ood_val" in takes:
-            given = touch.ood_val_labels and self.handout.has_part("ood_val")
-            opened["ood_val"] = self.handout.training("ood_val") if given else None
+            given = touch.ood_val_labels and self.blind.has_part("ood_val")
+            opened["ood_val"] = self.blind.training("ood_val") if given else None
         if "unlabelled" in takes:
-            opened["unlabelled"] = self.handout.part("ood_test").batch(slice(None)) if touch.ood_test_inputs else None
+            opened["unlabelled"] = self.blind.part("ood_test").batch(slice(None)) if touch.ood_test_inputs else None
         touched += [name for name, value in opened.items() if value is not None]
         return opened
 
@@ -207,14 +207,14 @@ def run_seed(
     make: Factory,
     seed: int,
     budget: Budget,
-    asking: Asking | None = None,
-    handout: Handout | None = None,
+    query: Query | None = None,
+    blind: BlindData | None = None,
     settings: Settings | None = None,
 ) -> None:
     """Train one seed's models, ask them for every part, and keep their predictions in the folder."""
-    handout = handout or hand_out(benchmark)
-    asking = asking or Asking(benchmark.task, BATCH, TimeLimit(TIME_LIMIT))
-    go = _Seed(folder, benchmark, make, seed, budget, asking, handout)
+    blind = blind or blind_data(benchmark)
+    query = query or Query(benchmark.task, BATCH, TimeLimit(TIME_LIMIT))
+    go = _Seed(folder, benchmark, make, seed, budget, query, blind)
     jobs, candidates = [], 0
     rule = benchmark.rule(folder.plan["benchmark"]["selection"])
     for setting, values in (settings or NONE).items():
@@ -224,9 +224,9 @@ def run_seed(
             raise ModelError(f"{go.where}: more than {MAX_CANDIDATES} candidates: give fewer settings or checkpoints")
         if rule.folds is not None:
             final = jobs[-1].answered()[-1]
-            folds = enumerate(rule.folds(benchmark, handout))
+            folds = enumerate(rule.folds(benchmark, blind))
             jobs += [go.fold(setting, values, fold, number, rule.part, final) for number, fold in folds]
-    if asking.world.rank == 0:
+    if query.world.rank == 0:
         folder.finish_seed(seed, jobs)
 
 

@@ -14,7 +14,7 @@ from ...core.errors import BadRun
 from ...core.files import file_sha256
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..blind.handout import hand_out
+from ..blind.data import blind_data
 from ..prompting.grading import answers_in
 from ..prompting.prompt import Prompt
 from ..scoring.measured import row_id_problem
@@ -125,8 +125,8 @@ def transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -> Tra
 
 def answers_to(benchmark: Benchmark, prompt: Prompt, said: Said) -> dict[str, Answers]:
     """For each predicted part the answers in what a model said, in the order of the part's rows."""
-    handout = hand_out(benchmark)
-    rows = {name: handout.part(name).row_ids for name in benchmark.predicted_parts}
+    blind = blind_data(benchmark)
+    rows = {name: blind.part(name).row_ids for name in benchmark.predicted_parts}
     return {name: answers_in([said[int(row)] for row in ids], prompt, name, ids) for name, ids in rows.items()}
 
 

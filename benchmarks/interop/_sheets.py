@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...core.canonical import canonical_json
 from ...core.errors import BadDefinition, FarshiftError, some_of
 from ..benchmark import Benchmark, benchmarks
-from ..blind.handout import hand_out
+from ..blind.data import blind_data
 from ..canary import canary
 from ..model import Task
 from ..prompting.grading import Grader
@@ -100,16 +100,16 @@ def asked_by_prompt(benchmark: Benchmark) -> Prompt:
             f"{benchmark.name} is scored by {benchmark.rule(None).name}, which trains models of its own: other runners "
             "train none; use farshift evaluate"
         )
-    prompt = hand_out(benchmark).prompt
+    prompt = blind_data(benchmark).prompt
     assert prompt is not None
     return prompt
 
 
 def prompts(benchmark: Benchmark, prompt: Prompt) -> Iterator[tuple[str, NDArray[np.uint64], list[str]]]:
     """For each predicted part its name, row ids (n,) and n prompts."""
-    handout = hand_out(benchmark)
+    blind = blind_data(benchmark)
     for name in benchmark.predicted_parts:
-        inputs = handout.part(name)
+        inputs = blind.part(name)
         yield name, inputs.row_ids, prompt.texts(inputs.batch(slice(None)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..blind.handout import hand_out
+from ..blind.data import blind_data
 from ..harness.evaluate import begin, seed_numbers
 from ..model import Budget
 from .run import Run
@@ -35,13 +35,13 @@ def write_recorded_run(
     Raises `FarshiftError` for a name that no run card takes or more seeds than a run may have, `BadRun` where the
     folder holds anything else.
     """
-    handout = hand_out(benchmark)
+    blind = blind_data(benchmark)
     numbers = seed_numbers(len(answers) if seeds is None else seeds, benchmark, budget.name)
     with begin(benchmark, out, model, budget, numbers, selection) as folder:
         for seed in folder.missing():
             job = folder.job(seed, "main", benchmark.task)
             for name in benchmark.predicted_parts:
-                inputs = handout.part(name)
+                inputs = blind.part(name)
                 job.asks(_CANDIDATE, inputs)
                 with Shard(job, _CANDIDATE, inputs) as shard:
                     shard.add(0, len(inputs), inputs.row_ids, answers[numbers.index(seed)][name])

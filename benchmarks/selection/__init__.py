@@ -8,7 +8,7 @@ A rule module has
 
 and a rule that trains models of its own also has
 
-    folds(benchmark, handout) -> Iterator[Fold]
+    folds(benchmark, blind data) -> Iterator[Fold]
 
 The *scorer* applies the rules, from the predictions of every candidate; a run's own choice decides only which of them
 its entry is scored by. Per seed the candidate with the best primary metric wins, the earliest of equals.
@@ -27,8 +27,8 @@ from ...core.plugins import module, named
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.handout import Handout, Inputs
-    from ..blind.training_rows import VisibleRows
+    from ..blind.data import BlindData, Inputs
+    from ..blind.training_table import TrainingTable
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Fold:
     """One model to be trained for a rule alone: on which rows, and which rows it is then asked for."""
 
     name: str
-    train: VisibleRows
+    train: TrainingTable
     asked: Inputs
 
 
@@ -58,7 +58,7 @@ class Rule:
     part: str
     unavailable: Callable[[Benchmark], str]
     ballot: Callable[[Benchmark], Ballot | None]
-    folds: Callable[[Benchmark, Handout], Iterator[Fold]] | None
+    folds: Callable[[Benchmark, BlindData], Iterator[Fold]] | None
 
 
 def rules() -> dict[str, Rule]:

@@ -20,7 +20,7 @@ from . import Ballot, Fold, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.handout import Handout
+    from ..blind.data import BlindData
 
 PART = "crafted_shift"
 
@@ -42,10 +42,10 @@ def ballot(benchmark: Benchmark) -> Ballot:
     return Ballot(ids, np.tile(part.given(), len(families)), np.repeat(families, len(part)))
 
 
-def folds(benchmark: Benchmark, handout: Handout) -> Iterator[Fold]:
+def folds(benchmark: Benchmark, blind: BlindData) -> Iterator[Fold]:
     crafted = benchmark.definition.protocol.crafted
     assert crafted is not None
-    train, val = handout.training("train"), handout.part("id_val")
+    train, val = blind.training("train"), blind.part("id_val")
     families = _families(benchmark)
     for number in range(crafted.folds):
         mine = families[number :: crafted.folds]

@@ -12,7 +12,7 @@ from . import Ballot, Fold
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.handout import Handout
+    from ..blind.data import BlindData
 
 PART = "leave_one_group_out"
 MAX_GROUPS = 50
@@ -31,10 +31,10 @@ def ballot(benchmark: Benchmark) -> Ballot:
     return Ballot(part.row_ids, part.given(), part.carried["group"])
 
 
-def folds(benchmark: Benchmark, handout: Handout) -> Iterator[Fold]:
-    train = handout.training("train")
+def folds(benchmark: Benchmark, blind: BlindData) -> Iterator[Fold]:
+    train = blind.training("train")
     groups = train.columns["group"]
-    asked = handout.part("train")
+    asked = blind.part("train")
     for group in sorted(set(groups.tolist())):
         out = groups == group
         yield Fold(str(group), train.select(~out), asked.select(np.flatnonzero(out)))

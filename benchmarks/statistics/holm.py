@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .joint import Joint
+from .joint_covariance import JointCovariance
 
 
 def holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -27,10 +27,10 @@ def holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     return adjusted
 
 
-def against_baseline(joint: Joint, baseline: int) -> NDArray[np.float64]:
+def against_baseline(joint_covariance: JointCovariance, baseline: int) -> NDArray[np.float64]:
     """The p of each entry's difference to the entry at position `baseline`, two-sided t, Holm-adjusted over the others,
     (M,); NaN at the baseline itself. Which of the two is better is the sign of `joint.difference`."""
-    others = np.delete(np.arange(len(joint)), baseline)
-    found = np.full(len(joint), np.nan)
-    found[others] = holm(joint.p(others, np.full_like(others, baseline)))
+    others = np.delete(np.arange(len(joint_covariance)), baseline)
+    found = np.full(len(joint_covariance), np.nan)
+    found[others] = holm(joint_covariance.p(others, np.full_like(others, baseline)))
     return found

@@ -28,7 +28,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from .joint import Joint, Matrix
+from .joint_covariance import JointCovariance, Matrix
 from .margin import LEVEL
 from .student_t import two_sided
 
@@ -51,7 +51,7 @@ class MaxT:
     0 on the diagonal. pairs: how many pairs have a difference with noise. maxima: the largest |difference| / se of each
     draw, rising; None where pairs count as independent."""
 
-    joint: Joint
+    joint_covariance: JointCovariance
     level: float
     tail: float
     critical: Matrix
@@ -62,18 +62,18 @@ class MaxT:
     def reach(self) -> Matrix:
         """Half the width of each simultaneous interval, (M, M): with probability `level` every true difference lies
         within `joint.difference` - reach and + reach."""
-        return self.critical * self.joint.se
+        return self.critical * self.joint_covariance.se
 
     @property
     def differs(self) -> NDArray[np.bool_]:
         """Which pairs are told apart, (M, M)."""
-        return np.abs(self.joint.t) > self.critical
+        return np.abs(self.joint_covariance.t) > self.critical
 
     def adjusted(self) -> Matrix:
         """The p of each pair, adjusted for all of them, (M, M): the chance that any of them would be as surprising if
         all entries were equal. 1 on the diagonal; at least 1 / (draws + 1) where there are draws."""
-        first, second = np.triu_indices(len(self.joint), 1)
-        p = self.joint.p(first, second)
+        first, second = np.triu_indices(len(self.joint_covariance), 1)
+        p = self.joint_covariance.p(first, second)
         if self.maxima is None:
             with np.errstate(divide="ignore"):  # the log of 1 - 1, which gives 1 again
                 p = -np.expm1(max(self.pairs, 1) * np.log1p(-p))
@@ -86,33 +86,33 @@ class MaxT:
         return found
 
 
-def max_t(joint: Joint, level: float = LEVEL, stream: str = "max-t") -> MaxT:
+def max_t(joint_covariance: JointCovariance, level: float = LEVEL, stream: str = "max-t") -> MaxT:
     """Compare all pairs of entries at once, with `level` (in (0, 1)) the chance that no two equal ones are told apart.
 
     stream: the name that seeds the draws. Another NumPy may draw other numbers: the critical values then move within
     their Monte Carlo error, some tenths of a per cent. Time and memory: DRAWS x M^2 / 2 steps, in blocks."""
     if not 0 < level < 1:
         raise ValueError(f"level {level} must lie in (0, 1)")
-    pairs = int(np.count_nonzero(np.triu(joint.variance)))
-    if pairs < 2 or np.median(joint.df[joint.variance > 0]) < KNOWN * len(joint):
+    pairs = int(np.count_nonzero(np.triu(joint_covariance.variance)))
+    if pairs < 2 or np.median(joint_covariance.df[joint_covariance.variance > 0]) < KNOWN * len(joint_covariance):
         maxima, tail = None, -float(np.expm1(np.log(level) / max(pairs, 1)))
     else:
-        maxima = _largest(joint, DRAWS, stream)
+        maxima = _largest(joint_covariance, DRAWS, stream)
         tail = _tail(float(maxima[int(np.ceil(level * (DRAWS + 1))) - 1]))
-    critical = t_quantiles(tail, joint.df)
+    critical = t_quantiles(tail, joint_covariance.df)
     np.fill_diagonal(critical, 0.0)
-    return MaxT(joint, level, tail, critical, pairs, maxima)
+    return MaxT(joint_covariance, level, tail, critical, pairs, maxima)
 
 
-def _largest(joint: Joint, draws: int, stream: str) -> NDArray[np.float64]:
+def _largest(joint_covariance: JointCovariance, draws: int, stream: str) -> NDArray[np.float64]:
     """The largest |difference| / se of each draw of noise, rising, shape (draws,)."""
-    inverse = np.zeros_like(joint.se)
-    np.divide(1.0, joint.se, out=inverse, where=joint.se > 0)
+    inverse = np.zeros_like(joint_covariance.se)
+    np.divide(1.0, joint_covariance.se, out=inverse, where=joint_covariance.se > 0)
     found = []
-    for noise in joint.noise(draws, stream):
+    for noise in joint_covariance.noise(draws, stream):
         largest = np.zeros(noise.shape[1])
         room = np.empty_like(noise)
-        for entry in range(len(joint) - 1):
+        for entry in range(len(joint_covariance) - 1):
             rest = np.subtract(noise[entry + 1 :], noise[entry], out=room[entry + 1 :])
             rest *= inverse[entry, entry + 1 :, None]
             np.maximum(largest, rest.max(axis=0), out=largest)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .joint import Joint, Matrix
+from .joint_covariance import JointCovariance, Matrix
 from .margin import LEVEL
 from .max_t import DRAWS, MaxT, max_t
 
@@ -45,29 +45,33 @@ class RankSets:
         return [{"low": low, "high": high, "best": round(best, 4)} for low, high, best in columns]
 
 
-def rank_sets(joint: Joint, better: Better = "higher", level: float = LEVEL, stream: str = "ranks") -> RankSets:
+def rank_sets(
+    joint_covariance: JointCovariance, better: Better = "higher", level: float = LEVEL, stream: str = "ranks"
+) -> RankSets:
     """The rank sets of M entries, all of them right with probability `level`.
 
     stream: the name that seeds the draws; under another NumPy version a set may move within their Monte Carlo error."""
-    pairs = max_t(joint, level, f"{stream}/max-t")
-    ahead = pairs.differs & ((joint.difference > 0) if better == "higher" else (joint.difference < 0))
+    pairs = max_t(joint_covariance, level, f"{stream}/max-t")
+    ahead = pairs.differs & (
+        (joint_covariance.difference > 0) if better == "higher" else (joint_covariance.difference < 0)
+    )
     return RankSets(
         low=1 + ahead.sum(axis=0),
-        high=len(joint) - ahead.sum(axis=1),
-        best=chances_of_being_best(joint, better, f"{stream}/best"),
+        high=len(joint_covariance) - ahead.sum(axis=1),
+        best=chances_of_being_best(joint_covariance, better, f"{stream}/best"),
         differs=pairs.differs,
         critical=pairs.critical,
         pairs=pairs,
     )
 
 
-def chances_of_being_best(joint: Joint, better: Better = "higher", stream: str = "best") -> Matrix:
+def chances_of_being_best(joint_covariance: JointCovariance, better: Better = "higher", stream: str = "best") -> Matrix:
     """The share of draws in which each entry is first, (M,); entries whose difference has no noise and whose values are
     equal share it."""
-    same = (joint.variance == 0) & (joint.difference == 0)
+    same = (joint_covariance.variance == 0) & (joint_covariance.difference == 0)
     first = same.argmax(axis=1)  # the first of those that an entry cannot be told from
     kept, where, copies = np.unique(first, return_inverse=True, return_counts=True)
-    distinct = joint.select(kept)
+    distinct = joint_covariance.select(kept)
     values = distinct.values[:, None] * (1 if better == "higher" else -1)
     wins = np.zeros(len(kept), np.int64)
     for noise in distinct.noise(DRAWS, stream):

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...core.errors import FarshiftError
 from ...core.files import write_atomically
 from ...core.plugins import module, named
-from ..tables.snapshot import Gathered
+from ..tables.snapshot import Snapshot
 
 PLACE = "leaderboard/exports"
 
@@ -23,7 +23,7 @@ def formats() -> list[str]:
     return sorted(named(PLACE, ".py"))
 
 
-def exported(board: Gathered, format: str, options: Mapping[str, str] | None = None) -> dict[str, bytes]:
+def exported(board: Snapshot, format: str, options: Mapping[str, str] | None = None) -> dict[str, bytes]:
     """The files of an export by their relative paths. `UnknownName` for another format, `FarshiftError` for an option
     that it does not take, or lacks."""
     writer = module(PLACE, format, "export format")
@@ -39,7 +39,7 @@ def exported(board: Gathered, format: str, options: Mapping[str, str] | None = N
     return made
 
 
-def publish(board: Gathered, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[Path]:
+def publish(board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[Path]:
     """Write an export: a single file to `out` where `out` has the file's suffix, else all files into the folder `out`.
     Returns what was written, sorted."""
     out = Path(out)

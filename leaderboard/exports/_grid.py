@@ -7,26 +7,26 @@ from math import hypot
 from typing import Any
 
 from ...benchmarks.plot._panels import in_percent, in_words, measured, one_line
-from ..tables.table_view import Row, Sheet
+from ..tables.table_view import Row, TableView
 
 NUMBERS = ("OOD", "ID", "gap", "behind the first", "worst group")
 """Columns that hold a number and its interval."""
 
 
-def columns(sheet: Sheet) -> list[str]:
+def columns(table_view: TableView) -> list[str]:
     """The columns of a sheet: those that hold something for at least one of its entries."""
-    ranked = ["rank", "ties"] if sheet.ranked else []
-    behind = ["behind the first", "best"] if sheet.ranked > 1 else []
-    against = [f"beats {one_line(sheet.baseline)}"] if sheet.baseline else []
-    worst = ["worst group"] if any(row.worst for row in sheet.rows) else []
-    team = ["team"] if len({row.standing.team for row in sheet.rows}) > 1 else []
-    challenges = ["challenges"] if any(row.challenges for row in sheet.rows) else []
+    ranked = ["rank", "ties"] if table_view.ranked else []
+    behind = ["behind the first", "best"] if table_view.ranked > 1 else []
+    against = [f"beats {one_line(table_view.baseline)}"] if table_view.baseline else []
+    worst = ["worst group"] if any(row.worst for row in table_view.rows) else []
+    team = ["team"] if len({row.standing.team for row in table_view.rows}) > 1 else []
+    challenges = ["challenges"] if any(row.challenges for row in table_view.rows) else []
     # Names first: a terminal never breaks the first two columns, so that they can be copied.
     named = ["model", *ranked, *team]
     return [*named, "OOD", "ID", "gap", *behind, *against, *worst, "seeds", "attempts", *challenges]
 
 
-def cells(sheet: Sheet, row: Row) -> dict[str, str]:
+def cells(table_view: TableView, row: Row) -> dict[str, str]:
     """A row's cells by column, plain text."""
     score = row.standing.score
     percent = in_percent(score)
@@ -39,7 +39,7 @@ def cells(sheet: Sheet, row: Row) -> dict[str, str]:
         **{name.upper() if name != "gap" else name: in_words(score[name], percent) for name in ("id", "ood", "gap")},
         "behind the first": words(row.behind, percent),
         "best": "" if row.best is None else f"{row.best:.2f}",
-        f"beats {one_line(sheet.baseline)}": _beats(row),
+        f"beats {one_line(table_view.baseline)}": _beats(row),
         "worst group": f"{words(row.worst, percent)} {row.worst['group']}" if measured(row.worst) else "",
         "seeds": f"{seeds} of {asked}" if seeds < asked else str(seeds),
         "attempts": _attempts(row, percent),
@@ -81,6 +81,6 @@ def _attempts(row: Row, percent: bool) -> str:
     return f"{row.attempts} (up to +{scale * row.optimism:.{digits}f})"
 
 
-def caption(sheet: Sheet) -> str:
+def caption(table_view: TableView) -> str:
     """What the columns mean, in sentences."""
-    return " ".join(sheet.notes)
+    return " ".join(table_view.notes)

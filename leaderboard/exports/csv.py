@@ -9,16 +9,16 @@ from typing import Any
 
 from ...benchmarks.plot._panels import measured
 from ...benchmarks.tables.csv import FORMULA
-from ..tables.snapshot import Gathered
-from ..tables.table_view import Row, Sheet
+from ..tables.snapshot import Snapshot
+from ..tables.table_view import Row, TableView
 
 
-def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """One file: a header and one line per entry, each ending in CRLF. What there is not is an empty cell.
 
     A text that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV Injection)."""
     text = StringIO()
-    lines = [_line(sheet, row) for sheet in board.sheets for row in sheet.rows]
+    lines = [_line(table_view, row) for table_view in board.views for row in table_view.rows]
     if lines:
         writer = csv.DictWriter(text, list(lines[0]))
         writer.writeheader()
@@ -26,7 +26,7 @@ def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
     return {"standings.csv": text.getvalue().encode()}
 
 
-def _line(sheet: Sheet, row: Row) -> dict[str, Any]:
+def _line(table_view: TableView, row: Row) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     low, high = row.rank or (None, None)
     cells = {
@@ -36,14 +36,14 @@ def _line(sheet: Sheet, row: Row) -> dict[str, Any]:
         "team": standing.team,
         "rank_low": low,
         "rank_high": high,
-        "ranked": sheet.ranked or None,
+        "ranked": table_view.ranked or None,
         "ties": row.ties,
         "probability_best": row.best,
         **_numbers("id", score["id"]),
         **_numbers("ood", score["ood"]),
         **_numbers("gap", score["gap"]),
         **_numbers("behind_first", row.behind),
-        "baseline": sheet.baseline,
+        "baseline": table_view.baseline,
         **_numbers("against_baseline", row.against),
         "against_baseline_p_holm": row.against["p_holm"] if row.against else None,
         "worst_group": row.worst["group"] if measured(row.worst) else None,

@@ -14,8 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from ...core.version import version
-from ..tables.snapshot import Gathered
-from ..tables.table_view import Row, Sheet
+from ..tables.snapshot import Snapshot
+from ..tables.table_view import Row, TableView
 from ._grid import rank_set, standard_error
 from ._names import slug, slugs
 
@@ -30,16 +30,16 @@ VIEWS = {
 METHOD = "analytic: cluster-robust over test rows, and over training seeds (t interval)"
 
 
-def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """A file per entry, sorted by path."""
-    teams = slugs(_team(row) for sheet in board.sheets for row in sheet.rows)
-    models = slugs(str(row.standing.score["model"]) for sheet in board.sheets for row in sheet.rows)
+    teams = slugs(_team(row) for table_view in board.views for row in table_view.rows)
+    models = slugs(str(row.standing.score["model"]) for table_view in board.views for row in table_view.rows)
     found = {}
-    for sheet in board.sheets:
-        for row in sheet.rows:
+    for table_view in board.views:
+        for row in table_view.rows:
             developer, model = teams[_team(row)], models[str(row.standing.score["model"])]
             place = f"data/{COLLECTION}/{developer}/{model}/{_uuid(row)}.json"
-            content = _log(board, sheet, row, f"{developer}/{model}", options.get("source", ""))
+            content = _log(board, table_view, row, f"{developer}/{model}", options.get("source", ""))
             found[place] = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
     return dict(sorted(found.items()))
 
@@ -56,7 +56,7 @@ def _seconds(time: str) -> str:
     return str(int(datetime.fromisoformat(time).timestamp()))
 
 
-def _log(board: Gathered, sheet: Sheet, row: Row, model: str, source: str) -> dict[str, Any]:
+def _log(board: Snapshot, table_view: TableView, row: Row, model: str, source: str) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     where = {
         "source_name": board.name,
@@ -68,7 +68,7 @@ def _log(board: Gathered, sheet: Sheet, row: Row, model: str, source: str) -> di
     }
     return {
         "schema_version": SCHEMA,
-        "evaluation_id": f"{slug(sheet.table.benchmark)}/{model}/{_seconds(standing.time)}",
+        "evaluation_id": f"{slug(table_view.table.benchmark)}/{model}/{_seconds(standing.time)}",
         "evaluation_timestamp": standing.time,
         "retrieved_timestamp": _seconds(standing.time),
         "source_metadata": where | ({"source_organization_url": source} if source else {}),
@@ -83,15 +83,15 @@ def _log(board: Gathered, sheet: Sheet, row: Row, model: str, source: str) -> di
             "version": version(),
             "additional_details": {"scorer": str(score["scorer"]), "entry_identity": score["entry_identity"]},
         },
-        "evaluation_results": [_result(sheet, row, view) for view in VIEWS],
+        "evaluation_results": [_result(table_view, row, view) for view in VIEWS],
     }
 
 
-def _result(sheet: Sheet, row: Row, view: str) -> dict[str, Any]:
+def _result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
     details = {"per_seed": json.dumps(score[view]["per_seed"]), "selection": score["selection"]}
     if view == "ood" and row.rank:
-        details |= {"rank_set": rank_set(row), "ranked_entries": str(sheet.ranked), "tie_groups": row.ties}
+        details |= {"rank_set": rank_set(row), "ranked_entries": str(table_view.ranked), "tie_groups": row.ties}
     return {
         "evaluation_result_id": f"{row.standing.entry}/{view}",
         "evaluation_name": f"{score['benchmark']} {view}",
@@ -100,7 +100,7 @@ def _result(sheet: Sheet, row: Row, view: str) -> dict[str, Any]:
             "source_type": "other",
             "additional_details": {"kind_of_shift": score["kind"], "entry_identity": score["entry_identity"]},
         },
-        "metric_config": _metric(sheet, row, view),
+        "metric_config": _metric(table_view, row, view),
         "score_details": {
             "score": score[view]["value"],
             "details": details,
@@ -118,13 +118,13 @@ def _result(sheet: Sheet, row: Row, view: str) -> dict[str, Any]:
     }
 
 
-def _metric(sheet: Sheet, row: Row, view: str) -> dict[str, Any]:
+def _metric(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
     name, _, number = score["metric"].partition("@")
     low, high = _ends(score["bounds"], view)
     lower = score["better"] == "lower"
     return {
-        "evaluation_description": f"{sheet.table.title}: {name} {VIEWS[view]}",
+        "evaluation_description": f"{table_view.table.title}: {name} {VIEWS[view]}",
         "metric_id": f"farshift.gap.{name}" if view == "gap" else name,
         "metric_name": f"{name} ({view})",
         "metric_kind": name,

@@ -16,9 +16,9 @@ from typing import Any
 
 from ...benchmarks.plot._panels import in_percent, in_words
 from ...core.errors import FarshiftError
-from ..tables.snapshot import Gathered
+from ..tables.snapshot import Snapshot
 from ..tables.suite_table import as_published, who
-from ..tables.table_view import Row, Sheet
+from ..tables.table_view import Row, TableView
 from ._grid import rank_set
 from ._names import slug, slugs
 from ._yaml import dumped
@@ -32,50 +32,52 @@ FRAMEWORK = "farshift"
 VIEWS = {"ood": "on shifted data", "id": "on data like training"}
 
 
-def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """The data set's file, and one file per model and table."""
     if options["dataset"].count("/") != 1:
         raise FarshiftError(f"--dataset {options['dataset']!r}: name the data set as OWNER/NAME")
-    sheets = [sheet for sheet in board.sheets if as_published(sheet.table)]
-    found = {"eval.yaml": dumped(_benchmark(board, sheets))}
-    models = slugs(who(row.standing) for sheet in sheets for row in sheet.rows)
-    for sheet in sheets:
+    views = [table_view for table_view in board.views if as_published(table_view.table)]
+    found = {"eval.yaml": dumped(_benchmark(board, views))}
+    models = slugs(who(row.standing) for table_view in views for row in table_view.rows)
+    for table_view in views:
         # The latest of a model's entries: a repository has one value a task.
-        for row in sorted(sheet.rows, key=lambda row: (row.standing.time, row.standing.entry)):
-            place = f"models/{models[who(row.standing)]}/.eval_results/{_place(sheet)}.yaml"
-            found[place] = dumped([_result(sheet, row, view, options) for view in VIEWS])
+        for row in sorted(table_view.rows, key=lambda row: (row.standing.time, row.standing.entry)):
+            place = f"models/{models[who(row.standing)]}/.eval_results/{_place(table_view)}.yaml"
+            found[place] = dumped([_result(table_view, row, view, options) for view in VIEWS])
     return dict(sorted(found.items()))
 
 
-def _benchmark(board: Gathered, sheets: list[Sheet]) -> dict[str, Any]:
+def _benchmark(board: Snapshot, views: list[TableView]) -> dict[str, Any]:
     return {
         "name": board.name,
         "description": "How far a model's skill carries when the data shifts: scores on data like training (id) and on "
         "shifted data (ood), recomputed from stored predictions.",
         "evaluation_framework": FRAMEWORK,
         "tasks": [
-            {"id": _task(sheet, view), "config": slug(sheet.table.benchmark), "split": "test"}
-            for sheet in sheets
+            {"id": _task(table_view, view), "config": slug(table_view.table.benchmark), "split": "test"}
+            for table_view in views
             for view in VIEWS
         ],
     }
 
 
-def _task(sheet: Sheet, view: str) -> str:
-    return f"{_place(sheet)}-{view}"
+def _task(table_view: TableView, view: str) -> str:
+    return f"{_place(table_view)}-{view}"
 
 
-def _place(sheet: Sheet) -> str:
+def _place(table_view: TableView) -> str:
     """A name for a table: quick results have one of their own."""
-    return slug(sheet.table.benchmark) + ("" if sheet.table.budget == "full" else f"-{sheet.table.budget}")
+    return slug(table_view.table.benchmark) + (
+        "" if table_view.table.budget == "full" else f"-{table_view.table.budget}"
+    )
 
 
-def _result(sheet: Sheet, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
+def _result(table_view: TableView, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     percent = in_percent(score)
-    rank = f"; rank set {rank_set(row)} of {sheet.ranked}" if view == "ood" and row.rank else ""
+    rank = f"; rank set {rank_set(row)} of {table_view.ranked}" if view == "ood" and row.rank else ""
     result: dict[str, Any] = {
-        "dataset": {"id": options["dataset"], "task_id": _task(sheet, view)},
+        "dataset": {"id": options["dataset"], "task_id": _task(table_view, view)},
         "value": round((100 if percent else 1) * score[view]["value"], 4),
         "date": standing.time,
     }

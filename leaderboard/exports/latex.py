@@ -7,24 +7,24 @@ from typing import Any
 
 from ...benchmarks.plot._panels import in_percent, measured
 from ...benchmarks.tables.latex import escaped, floated
-from ..tables.snapshot import Gathered
-from ..tables.table_view import Row, Sheet
+from ..tables.snapshot import Snapshot
+from ..tables.table_view import Row, TableView
 from ._grid import caption, rank_set, standard_error, words
 
 PLUS_MINUS = "The number after $\\pm$ is the standard error, over test rows and training seeds."
 
 
-def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """One file with a `table` environment for each table."""
-    return {"standings.tex": "\n".join(_table(sheet) for sheet in board.sheets).encode()}
+    return {"standings.tex": "\n".join(_table(table_view) for table_view in board.views).encode()}
 
 
-def _table(sheet: Sheet) -> str:
-    worst = any(measured(row.worst) for row in sheet.rows)
+def _table(table_view: TableView) -> str:
+    worst = any(measured(row.worst) for row in table_view.rows)
     head = ["rank", "ties", "model", "ID", "OOD", "gap", *(["worst group"] if worst else []), "best"]
     shape = "lllrrr" + "r" * worst + "r"
-    above = rf"{escaped(sheet.table.heading)}. {_escaped(caption(sheet))} {PLUS_MINUS}"
-    rows = [rf"{' & '.join(_cells(row, worst))} \\" for row in sheet.rows]
+    above = rf"{escaped(table_view.table.heading)}. {_escaped(caption(table_view))} {PLUS_MINUS}"
+    rows = [rf"{' & '.join(_cells(row, worst))} \\" for row in table_view.rows]
     return floated(above, shape, rf"{' & '.join(head)} \\", rows)
 
 

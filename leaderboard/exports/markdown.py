@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from ...benchmarks.plot._panels import one_line
 from ...benchmarks.tables.markdown import escaped
 from ..entries import Apart
-from ..tables.snapshot import Gathered
-from ..tables.table_view import Sheet
+from ..tables.snapshot import Snapshot
+from ..tables.table_view import TableView
 from ._grid import NUMBERS, caption, cells, columns
 
 
-def files(board: Gathered, options: Mapping[str, str]) -> dict[str, bytes]:
+def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """One file: every table, and what is listed apart."""
-    parts = [f"# {escaped(board.name)}\n", *(_table(sheet) for sheet in board.sheets)]
+    parts = [f"# {escaped(board.name)}\n", *(_table(table_view) for table_view in board.views)]
     if board.apart:
         lines = [f"- {escaped(_apart(one))}" for one in board.apart]
         parts.append("\n".join(["## Listed apart\n", *lines]) + "\n")
@@ -26,10 +26,10 @@ def _apart(one: Apart) -> str:
     return f"{one_line(score['model'])} on {score['benchmark']}: {one.left.kind}, {one.left.reason}"
 
 
-def _table(sheet: Sheet) -> str:
-    names = columns(sheet)
+def _table(table_view: TableView) -> str:
+    names = columns(table_view)
     rule = ["---:" if name in NUMBERS else "---" for name in names]
-    rows = [[escaped(cells(sheet, row)[name]) for name in names] for row in sheet.rows]
+    rows = [[escaped(cells(table_view, row)[name]) for name in names] for row in table_view.rows]
     grid = [names, rule, *rows]
     lines = [f"| {' | '.join(row)} |" for row in grid]
-    return "\n".join([f"## {escaped(sheet.table.heading)}\n", *lines]) + f"\n\n{escaped(caption(sheet))}\n"
+    return "\n".join([f"## {escaped(table_view.table.heading)}\n", *lines]) + f"\n\n{escaped(caption(table_view))}\n"

@@ -27,7 +27,7 @@ from ..publish.site import write_site
 from ..settings import write_baselines
 from ..submission.pack import pack
 from ..tables.row_scores import rows_of_entries
-from ..tables.snapshot import gather
+from ..tables.snapshot import take_snapshot
 
 BUILT = Path("derived") / "built.json"
 """Which run each job gave: job by its key. May be deleted: its jobs are then asked again."""
@@ -99,7 +99,7 @@ def build(
     seconds = {"entering": watch.seconds()}
     found = board.verify()
     seconds["verifying"] = watch.seconds() - seconds["entering"]
-    page = write_site(gather(board), folder / "site")
+    page = write_site(take_snapshot(board), folder / "site")
     seconds["pages"] = watch.seconds() - sum(seconds.values())
     entered = len(todo) - len(left_out)
     there = len(jobs) - len(todo)

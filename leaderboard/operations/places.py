@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from ...core.errors import FarshiftError
 from ..board import Board
-from ..storage.readers import LEDGER, ExportCopy, UrlCopy
+from ..storage.readers import LEDGER, ExportReader, UrlReader
 from ..submission.remote import RemoteBoard
 from .verify import Verification, verify
 
@@ -16,10 +16,10 @@ def verify_at(place: str, head: str | None = None, key: str | None = None) -> Ve
     """Verify the board at a place; see `verify`."""
     if _is_url(place):
         with TemporaryDirectory(prefix="farshift-board-") as folder:
-            return verify(UrlCopy(place, Path(folder)), head, key)
+            return verify(UrlReader(place, Path(folder)), head, key)
     path = Path(place)
     if (path / LEDGER).is_file():
-        return verify(ExportCopy(path), head, key)
+        return verify(ExportReader(path), head, key)
     return Board(path).verify(head, key)
 
 

@@ -17,7 +17,7 @@ from ..ledger import Record
 from ..ledger.chain import chain_problems
 from ..sealed.verifying import verify_sealed
 from ..storage.board_files import held_back, named_files, named_problems
-from ..storage.readers import Copy
+from ..storage.readers import BoardReader
 from ..submission.validate import Entry, Submission, check
 from .submit import entry_name, item_of, scored, values
 
@@ -37,7 +37,7 @@ class Verification:
     not_recomputed: list[str] = field(default_factory=list)
 
 
-def verify(copy: Copy, head: str | None = None, key: str | None = None) -> Verification:
+def verify(copy: BoardReader, head: str | None = None, key: str | None = None) -> Verification:
     """Verify a copy of a board. head: the hash of a record, key: the board's public key, known from an earlier look."""
     records, unread = copy.read()
     found = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
@@ -67,7 +67,7 @@ def verify(copy: Copy, head: str | None = None, key: str | None = None) -> Verif
     return found
 
 
-def _verify_challenges(copy: Copy, records: list[Record]) -> tuple[list[str], list[str]]:
+def _verify_challenges(copy: BoardReader, records: list[Record]) -> tuple[list[str], list[str]]:
     from .challenge import verify_challenges  # which needs boards, which need this file
 
     return verify_challenges(copy.folder, records)
@@ -82,7 +82,7 @@ def _key_problems(records: list[Record], stated: str, known: str | None) -> list
     return problems
 
 
-def _verify_files(copy: Copy, records: list[Record], found: Verification) -> set[str]:
+def _verify_files(copy: BoardReader, records: list[Record], found: Verification) -> set[str]:
     """Hold every named file to its digest. Returns those that are what the ledger says."""
     hidden = set() if copy.whole else held_back(records)
     good = set()
@@ -114,7 +114,7 @@ def _recomputable(those: list[Entered], known: dict[str, Benchmark], found: Veri
     return due
 
 
-def _recompute(copy: Copy, digest: str, due: list[Entered], found: Verification) -> None:
+def _recompute(copy: BoardReader, digest: str, due: list[Entered], found: Verification) -> None:
     path = submission_path(digest)
     file = copy.file(path)
     assert file is not None, "it was found good"
@@ -130,7 +130,7 @@ def _recompute(copy: Copy, digest: str, due: list[Entered], found: Verification)
         found.differences += [f"{entered.item}: {problem}" for problem in _differences(entered, submission, entry)]
 
 
-def _said_wrong(copy: Copy, entered: Entered, good: set[str]) -> list[str]:
+def _said_wrong(copy: BoardReader, entered: Entered, good: set[str]) -> list[str]:
     """What the ledger itself, and the scores that lie there, gainsay of an entry."""
     if not entered.scores:
         return ["was handed in and never scored"]

@@ -9,7 +9,7 @@ from typing import Any
 from ...benchmarks.benchmark import benchmarks
 from ...benchmarks.plot._panels import measured
 from ...benchmarks.plot._style import MINUS
-from ..tables.table_view import Row, Sheet
+from ..tables.table_view import Row, TableView
 
 SHARE = [0.0, 1.0]
 """The bounds of a score that is shown in percent; any other is shown as it is."""
@@ -38,9 +38,9 @@ class Scale:
         return [self.x(value) for value in (self.low, (self.low + self.high) / 2, self.high)]
 
 
-def scale_of(sheet: Sheet) -> Scale:
+def scale_of(table_view: TableView) -> Scale:
     """The scale of a sheet's strips: 0 to 1 for shares, else from the lowest to the highest end of an interval."""
-    scores = [row.standing.score for row in sheet.rows]
+    scores = [row.standing.score for row in table_view.rows]
     if scores[0]["bounds"] == SHARE:
         return Scale(0.0, 1.0)
     ends = [score[view] for score in scores for view in ("id", "ood")]
@@ -56,9 +56,9 @@ def rank_bar(row: Row, ranked: int) -> dict[str, float] | None:
     return {"x": round((low - 1) * step, 1), "width": round(max((high - low + 1) * step, 3.0), 1)}
 
 
-def letter_columns(sheet: Sheet) -> list[str]:
+def letter_columns(table_view: TableView) -> list[str]:
     """The letters of a sheet's tie groups, in their order."""
-    letters = {letter for row in sheet.rows for letter in split(row.ties)}
+    letters = {letter for row in table_view.rows for letter in split(row.ties)}
     return sorted(letters, key=lambda letter: (len(letter), letter))
 
 

@@ -11,8 +11,8 @@ from ...benchmarks.scoring.score import in_words
 from ...core.errors import MissingExtra
 from ...core.files import write_atomically
 from ..board import Board
-from ..tables.snapshot import Gathered, gather
-from ..tables.table_view import Row, Sheet
+from ..tables.snapshot import Snapshot, take_snapshot
+from ..tables.table_view import Row, TableView
 from . import page_pictures as pictures
 
 if TYPE_CHECKING:
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 def build(board: Board, out: Path | str | None = None) -> Path:
     """Write the pages of a board into `out` (its `site/` by default). Returns the path of the index."""
     _pages()  # what it lacks is said before rows are read
-    return write_site(gather(board), Path(out) if out is not None else board.path / "site")
+    return write_site(take_snapshot(board), Path(out) if out is not None else board.path / "site")
 
 
-def write_site(found: Gathered, where: Path) -> Path:
+def write_site(found: Snapshot, where: Path) -> Path:
     """Write the pages of what was gathered into the folder `where`; pages of entries that are no more go."""
     pages = _pages()
     entry = pages.get_template("entry.html")
     written = set()
-    for sheet in found.sheets:
-        for row in sheet.rows:
-            written.add(_write(where, row.standing.entry, entry.render(**_entry(found, row, sheet))))
+    for table_view in found.views:
+        for row in table_view.rows:
+            written.add(_write(where, row.standing.entry, entry.render(**_entry(found, row, table_view))))
     for one in found.apart:
         written.add(_write(where, one.standing.entry, entry.render(**_entry(found, Row(one.standing), None, one.left))))
     index = pages.get_template("index.html").render(
         board=found,
-        now=[sheet for sheet in found.sheets if sheet.table.current],
-        old=[sheet for sheet in found.sheets if not sheet.table.current],
+        now=[table_view for table_view in found.views if table_view.table.current],
+        old=[table_view for table_view in found.views if not table_view.table.current],
     )
     write_atomically(where / "index.html", index.encode())
     for left in set((where / "entries").glob("*.html")) - written:
@@ -52,13 +52,13 @@ def _write(where: Path, entry: str, page: str) -> Path:
     return path
 
 
-def _entry(found: Gathered, row: Row, sheet: Sheet | None, left: Any = None) -> dict[str, Any]:
+def _entry(found: Snapshot, row: Row, table_view: TableView | None, left: Any = None) -> dict[str, Any]:
     """What an entry's page shows."""
     return {
         "board": found,
         "row": row,
         "s": row.standing.score,
-        "sheet": sheet,
+        "sheet": table_view,
         "left": left,
         "curve": pictures.curve(row.standing.score),
     }

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.handout import Handout, Inputs, hand_out
+from ...benchmarks.blind.data import BlindData, Inputs, blind_data
 from ...benchmarks.fingerprint import fingerprint
 from ...benchmarks.harness.evaluate import begin, seed_numbers
 from ...benchmarks.harness.factory import factory, model_name
-from ...benchmarks.harness.query import Asking
+from ...benchmarks.harness.query import Query
 from ...benchmarks.harness.seed import BATCH, TIME_LIMIT, run_seed
 from ...benchmarks.harness.time_limit import TimeLimit
 from ...benchmarks.model import Budget
@@ -28,8 +28,8 @@ from .handing_out import Draw, benchmark_of, read_draw
 
 
 @dataclass(frozen=True)
-class _WithDraw(Handout):
-    """A public handout, and the draw's inputs."""
+class _WithDraw(BlindData):
+    """A public blind data, and the draw's inputs."""
 
     drawn: Inputs
 
@@ -66,11 +66,11 @@ def predict_draw(
     sealed = sealed_benchmark(public, given)
     chosen = seed_numbers(seeds, sealed, budget)
     named = checked(settings)
-    seen = hand_out(public)
+    seen = blind_data(public)
     drawn = Inputs(SEALED, sealed.asked.row_ids, sealed.asked.numpy(public.task.inputs))
-    handout = _WithDraw(seen.folder, seen.task, seen.card, drawn)
+    blind = _WithDraw(seen.folder, seen.task, seen.card, drawn)
     with named_errors(f"reading the model, a {type(model).__name__},"):
-        make = factory(model, public.task, device, handout.prompt)
+        make = factory(model, public.task, device, blind.prompt)
         card: dict[str, Any] = {
             "name": name or model_name(model),
             "kind": "own",
@@ -81,7 +81,7 @@ def predict_draw(
         card["settings"] = {key: stated(values) for key, values in named.items()}
     spend = Budget(budget, steps, device)
     with begin(sealed, out, card, spend, chosen, selection) as folder:
-        teller = Asking(public.task, batch_size, TimeLimit(time_limit, on_hang))
+        teller = Query(public.task, batch_size, TimeLimit(time_limit, on_hang))
         for seed in folder.missing():
-            run_seed(folder, sealed, make, seed, spend, teller, handout, named)
+            run_seed(folder, sealed, make, seed, spend, teller, blind, named)
         return folder.finish()

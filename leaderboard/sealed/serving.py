@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..board import Board
 
 
-def hand_out(board: Board, window: str, out: Path | str, clock: Clock = utc_now) -> Path:
+def blind_data(board: Board, window: str, out: Path | str, clock: Clock = utc_now) -> Path:
     """Copy a draw into the folder `out`. `FarshiftError` before the window opens, and where `out` holds other files."""
     found = find_window(board.settled(), window)
     state = found.state(clock())

@@ -29,7 +29,7 @@ MAX_FETCHED = 1 << 36
 """Bytes that are taken from a stranger in all."""
 
 
-class Copy(Protocol):
+class BoardReader(Protocol):
     """A board's copy. card: what board.toml says; folder: where its files lie once `file` gave them; whole: whether it
     must also have what is held back from others."""
 
@@ -52,7 +52,7 @@ class Copy(Protocol):
         ...
 
 
-class BoardCopy:
+class FolderReader:
     """A board's own folder."""
 
     whole = True
@@ -74,7 +74,7 @@ class BoardCopy:
         return sorted(set(found) - set(named_files(self._board.ledger.store.records())))  # entered meanwhile
 
 
-class ExportCopy:
+class ExportReader:
     """A folder that `farshift board export` wrote."""
 
     whole = False
@@ -93,7 +93,7 @@ class ExportCopy:
         return files_in(self.folder, folders)
 
 
-class UrlCopy:
+class UrlReader:
     """An export behind an http(s) address, fetched file by file into a folder that is thrown away."""
 
     whole = False

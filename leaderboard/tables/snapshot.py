@@ -14,18 +14,18 @@ from ..settings import baselines_of
 from .row_scores import rows_of_entries
 from .standings import tables
 from .suite_table import SuiteTable, suite_tables
-from .table_view import Sheet, sheet
+from .table_view import TableView, table_view
 
 
 @dataclass(frozen=True)
-class Gathered:
+class Snapshot:
     """A board as it stands at the ledger's record `head`. sheets: its tables; apart: entries that are in none, with the
     reason; suites: the aggregates over its benchmarks; windows: what its sealed draws have come to."""
 
     name: str
     opened: str
     head: Record
-    sheets: tuple[Sheet, ...]
+    views: tuple[TableView, ...]
     apart: tuple[Apart, ...]
     suites: tuple[SuiteTable, ...]
     windows: tuple[dict[str, Any], ...]
@@ -36,7 +36,7 @@ class Gathered:
         return {
             "board": self.name,
             "head": {"seq": self.head.seq, "time": self.head.time, "hash": self.head.hash},
-            "tables": [one.record() for one in self.sheets],
+            "tables": [one.record() for one in self.views],
             "apart": [
                 {
                     "entry": one.standing.entry,
@@ -51,7 +51,7 @@ class Gathered:
         }
 
 
-def gather(board: Board, benchmark: str = "", baseline: str | None = None) -> Gathered:
+def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None) -> Snapshot:
     """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are held against; by default
     each benchmark's own, as the board's settings.toml says."""
     standings = [one for one in board.standings() if benchmark in ("", one.score["benchmark"])]
@@ -60,17 +60,17 @@ def gather(board: Board, benchmark: str = "", baseline: str | None = None) -> Ga
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
     windows = [{name: told for name, told in one.items() if name != "state"} for one in all_results(board)]
     filed, tried = challenges(board), board.attempts()
-    sheets = tuple(
-        sheet(table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""))
+    views = tuple(
+        table_view(table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""))
         for table in tables(standings)
     )
-    return Gathered(
+    return Snapshot(
         board.name,
         str(board.card["opened"]),
         board.ledger.records()[-1],
-        sheets,
+        views,
         tuple(one for one in board.apart() if benchmark in ("", one.standing.score["benchmark"])),
-        suite_tables(sheets, rows),
+        suite_tables(views, rows),
         tuple(one for one in windows if benchmark in ("", one["terms"]["benchmark"])),
         len(standings),
     )

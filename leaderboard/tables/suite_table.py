@@ -20,7 +20,7 @@ from ...benchmarks.statistics.sample import Sample
 from ..entries import Standing
 from .row_scores import EntryRows
 from .standings import Table
-from .table_view import Sheet
+from .table_view import TableView
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,19 @@ class SuiteTable:
         return next((one for one in self.concurrences if {one.left, one.right} == pair), None)
 
 
-def suite_tables(sheets: Sequence[Sheet], rows: Mapping[str, EntryRows]) -> tuple[SuiteTable, ...]:
+def suite_tables(views: Sequence[TableView], rows: Mapping[str, EntryRows]) -> tuple[SuiteTable, ...]:
     """The aggregates over all tables of the published protocol, one a budget that has two benchmarks or more."""
-    published = [one for one in sheets if as_published(one.table)]
+    published = [one for one in views if as_published(one.table)]
     budgets = sorted({one.table.budget for one in published})
     made = [_suite_table(budget, [one for one in published if one.table.budget == budget], rows) for budget in budgets]
     return tuple(one for one in made if one is not None)
 
 
-def _suite_table(budget: str, sheets: Sequence[Sheet], rows: Mapping[str, EntryRows]) -> SuiteTable | None:
+def _suite_table(budget: str, views: Sequence[TableView], rows: Mapping[str, EntryRows]) -> SuiteTable | None:
     scores: dict[str, dict[str, Sample]] = {}
     scales: dict[str, Scale] = {}
     without: dict[str, str] = {}
-    for one in sheets:
+    for one in views:
         table = one.table
         level = scale(find_benchmark(table.benchmark))
         if level is None:
@@ -92,9 +92,9 @@ def who(standing: Standing) -> str:
     return f"{model} ({team})" if team else model
 
 
-def _latest(sheet: Sheet, rows: Mapping[str, EntryRows]) -> list[Any]:
+def _latest(table_view: TableView, rows: Mapping[str, EntryRows]) -> list[Any]:
     """The rows of a sheet whose scores are there, in the order in which they were handed in."""
-    known = [row for row in sheet.rows if row.standing.entry in rows]
+    known = [row for row in table_view.rows if row.standing.entry in rows]
     return sorted(known, key=lambda row: (row.standing.time, row.standing.entry))
 
 

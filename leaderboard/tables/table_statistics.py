@@ -1,7 +1,7 @@
 """What the rows of a table's entries can carry: rank sets, ties, who is ahead of whom, all of it on OOD.
 
 Every statement is made on the joint, cluster-robust covariance of the entries' scores on the same rows
-(benchmarks/statistics/joint.py); none depends on the order in which entries were handed in.
+(benchmarks/statistics/joint_covariance.py); none depends on the order in which entries were handed in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ...benchmarks.statistics.best_of import best_of, common_correlation
 from ...benchmarks.statistics.holm import holm
 from ...benchmarks.statistics.interval import paired_difference
-from ...benchmarks.statistics.joint import Joint, joint
+from ...benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
 from ...benchmarks.statistics.margin import LEVEL
 from ...benchmarks.statistics.paired_test import paired_t
 from ...benchmarks.statistics.ranks import Better, RankSets, rank_sets
@@ -40,15 +40,15 @@ class Ranked:
     """The entries of a table that could be ranked, and `left_out`: those that could not, each with the reason."""
 
     places: dict[str, Place]
-    joint: Joint | None
+    joint_covariance: JointCovariance | None
     order: tuple[str, ...]
     left_out: dict[str, str]
 
     def covariance_of(self, entries: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The joint covariance of some of the entries, (k, k)."""
-        assert self.joint is not None
+        assert self.joint_covariance is not None
         at = np.array([self.order.index(entry) for entry in entries])
-        found: np.ndarray[Any, np.dtype[np.float64]] = self.joint.covariance[np.ix_(at, at)]
+        found: np.ndarray[Any, np.dtype[np.float64]] = self.joint_covariance.covariance[np.ix_(at, at)]
         return found
 
 
@@ -66,7 +66,7 @@ def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: 
     if not here:
         return Ranked({}, None, (), left_out)
     samples = [rows[entry].ood for entry in here]
-    together = joint(samples)
+    together = joint_covariance(samples)
     sets = rank_sets(together, better, LEVEL, f"table/{identity}")
     tied = letters(tie_groups(together.values, sets.differs, better), len(here))
     places = {
@@ -84,7 +84,7 @@ def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: 
 def apart(sets: RankSets, this: int, other: int) -> dict[str, Any]:
     """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
     table at once; `told_apart`: whether it excludes zero."""
-    value, reach = float(sets.pairs.joint.difference[this, other]), float(sets.pairs.reach[this, other])
+    value, reach = float(sets.pairs.joint_covariance.difference[this, other]), float(sets.pairs.reach[this, other])
     ends = {"value": value, "low": value - reach, "high": value + reach}
     record = {name: round(number, 6) + 0.0 for name, number in ends.items()}
     return record | {"told_apart": bool(sets.differs[this, other])}

@@ -61,7 +61,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class TableView:
     """A table with its rows, best first. ranked: how many of them have a rank set; baseline: the model that the others
     are held against, empty for none; detectable: the minimum detectable difference of its pairs; notes: what the
     columns mean, and what is not in them."""
@@ -87,14 +87,14 @@ class Sheet:
         }
 
 
-def sheet(
+def table_view(
     table: Table,
     rows: Mapping[str, EntryRows],
     without: Mapping[str, str],
     attempts: Mapping[tuple[str, str], int],
     challenges: Sequence[Challenge],
     baseline: str = "",
-) -> Sheet:
+) -> TableView:
     """A table's sheet. `rows`: of its entries, and `without` the reasons of those that have none here; `attempts`: how
     many entries each (team, identity) had scored; `baseline`: the name of the model that the others are held against,
     where the table has it."""
@@ -124,7 +124,7 @@ def sheet(
         )
     detectable = measured({entry: rows[entry].ood for entry in found.places})
     notes = _notes(table, found, made, without, base and baseline, detectable, lucky)
-    return Sheet(table, tuple(made), len(found.places), base and baseline, detectable, notes)
+    return TableView(table, tuple(made), len(found.places), base and baseline, detectable, notes)
 
 
 def _optimism(table: Table, found: Ranked, tried: Mapping[str, int | None]) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """What the cache holds, who uses it now, and how a piece of it is removed while others read.
 
-An entry is what is stored and removed as one: a fetched file, a decoded source, a split's rows, a benchmark's handout,
-a response, a file in quarantine; each with its marker and with what a killed process left of it. Links and files of
-other names are passed over: they are not the cache's.
+An entry is what is stored and removed as one: a fetched file, a decoded source, a split's rows, a benchmark's blind
+data, a response, a file in quarantine; each with its marker and with what a killed process left of it. Links and files
+of other names are passed over: they are not the cache's.
 
 Readers never wait for a removal, nor lose what they have found. A reader first says that it uses an entry (a lock of
 its own under `uses/`) and then looks for the entry's marker; a remover first takes the marker aside, then looks for
@@ -164,7 +164,7 @@ def one_call() -> Iterator[bool]:
 def use(path: Path) -> None:
     """Say that this process uses the entry `path` belongs to: no process removes it before the present `one_call` ends.
 
-    Outside of one only a handout is held, and until the process ends: a run reads its tables whenever it needs them.
+    Outside of one only a blind data is held, and until the process ends: a run reads its tables whenever it needs them.
     """
     entry = _entry_path(path)
     uses = _here.get()
@@ -232,7 +232,7 @@ def alone(entry: Entry) -> Iterator[bool]:
     if entry.kind in _UNLOCKED:  # written by one rename
         yield True
         return
-    # A handout's folder is replaced as a whole, so its lock lies beside it (`benchmarks/blind/handout.py`).
+    # A blind data's folder is replaced as a whole, so its lock lies beside it (`benchmarks/blind/blind data.py`).
     path = entry.path.with_suffix(".making") if entry.kind == "handouts" else entry.path
     lock = FileLock(f"{path}.lock")
     free = lock_is_free(lock)

@@ -64,12 +64,12 @@ class HttpFile:
     @classmethod
     def open(cls, url: str, headers: Mapping[str, str] | None = None, content: str | None = None) -> HttpFile:
         """The file at `url`, its length and tag as the server tells them. `Unavailable` where it does not."""
-        asking = dict(headers or {})
+        query = dict(headers or {})
 
         def ask() -> HttpFile:
             # One byte and not HEAD: some servers answer HEAD otherwise than GET, or not at all.
-            with _asked(url, asking | {"Range": "bytes=0-0"}) as answer:
-                return cls(url, _length(url, answer), _tag(answer), asking, content)
+            with _asked(url, query | {"Range": "bytes=0-0"}) as answer:
+                return cls(url, _length(url, answer), _tag(answer), query, content)
 
         return persist(ask, Event(), f"{url} could not be opened")
 

@@ -1,4 +1,4 @@
-"""Small cohorts of any network under any optimiser, and the plain loops that they must equal."""
+"""Small replica stacks of any network under any optimiser, and the plain loops that they must equal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from farshift.baselines.encoding.encoding.encoding import EOS, PAD, Sizes
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
 from farshift.baselines.recipe import declared, defaults, files, literal
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from torch import Tensor, nn
 
@@ -79,7 +79,7 @@ def case(network: str, rows: int = ROWS) -> tuple[Data, Sizes]:
     return Data(inputs, label[None], torch.ones(rows, dtype=torch.int64), ones), sizes
 
 
-def cohort(
+def stack(
     network: str,
     each: Sequence[Mapping[str, Any]],
     data: Data,
@@ -88,9 +88,9 @@ def cohort(
     dtype: torch.dtype = torch.float64,
     algorithm: str = "erm",
     names: Sequence[str] = ("first", "second", "third"),
-) -> Cohort:
+) -> ReplicaStack:
     task = "classification" if task_of(network) == "classification" else "sequence"
-    return Cohort(network, algorithm, each, names[: len(each)], sizes, task, data, steps, dtype)
+    return ReplicaStack(network, algorithm, each, names[: len(each)], sizes, task, data, steps, dtype)
 
 
 def as_float(data: Data, dtype: torch.dtype) -> Data:
@@ -170,8 +170,8 @@ def plainly_trained(network: Any, data: Data, own: Mapping[str, Any], steps: int
     gradient that each entry of each parameter ever had."""
     mark_hidden(network)
     for layer in network.modules():
-        if hasattr(layer, "noise"):
-            layer.noise = None
+        if hasattr(layer, "rng"):
+            layer.rng = None
     parameters = list(network.parameters())
     optimiser = PLAIN[own["optimiser"]](parameters, own)
     steepest = [torch.zeros_like(p) for p in parameters]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.baselines.replicas.stacked.rng import Rng, keys
 from farshift.baselines.replicas.stacked.stacked import attach, picked, stacked
 from torch import Tensor, nn
 
@@ -23,7 +23,7 @@ def built(make: Callable[[], Any], replicas: int, dtype: torch.dtype = torch.flo
 
 def trained(network: Any, inputs: tuple[Tensor, ...], target: Tensor, names: list[str], steps: int) -> Any:
     """AdamW on the cross-entropy of each replica; inputs (K, n, ..) and target (K, n, ..)."""
-    noise = Noise(keys(names))
+    noise = Rng(keys(names))
     attach(network, noise)
     optimiser = torch.optim.AdamW(network.parameters(), lr=3e-3)
     for step in range(steps):

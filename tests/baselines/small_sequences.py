@@ -1,4 +1,4 @@
-"""Small sequence tasks and cohorts of them, in float64 and by plain descent, whose steps can be computed by hand."""
+"""Small sequence tasks and replica stacks of them, in float64 and by plain optimiser step, whose steps can be computed by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from farshift.baselines.encoding.encoding.encoding import PAD, SequenceEncoding
 from farshift.baselines.recipe import complete
 from farshift.baselines.replicas.stacked.stacked import picked
 from farshift.baselines.training.algorithm import Clock
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
@@ -55,7 +55,7 @@ def training(
     weight = torch.from_numpy(given.pop("weight")).double()
     encoding = SequenceEncoding(task, given)
     data = Data.of(encoding.encode(given), weight)
-    cohort = Cohort(
+    stack = ReplicaStack(
         network,
         algorithm,
         [settings(network, algorithm, **own) for own in each],
@@ -66,12 +66,12 @@ def training(
         steps,
         torch.float64,
     )
-    return Training(cohort, data, steps)
+    return Training(stack, data, steps)
 
 
 def clock(of: Training, stage: int = 0) -> Clock:
     """The clock of a training's next step."""
-    return Clock(of.in_stage, of.stages[stage], stage, of.total, of.cohort.keys)
+    return Clock(of.in_stage, of.stages[stage], stage, of.total, of.stack.keys)
 
 
 def batch(of: Training) -> Batch:

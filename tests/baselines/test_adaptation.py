@@ -9,14 +9,14 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._adaptive import OnlineAdam, entropy
 from farshift.baselines.replicas.stacked.stacked import attach
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .shifted_cohorts import IMAGES, RESNET, asked, farthest_answers, finished, near, wide_rows
-from .small_cohorts import ADAM, begun, encode, head
+from .shifted_stacks import IMAGES, RESNET, asked, farthest_answers, finished, near, wide_rows
+from .small_stacks import ADAM, begun, encode, head
 
 ON_FEATURES: list[tuple[str, dict[str, Any]]] = [
     ("t3a", {"supports": 2}),
@@ -37,8 +37,8 @@ def training_of(algorithm: str, *each: dict[str, Any], steps: int = 10, **settin
     return begun(algorithm, *(each or ({},)), common=common, data=data, steps=steps, **more)
 
 
-def made(algorithm: str, *each: dict[str, Any], **settings: Any) -> tuple[Cohort, Data]:
-    """A trained cohort and its data."""
+def made(algorithm: str, *each: dict[str, Any], **settings: Any) -> tuple[ReplicaStack, Data]:
+    """A trained replica stack and its data."""
     training = training_of(algorithm, *each, **settings)
     return finished(training), training.given
 
@@ -54,12 +54,12 @@ def test_replicas_that_adapt_side_by_side_answer_as_each_would_alone(algorithm: 
 
 @pytest.mark.parametrize(("algorithm", "settings"), EVERY, ids=ids)
 def test_what_is_asked_changes_later_answers_until_a_reset(algorithm: str, settings: dict[str, Any]) -> None:
-    cohort, data = made(algorithm, {}, {"lr": 0.02}, **settings)
-    first = asked(cohort, data)
-    again = asked(cohort, data)
+    stack, data = made(algorithm, {}, {"lr": 0.02}, **settings)
+    first = asked(stack, data)
+    again = asked(stack, data)
     assert not torch.equal(first, again)
-    cohort.algorithm.reset(cohort.network)
-    assert torch.equal(first, asked(cohort, data))
+    stack.algorithm.reset(stack.network)
+    assert torch.equal(first, asked(stack, data))
 
 
 @pytest.mark.parametrize(("algorithm", "settings"), EVERY, ids=ids)
@@ -71,12 +71,14 @@ def test_validation_in_training_teaches_nothing(algorithm: str, settings: dict[s
     assert looks.validation is not None
     assert looks.validation.looked
     assert never.validation is None
-    states = [training.cohort.state_dict() for training in (looks, never)]
+    states = [training.stack.state_dict() for training in (looks, never)]
     assert states[0].keys() == states[1].keys()
-    others = [name for name in states[0] if name.startswith(("network.", "algorithm.")) and "hyper." not in name]
+    others = [
+        name for name in states[0] if name.startswith(("network.", "algorithm.")) and "hyperparameters." not in name
+    ]
     assert all(torch.equal(states[0][name], states[1][name]) for name in others)
-    cohort, inputs = looks.cohort, looks.data.inputs
-    assert torch.equal(cohort.answer(*inputs), cohort.answer(*inputs))
+    stack, inputs = looks.stack, looks.data.inputs
+    assert torch.equal(stack.answer(*inputs), stack.answer(*inputs))
 
 
 def test_steps_taken_while_predicting_are_those_of_adam() -> None:
@@ -100,9 +102,9 @@ def test_steps_taken_while_predicting_are_those_of_adam() -> None:
 
 def test_the_affine_parameters_take_a_step_of_adam_down_the_entropy_after_each_answer() -> None:
     each = [{"adaptive_lr": 0.05}, {"adaptive_lr": 0.01}]
-    cohort, data = made("tent", *each)
-    alone = [cohort.only([replica]).network for replica in range(2)]
-    found = asked(cohort, data, 8)
+    stack, data = made("tent", *each)
+    alone = [stack.only([replica]).network for replica in range(2)]
+    found = asked(stack, data, 8)
     for replica, network in enumerate(alone):
         attach(network, None)  # type: ignore[arg-type]
         network.train()  # no noise that is silent: normalised by the batch, as in training
@@ -142,10 +144,10 @@ def templates(w: dict[str, Tensor], batches: list[Tensor], most: int) -> list[Te
 
 @pytest.mark.parametrize("most", [1, 3, 0])
 def test_templates_are_means_of_the_surest_supports_of_each_class(most: int) -> None:
-    cohort, data = made("t3a", {}, {"lr": 0.05}, supports=most)
-    found = asked(cohort, data, 7)
+    stack, data = made("t3a", {}, {"lr": 0.05}, supports=most)
+    found = asked(stack, data, 7)
     for replica in range(2):
-        w = {name: value[replica].detach() for name, value in cohort.network.named_parameters()}
+        w = {name: value[replica].detach() for name, value in stack.network.named_parameters()}
         expected = templates(w, list(data.inputs[1].split(7)), most)
         assert near(found[replica], torch.cat(expected))
 
@@ -166,13 +168,13 @@ def neighbours(
 
 def test_neighbours_vote_by_similarity_and_sure_rows_join_the_memory() -> None:
     each: list[dict[str, Any]] = [{"beta": 0.6, "temperature": 0.05}, {"beta": 0.55, "temperature": 0.1, "lr": 0.05}]
-    cohort, data = made("ada_npc", *each, k=6)
+    stack, data = made("ada_npc", *each, k=6)
     shifted = data.unlabelled
     assert shifted is not None
-    found = cohort.answer(*shifted, rows=4).softmax(-1)
+    found = stack.answer(*shifted, rows=4).softmax(-1)
     sizes = []
     for replica, own in enumerate(each):
-        w = {name: value[replica].detach() for name, value in cohort.network.named_parameters()}
+        w = {name: value[replica].detach() for name, value in stack.network.named_parameters()}
         learned = F.normalize(encode(w, data.inputs[1]), dim=-1)
         memory = list(zip(learned, data.target[0].tolist(), strict=True))
         for start in range(0, 12, 4):
@@ -180,13 +182,13 @@ def test_neighbours_vote_by_similarity_and_sure_rows_join_the_memory() -> None:
             scores, memory = neighbours(memory, rows, 6, own["temperature"], own["beta"])
             assert near(found[replica, start : start + 4], scores)
         sizes.append(len(memory))
-        labels = cohort.algorithm.labels[replica]
+        labels = stack.algorithm.labels[replica]
         assert int((labels >= 0).sum()) == len(memory)
     assert all(size > 24 for size in sizes)
     assert len(set(sizes)) == 2, "other rows join in each replica"
 
 
 def test_no_row_joins_above_certainty() -> None:
-    cohort, data = made("ada_npc", beta=1.1, k=5)
-    assert torch.equal(asked(cohort, data), asked(cohort, data))
-    assert cohort.algorithm.memory.shape[1] == len(data)
+    stack, data = made("ada_npc", beta=1.1, k=5)
+    assert torch.equal(asked(stack, data), asked(stack, data))
+    assert stack.algorithm.memory.shape[1] == len(data)

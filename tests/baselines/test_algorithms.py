@@ -9,11 +9,11 @@ import pytest
 from farshift.baselines.recipe import Recipe
 from farshift.baselines.running.listing import algorithms
 from farshift.baselines.running.suite import unfit
-from farshift.baselines.training.replica_group import Team
+from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import Member, Rows
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.blind.handout import hand_out
+from farshift.benchmarks.blind.data import blind_data
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError, Unavailable
 
@@ -67,15 +67,15 @@ def recipes_for(name: str) -> list[Recipe]:
 
 def trained(made: Recipe, benchmark: Benchmark, seeds: tuple[int, ...]) -> list[Any]:
     """What each seed's replica predicts for a hundred test rows."""
-    handout, touch = hand_out(benchmark), benchmark.definition.protocol.touch
-    asked = handout.part(benchmark.predicted_parts[-1])
+    blind, touch = blind_data(benchmark), benchmark.definition.protocol.touch
+    asked = blind.part(benchmark.predicted_parts[-1])
     rows = Rows(
-        handout.training("train"),
-        handout.training("id_val"),
+        blind.training("train"),
+        blind.training("id_val"),
         unlabelled=asked.batch(slice(None)) if touch.ood_test_inputs else None,
     )
     members = [Member(seed, {}) for seed in seeds]
-    fit = Team(made, benchmark.task, members, benchmark.name).fit(rows, Budget("quick"))
+    fit = ReplicaGroup(made, benchmark.task, members, benchmark.name).fit(rows, Budget("quick"))
     for member in members:
         assert np.isfinite(fit.remarks(member)["loss"])
         assert fit.remarks(member)["steps"] == STEPS

@@ -18,7 +18,7 @@ from farshift.baselines.training.training_rows import Member
 from farshift.core.errors import BadDefinition, FarshiftError, ModelError
 from farshift.core.progress import listening
 
-from .killed_teams import answers, fitted, made
+from .killed_groups import answers, fitted, made
 
 ON = "modadd97/xi35"
 SEEDS = [Member(seed, {}) for seed in range(4)]
@@ -58,7 +58,7 @@ def test_the_step_that_is_named_is_the_first_one_and_not_the_one_of_the_look(mon
     def poisoned(self: Training) -> None:
         if self.total == 4:
             with torch.no_grad():
-                next(self.cohort.network.parameters())[2] = torch.nan
+                next(self.stack.network.parameters())[2] = torch.nan
         whole(self)
 
     monkeypatch.setattr(Training, "step", poisoned)
@@ -70,8 +70,8 @@ def test_the_step_that_is_named_is_the_first_one_and_not_the_one_of_the_look(mon
 def test_settings_that_cannot_be_cost_their_own_replicas_alone() -> None:
     fit = fitted(made(), [Member(0, {"loss": "cubic"}), Member(0, {})])
     with pytest.raises(ModelError, match="loss = 'cubic'"):
-        fit.remarks(fit.team.members[0])
-    assert fit.remarks(fit.team.members[1])["steps"] == 12
+        fit.remarks(fit.replica_group.members[0])
+    assert fit.remarks(fit.replica_group.members[1])["steps"] == 12
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_half_as_many_are_stacked_where_memory_does_not_suffice(
 
     def narrow(self: Training) -> None:
         if self.total == 3:
-            sizes.append(len(self.cohort))
-            if len(self.cohort) > 1:
+            sizes.append(len(self.stack))
+            if len(self.stack) > 1:
                 raise error
         whole(self)
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from farshift.baselines.training import checkpoint, trainer
 from farshift.baselines.training import stack_size as stacking
-from farshift.baselines.training.replica_group import Fit, Team
+from farshift.baselines.training.replica_group import Fit, ReplicaGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import Member, Rows
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
 from farshift.core.progress import listening
 
-from .killed_teams import answers, fitted, killed_before, made, rows
+from .killed_groups import answers, fitted, killed_before, made, rows
 from .toys import ADD
 
 SEEDS = [Member(0, {}), Member(1, {}), Member(2, {})]
@@ -153,7 +153,7 @@ def test_a_team_that_is_done_leaves_nothing_behind(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     fit = fitted(made(), SEEDS, kept)
     assert {path.suffix for path in kept.iterdir()} == {".npz", ".stack"}
-    fit.team.forget()
+    fit.replica_group.forget()
     assert not kept.exists()
 
 
@@ -165,8 +165,8 @@ def test_an_error_of_a_whole_fit_is_met_once_and_told_to_every_member(monkeypatc
         raise ModelError("it cannot be")
 
     monkeypatch.setattr(Fit, "_fit", refused)
-    team = Team(made(), ADD, SEEDS, "toy/toy")
+    replica_group = ReplicaGroup(made(), ADD, SEEDS, "toy/toy")
     for _ in SEEDS:
         with pytest.raises(ModelError, match="it cannot be"):
-            team.fit(rows(), Budget("quick"))
+            replica_group.fit(rows(), Budget("quick"))
     assert len(begun) == 1

@@ -17,7 +17,7 @@ from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 
-from .plain_loops import OPTIMISERS, as_float, case, cohort, settings
+from .plain_loops import OPTIMISERS, as_float, case, settings, stack
 
 STEPS = 14
 EACH: list[dict[str, Any]] = [{"lr": 0.01, "weight_decay": 0.1}, {"lr": 0.003}, {"lr": 0.001, "weight_decay": 0.3}]
@@ -51,7 +51,7 @@ def training(
     common = {"batch_size": 4, "dropout": 0.2, "clip": 0.5, "compile": path} | own
     optimiser = common.pop("optimiser", "adamw")
     each = [settings(network, optimiser, algorithm, **(common | one)) for one in EACH]
-    return Training(cohort(network, each, data, sizes, STEPS, dtype, algorithm), data, STEPS)
+    return Training(stack(network, each, data, sizes, STEPS, dtype, algorithm), data, STEPS)
 
 
 def state(done: Training) -> dict[str, torch.Tensor]:
@@ -163,11 +163,11 @@ def test_a_replica_that_fails_in_a_graph_is_told_by_its_step_and_leaves_the_othe
         for _ in range(5):
             each.step()
         with torch.no_grad():
-            each.cohort.network.head.weight[1] = torch.nan
+            each.stack.network.head.weight[1] = torch.nan
         each.run()
     assert whole.outcome.failed == plain.outcome.failed
     assert "at step 6 of 14" in whole.outcome.failed[1]
-    assert whole.cohort.number.tolist() == [0, 2]
+    assert whole.stack.number.tolist() == [0, 2]
     assert apart(plain, whole) <= 1e-12
 
 

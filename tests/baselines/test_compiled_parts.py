@@ -20,7 +20,7 @@ from farshift.baselines.training.graphs.symbolic_clock import Condition, TracedC
 from farshift.baselines.training.precision import Precision
 from torch import Tensor
 
-from .plain_loops import case, cohort, settings
+from .plain_loops import case, settings, stack
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -65,7 +65,7 @@ def test_a_number_of_the_clock_cannot_slip_into_a_graph_unseen() -> None:
 @pytest.mark.parametrize("network", ["mlp", "cnn", "resnet", "transformer", "decoder_transformer"])
 def test_in_bfloat16_weights_and_gradients_stay_in_single_precision_and_come_near(network: str) -> None:
     data, sizes = case(network, 16)
-    made = cohort(network, [settings(network)] * 2, data, sizes, 1, torch.float32).network
+    made = stack(network, [settings(network)] * 2, data, sizes, 1, torch.float32).network
     inputs = tuple(x.float() if x.is_floating_point() else x for x in data.inputs)
     found: list[list[Tensor]] = []
     for dtype in (torch.float32, torch.bfloat16):

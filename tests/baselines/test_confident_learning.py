@@ -15,7 +15,7 @@ from farshift.core.errors import ModelError
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .twelve_rows import CLASSES, ROWS, answered, cohort, descend, rows, weights
+from .twelve_rows import CLASSES, ROWS, answered, descend, rows, stack, weights
 
 Table = NDArray[np.float64]
 
@@ -92,12 +92,12 @@ def test_labels_are_spread_evenly_over_the_folds_and_replicas_have_their_own() -
 def test_every_probability_is_of_a_network_that_has_not_seen_the_row_and_the_last_sees_what_stays() -> None:
     data = rows()
     x, label = data.inputs[1], data.target[0]
-    training = Training(cohort("confident_learning", [{"folds": 3}], data, 14), data, 14)
+    training = Training(stack("confident_learning", [{"folds": 3}], data, 14), data, 14)
     assert training.stages == (2, 2, 2, 8)
-    algorithm: Any = training.cohort.algorithm
+    algorithm: Any = training.stack.algorithm
     expected = torch.zeros(ROWS, CLASSES, dtype=torch.float64)
     for fold in range(3):
-        plain = weights(training.cohort.network, 0)
+        plain = weights(training.stack.network, 0)
         seen = algorithm.fold[0] != fold
         for _ in range(2):
             training.step()
@@ -106,7 +106,7 @@ def test_every_probability_is_of_a_network_that_has_not_seen_the_row_and_the_las
     torch.testing.assert_close(algorithm.probabilities[0], expected, rtol=0, atol=1e-10)
     weight = torch.tensor(by_hand(expected.numpy(), label.tolist())[2], dtype=torch.float64)
     torch.testing.assert_close(algorithm.weight[0], weight, rtol=0, atol=1e-10)
-    plain = weights(training.cohort.network, 0)
+    plain = weights(training.stack.network, 0)
     loss = (F.cross_entropy(answered(plain, x), label, reduction="none") * weight).sum() / weight.sum()
     training.step()
     assert float(training.losses) == pytest.approx(loss.item(), abs=1e-10)
@@ -115,9 +115,9 @@ def test_every_probability_is_of_a_network_that_has_not_seen_the_row_and_the_las
 def test_it_leaves_out_most_of_the_wrong_labels_and_few_of_the_right_ones() -> None:
     data = rows(400)
     own = {"optimiser": "adamw", "lr": 0.01, "batch_size": 50, "width": 16}
-    training = Training(cohort("confident_learning", [own], data, 300), data, 300)
+    training = Training(stack("confident_learning", [own], data, 300), data, 300)
     training.run()
-    algorithm: Any = training.cohort.algorithm
+    algorithm: Any = training.stack.algorithm
     gone = algorithm.weight[0] == 0
     wrong = torch.arange(400) % 4 == 0
     assert gone[wrong].double().mean() > 0.7
@@ -126,4 +126,4 @@ def test_it_leaves_out_most_of_the_wrong_labels_and_few_of_the_right_ones() -> N
 
 def test_a_single_fold_is_refused() -> None:
     with pytest.raises(ModelError, match="setting folds = 1 of confident_learning: use 2 or more"):
-        cohort("confident_learning", [{"folds": 1}], rows())
+        stack("confident_learning", [{"folds": 1}], rows())

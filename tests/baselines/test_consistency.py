@@ -13,8 +13,8 @@ from farshift.baselines.replicas.stacked.rng import keys, stream
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .shifted_cohorts import IMAGES, RESNET, asked, finished, near, wide_rows
-from .small_cohorts import ADAM, PLAIN, batch_of, begun, clock_of, encode, head, moved_along, weights
+from .shifted_stacks import IMAGES, RESNET, asked, finished, near, wide_rows
+from .small_stacks import ADAM, PLAIN, batch_of, begun, clock_of, encode, head, moved_along, weights
 
 KEYS = keys(["one", "two"])
 
@@ -75,7 +75,7 @@ def terms(
 def test_the_network_takes_its_step_and_then_the_consistency_loss_its_own() -> None:
     each = [{"alignment": 0.5, "adaptive_lr": 0.3}, {"alignment": 2.0, "adaptive_lr": 0.1}]
     training = begun("itta", *each, common=PLAIN | {"consistency_depth": 3, "batch_size": 8}, data=wide_rows())
-    loss = training.cohort.algorithm.consistency
+    loss = training.stack.algorithm.consistency
     with torch.no_grad():
         loss.bias += torch.linspace(0, 0.2, loss.bias.numel(), dtype=torch.float64).view_as(loss.bias)
     batch, clock = batch_of(training), clock_of(training)
@@ -108,11 +108,11 @@ def test_the_network_takes_its_step_and_then_the_consistency_loss_its_own() -> N
 def test_each_batch_moves_the_map_by_one_step_before_it_is_predicted() -> None:
     each: list[dict[str, Any]] = [{"adaptive_lr": 0.05, "test_weight": 1.0}, {"adaptive_lr": 0.01, "test_weight": 1e-6}]
     training = begun("itta", *each, common=ADAM | {"map_depth": 2}, data=wide_rows())
-    cohort = finished(training)
-    data, loss = training.given, cohort.algorithm.consistency
+    stack = finished(training)
+    data, loss = training.given, stack.algorithm.consistency
     with torch.no_grad():
         loss.bias += 0.1  # above 0, where the loss has a slope
-    found = asked(cohort, data, 8)
+    found = asked(stack, data, 8)
     for replica, settings in enumerate(each):
         w = weights(training, replica)
         mapping = [torch.ones(2, 6, dtype=torch.float64), torch.zeros(2, 6, dtype=torch.float64)]
@@ -120,7 +120,7 @@ def test_each_batch_moves_the_map_by_one_step_before_it_is_predicted() -> None:
         optimiser = torch.optim.Adam(mapping, lr=settings["adaptive_lr"])
         fixed = loss.weight[replica].detach(), loss.bias[replica].detach()
         for turn, x in enumerate(data.inputs[1].split(8)):
-            key = stream(cohort.keys[replica : replica + 1], "test style", turn)
+            key = stream(stack.keys[replica : replica + 1], "test style", turn)
             z, other = encode(w, x).detach(), encode(w, restyled(x[None], key, [0.1])[0]).detach()
             moved = elementwise(*fixed, elementwise(*mapping, other) - elementwise(*mapping, z))
             optimiser.zero_grad()
@@ -133,13 +133,13 @@ def test_each_batch_moves_the_map_by_one_step_before_it_is_predicted() -> None:
 def test_a_map_that_has_not_moved_changes_nothing_on_negative_features_either() -> None:
     settings = RESNET | {"adaptive_lr": 0.0}
     training = begun("itta", {}, network="resnet", common=settings, data=wide_rows(sizes=IMAGES), sizes=IMAGES)
-    cohort = finished(training)
+    stack = finished(training)
     inputs = [x[None] for x in training.given.inputs]
     with torch.no_grad():
-        features = cohort.network.encode(cohort.network.embed(*inputs))
-        expected = cohort.network(*inputs)
+        features = stack.network.encode(stack.network.embed(*inputs))
+        expected = stack.network(*inputs)
     assert features.min() < 0 < features.max()
-    assert near(cohort.answer(*training.given.inputs), expected)
+    assert near(stack.answer(*training.given.inputs), expected)
 
 
 def test_a_network_that_is_all_head_has_no_gradients_to_align() -> None:

@@ -26,7 +26,7 @@ def test_the_pace_is_the_competence_of_platanios() -> None:
     made = training("transformer", "curriculum", each, 8)
     for step in range(8):
         made.in_stage = step
-        share = made.cohort.algorithm.share(clock(made))  # type: ignore[operator]
+        share = made.stack.algorithm.share(clock(made))  # type: ignore[operator]
         linear = min(1.0, step * (1 - 0.1) / 4 + 0.1)
         root = min(1.0, (step * (1 - 0.2**2) / 8 + 0.2**2) ** 0.5)
         torch.testing.assert_close(share, torch.tensor([linear, root], dtype=torch.float64), rtol=0, atol=1e-12)
@@ -34,7 +34,7 @@ def test_the_pace_is_the_competence_of_platanios() -> None:
 
 def test_a_batch_holds_only_rows_that_are_let_in() -> None:
     made = curriculum(start=0.25, until=1.0, batch_size=64)
-    chosen = made.cohort.algorithm.chosen(batch(made), clock(made))  # type: ignore[operator]
+    chosen = made.stack.algorithm.chosen(batch(made), clock(made))  # type: ignore[operator]
     length = made.data.lengths
     assert chosen.rows.unique().numel() == 9, "a quarter of 36 rows"
     assert int(length[chosen.rows].max()) == int(length.sort().values[8])
@@ -43,14 +43,14 @@ def test_a_batch_holds_only_rows_that_are_let_in() -> None:
 
 def test_ties_in_length_go_by_the_input() -> None:
     made = curriculum(start=0.5, batch_size=4)
-    data, order = made.data, made.cohort.algorithm.order
+    data, order = made.data, made.stack.algorithm.order
     read = (data.inputs[0] != 0).sum(1)
     expected = sorted(range(36), key=lambda row: (int(data.lengths[row]), int(read[row]), row))
     assert order.tolist() == [expected]
 
 
 def test_the_controls_begin_with_the_hardest_and_with_any_rows() -> None:
-    easy, hard, random = (curriculum(order=order).cohort.algorithm.order[0] for order in ("easy", "hard", "random"))
+    easy, hard, random = (curriculum(order=order).stack.algorithm.order[0] for order in ("easy", "hard", "random"))
     length = curriculum().data.lengths
     assert torch.equal(length[hard], length[easy].flip(0))
     assert sorted(random.tolist()) == sorted(easy.tolist())
@@ -77,8 +77,8 @@ def test_a_taken_batch_is_that_of_the_sampler() -> None:
 
 def test_one_step_descends_the_mean_loss_of_the_chosen_rows() -> None:
     made = curriculum(count=2, start=0.25, until=1.0)
-    before = [alone(made.cohort.network, place) for place in range(2)]
-    chosen = made.cohort.algorithm.chosen(batch(made), clock(made))  # type: ignore[operator]
+    before = [alone(made.stack.network, place) for place in range(2)]
+    chosen = made.stack.algorithm.chosen(batch(made), clock(made))  # type: ignore[operator]
     made.step()
     for place, plain in enumerate(before):
         rows = chosen.rows[place]
@@ -89,7 +89,7 @@ def test_one_step_descends_the_mean_loss_of_the_chosen_rows() -> None:
             for p, g in zip(plain.parameters(), gradients, strict=True):
                 p -= 0.5 * (torch.zeros_like(p) if g is None else g)
         torch.testing.assert_close(made.losses[place], loss.detach(), rtol=0, atol=1e-10)
-        check_alike(alone(made.cohort.network, place), plain, 1e-10)
+        check_alike(alone(made.stack.network, place), plain, 1e-10)
 
 
 def test_training_with_all_rows_from_the_start_is_plain_training() -> None:
@@ -113,13 +113,13 @@ def test_a_self_taught_curriculum_goes_by_the_losses_of_a_first_stage() -> None:
     assert made.stages == (5, 5)
     for _ in range(4):
         made.step()
-    assert torch.equal(made.cohort.algorithm.chosen(batch(made), clock(made)).rows, batch(made).rows)  # type: ignore[operator]
-    teacher, data = made.cohort.network, made.data
-    made.cohort.algorithm.next_stage(1, teacher, data, made.cohort.answer)
+    assert torch.equal(made.stack.algorithm.chosen(batch(made), clock(made)).rows, batch(made).rows)  # type: ignore[operator]
+    teacher, data = made.stack.network, made.data
+    made.stack.algorithm.next_stage(1, teacher, data, made.stack.answer)
     logits = torch.cat([alone(teacher, place)(*(x[None] for x in data.inputs)) for place in range(2)])
     target = data.target.expand(2, -1, -1)
     losses = of_rows(cross_entropy(logits, target), Batch((), target, target))
-    assert torch.equal(made.cohort.algorithm.order, losses.argsort(dim=1, stable=True))
+    assert torch.equal(made.stack.algorithm.order, losses.argsort(dim=1, stable=True))
 
 
 def test_a_self_taught_curriculum_trains_a_classifier_to_the_end() -> None:
@@ -151,10 +151,10 @@ def test_classes_have_no_length() -> None:
 def test_a_heavy_row_keeps_its_share_of_what_is_let_in() -> None:
     rows = commands()
     rows.columns["weight"] = torch.ones(36).double().numpy()
-    shortest = curriculum().cohort.algorithm.order[0, 0]
+    shortest = curriculum().stack.algorithm.order[0, 0]
     rows.columns["weight"][int(shortest)] = 36 - 35 / 2  # about half of a third
     made = curriculum(rows=rows, start=0.5, until=1.0, batch_size=4096)
-    chosen = made.cohort.algorithm.chosen(batch(made), clock(made)).rows  # type: ignore[operator]
+    chosen = made.stack.algorithm.chosen(batch(made), clock(made)).rows  # type: ignore[operator]
     total = rows.columns["weight"].sum()
     expected = rows.columns["weight"][int(shortest)] / (0.5 * total)
     assert float((chosen == shortest).double().mean()) == pytest.approx(expected, abs=0.03)

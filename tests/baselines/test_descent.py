@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.replicas.stacked.hyperparameters import Hyper
-from farshift.baselines.training.optimiser_step import Descent
+from farshift.baselines.replicas.stacked.hyperparameters import Hyperparameters
+from farshift.baselines.training.optimiser_step import OptimiserStep
 from torch import Tensor, nn
 
 BASE: dict[str, Any] = {
@@ -24,13 +24,13 @@ BASE: dict[str, Any] = {
 CURVES = torch.tensor([[1.0, 2.0, 3.0], [4.0, 1.0, 0.5]], dtype=torch.float64)
 
 
-def made(*each: dict[str, Any]) -> tuple[Descent, nn.Parameter, nn.Parameter]:
-    """A descent of two replicas over two parameters, (2, 3) and (2, 1)."""
+def made(*each: dict[str, Any]) -> tuple[OptimiserStep, nn.Parameter, nn.Parameter]:
+    """A optimiser step of two replicas over two parameters, (2, 3) and (2, 1)."""
     start = torch.tensor([[1.0, -2.0, 0.5], [3.0, 1.0, -1.0]], dtype=torch.float64)
     first, second = nn.Parameter(start.clone()), nn.Parameter(start[:, :1].clone())
     settings = [BASE | own for own in each]
-    hyper = Hyper(settings, torch.float64)
-    return Descent([first, second], hyper.exact("lr"), hyper), first, second
+    hyperparameters = Hyperparameters(settings, torch.float64)
+    return OptimiserStep([first, second], hyperparameters.exact("lr"), hyperparameters), first, second
 
 
 def losses(first: Tensor, second: Tensor, curves: Tensor = CURVES) -> Tensor:
@@ -68,9 +68,9 @@ def one_alone(place: int, own: dict[str, Any]) -> list[Tensor]:
     ],
 )
 def test_a_replica_is_clipped_and_sharpened_by_its_own_norm_and_settings(each: tuple[dict[str, Any], ...]) -> None:
-    descent, first, second = made(*each)
-    descent.at(0, 10)
-    watched = descent.descend(lambda: losses(first, second))
+    optimiser_step, first, second = made(*each)
+    optimiser_step.at(0, 10)
+    watched = optimiser_step.descend(lambda: losses(first, second))
     _, *start = made({}, {})
     assert torch.equal(watched, losses(*start).detach())
     for place, own in enumerate(each):
@@ -79,18 +79,18 @@ def test_a_replica_is_clipped_and_sharpened_by_its_own_norm_and_settings(each: t
 
 
 def test_a_sharpness_aware_step_at_a_rate_of_nothing_leaves_every_bit() -> None:
-    descent, first, second = made({"sharpness": 0.3, "lr": 0.0}, {"sharpness": 0.7, "lr": 0.0})
+    optimiser_step, first, second = made({"sharpness": 0.3, "lr": 0.0}, {"sharpness": 0.7, "lr": 0.0})
     before = [p.detach().clone() for p in (first, second)]
-    descent.descend(lambda: losses(first, second))
+    optimiser_step.descend(lambda: losses(first, second))
     assert torch.equal(first, before[0])
     assert torch.equal(second, before[1])
 
 
 def test_norms_are_of_all_of_a_replicas_parameters() -> None:
-    descent, first, second = made({}, {})
+    optimiser_step, first, second = made({}, {})
     losses(first, second).sum().backward()
     flat = torch.cat([first.grad, second.grad], dim=1)  # type: ignore[list-item]
-    torch.testing.assert_close(descent.norms(), flat.norm(dim=1), rtol=0, atol=1e-14)
+    torch.testing.assert_close(optimiser_step.norms(), flat.norm(dim=1), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
@@ -101,7 +101,7 @@ def test_gradients_that_lie_in_another_order_are_followed_rightly(optimiser: str
     found = []
     for gradient in (drawn.transpose(1, 2), drawn.transpose(1, 2).contiguous()):
         parameter = nn.Parameter(torch.zeros(2, 6, 5, dtype=torch.float64))
-        Descent([parameter], [0.1, 0.2], Hyper([own, own], torch.float64)).follow([gradient])
+        OptimiserStep([parameter], [0.1, 0.2], Hyperparameters([own, own], torch.float64)).follow([gradient])
         found.append(parameter.detach())
     assert found[0].abs().min() > 0
     assert torch.equal(*found)
@@ -110,21 +110,23 @@ def test_gradients_that_lie_in_another_order_are_followed_rightly(optimiser: str
 def test_a_restart_forgets_the_moments() -> None:
     found = []
     for restarts in (False, True):
-        descent, first, second = made({"momentum": 0.9}, {"momentum": 0.9})
-        descent.descend(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
+        optimiser_step, first, second = made({"momentum": 0.9}, {"momentum": 0.9})
+        optimiser_step.descend(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
         if restarts:
-            descent.restart()
+            optimiser_step.restart()
         before = first.detach().clone()
-        descent.descend(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
+        optimiser_step.descend(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
         found.append((before - first.detach()) / (CURVES * before))
     assert (found[0] - 0.1).abs().min() > 0.01
     torch.testing.assert_close(found[1], torch.full_like(CURVES, 0.1), rtol=0, atol=1e-14)
 
 
 def test_the_rate_rises_over_the_warmup_and_then_follows_the_schedule() -> None:
-    descent, *_ = made({"warmup_percent": 20, "schedule": "linear"}, {"warmup_percent": 20, "schedule": "linear"})
+    optimiser_step, *_ = made(
+        {"warmup_percent": 20, "schedule": "linear"}, {"warmup_percent": 20, "schedule": "linear"}
+    )
     factors = []
     for step in range(10):
-        descent.at(step, 10)
-        factors.append(descent.factor)
+        optimiser_step.at(step, 10)
+        factors.append(optimiser_step.factor)
     assert factors == pytest.approx([0.5, 1.0, *(1 - place / 8 for place in range(8))])

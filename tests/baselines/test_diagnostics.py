@@ -20,7 +20,7 @@ from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.replicas.stacked.stacked import picked
 from torch import nn
 
-from .trained_replicas import NAMES, cohort, mlp, numbers, plain, row_gradients, texts
+from .trained_replicas import NAMES, mlp, numbers, plain, row_gradients, stack, texts
 
 
 @pytest.mark.parametrize("held", [10_000, 150])
@@ -35,9 +35,9 @@ def test_the_gradients_of_rows_are_those_of_a_plain_loop_however_many_are_held_a
 
 def test_gradients_of_texts_are_those_of_a_replica_that_is_given_one_text():
     data = texts()
-    subject = Subject(cohort("lstm", data, Sizes(8, source=8), width=6, dropout=0.5), data, "sequence")
+    subject = Subject(stack("lstm", data, Sizes(8, source=8), width=6, dropout=0.5), data, "sequence")
     ours = torch.cat(list(subject.row_gradients(1)))
-    alone = picked(subject.cohort.network, [1])
+    alone = picked(subject.stack.network, [1])
     for row, (source, target) in enumerate(zip(*data.inputs, strict=True)):
         real = int(data.lengths[row])
         logits = alone(source[None, None], target[None, None, :real])[0, 0]
@@ -155,7 +155,7 @@ def test_worst_sharpness_is_above_any_random_move_of_its_radius_and_the_first_or
 def test_adaptive_sharpness_does_not_see_a_rescaling_that_leaves_the_function():
     subject = mlp(numbers(), names=NAMES[:1])
     before = sharpness.measure(subject)
-    network = subject.cohort.network
+    network = subject.stack.network
     with torch.no_grad():
         network.hidden[0].weight *= 7
         network.hidden[0].bias *= 7
@@ -167,9 +167,9 @@ def test_adaptive_sharpness_does_not_see_a_rescaling_that_leaves_the_function():
 
 def test_a_replica_is_diagnosed_alike_alone_and_among_others():
     data = numbers(rows=40)
-    every = diagnosed(mlp(data).cohort, data, "classification", "toy/toy", diagnostics())
+    every = diagnosed(mlp(data).stack, data, "classification", "toy/toy", diagnostics())
     for replica, name in enumerate(NAMES):
-        alone = diagnosed(mlp(data, names=(name,)).cohort, data, "classification", "toy/toy", diagnostics())[0]
+        alone = diagnosed(mlp(data, names=(name,)).stack, data, "classification", "toy/toy", diagnostics())[0]
         assert alone.keys() == every[replica].keys()
         for what, value in alone.items():
             assert every[replica][what] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-9)), what
@@ -177,7 +177,7 @@ def test_a_replica_is_diagnosed_alike_alone_and_among_others():
 
 def test_diagnosing_leaves_the_replicas_as_they_were():
     data = numbers(rows=40)
-    made = mlp(data).cohort
+    made = mlp(data).stack
     before = [parameter.detach().clone() for parameter in made.parameters()]
     answers = made.answer(*data.inputs)
     diagnosed(made, data, "classification", "toy/toy", diagnostics())

@@ -22,7 +22,7 @@ from scipy.integrate import dblquad
 from scipy.stats import chi, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from .trained_replicas import NAMES, cohort, mlp, numbers, plain, texts
+from .trained_replicas import NAMES, mlp, numbers, plain, stack, texts
 
 
 def normal(*shape, seed=0):
@@ -38,7 +38,7 @@ def test_features_are_what_the_head_reads():
 
 def test_features_of_a_text_are_means_over_its_tokens_whatever_it_is_padded_to():
     data = texts()
-    made = cohort("lstm", data, Sizes(8, source=8), width=6)
+    made = stack("lstm", data, Sizes(8, source=8), width=6)
     found = Subject(made, data, "sequence").features
     for row in range(len(data)):
         real = int(data.lengths[row])
@@ -168,7 +168,7 @@ def test_more_factors_than_rows_tell_nothing():
 
 def test_the_factors_of_a_text_are_its_words():
     data = texts()
-    counted = factorisation.design(Subject(cohort("lstm", data, Sizes(8, source=8), width=6), data, "sequence"))
+    counted = factorisation.design(Subject(stack("lstm", data, Sizes(8, source=8), width=6), data, "sequence"))
     for row, source in zip(counted.tolist(), data.inputs[0].tolist(), strict=True):
         assert row[1:] == [source.count(word) for word in range(1, len(row))]
         assert row[0] == 0
@@ -209,7 +209,7 @@ def test_waves_in_the_weights_of_a_modular_network_are_one_fourier_component():
     a, b = torch.arange(rows), torch.arange(rows).flip(0)
     data = numbers(rows)
     data = type(data)((torch.stack([a, b], 1), torch.zeros(rows, 0)), (a + b)[None] % 7, data.lengths, data.weight)
-    made = cohort("quadratic_mlp", data, Sizes(7, (7, 7)), NAMES[:2], width=5)
+    made = stack("quadratic_mlp", data, Sizes(7, (7, 7)), NAMES[:2], width=5)
     with torch.no_grad():
         wave = torch.cos(2 * math.pi * torch.arange(7) * 3 / 7 + 0.4).double()
         made.network.into.weight[0] = wave.repeat(2)[:, None] * torch.arange(1, 6)

@@ -10,15 +10,15 @@ from farshift.baselines.diagnostics._subject import Subject, drawn
 from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import literal
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.replica_group import Team
+from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import FarshiftError, ModelError
 from farshift.core.plugins import module_file
 
-from .killed_teams import made, rows
+from .killed_groups import made, rows
 from .toys import ADD
-from .trained_replicas import NAMES, cohort, mlp, numbers, texts
+from .trained_replicas import NAMES, mlp, numbers, stack, texts
 
 ON = "modadd97/xi35"
 
@@ -40,7 +40,7 @@ def test_diagnostics_are_chosen_by_name_and_the_nearest_is_offered():
 
 def test_what_does_not_fit_is_said_with_its_reason_and_is_no_number():
     data = texts()
-    found = diagnosed(cohort("lstm", data, Sizes(8, source=8), width=6), data, "sequence", "toy/toy", diagnostics())[0]
+    found = diagnosed(stack("lstm", data, Sizes(8, source=8), width=6), data, "sequence", "toy/toy", diagnostics())[0]
     assert found["class_manifolds"] == "n/a (it is of classification tasks)"
     assert found["environment_gradients"] == "n/a (the training rows come from one environment)"
     assert found["information"] == "n/a (the training rows come from one environment)"
@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_said_with_its_reason_and_is_no_number():
 
 def test_an_adaptive_algorithm_has_features_to_measure_and_no_gradients():
     data = numbers()
-    found = diagnosed(mlp(data, algorithm="t3a").cohort, data, "classification", "t/t", ["coherence", "dimension"])[0]
+    found = diagnosed(mlp(data, algorithm="t3a").stack, data, "classification", "t/t", ["coherence", "dimension"])[0]
     assert found["coherence"] == "n/a (it changes while it predicts, so it has no gradients of its own)"
     assert isinstance(found["dimension.participation"], float)
 
@@ -59,8 +59,8 @@ def test_a_value_that_is_not_defined_is_said_to_be_none():
     data = numbers()
     subject = mlp(data)
     with torch.no_grad():
-        subject.cohort.network.hidden[0].weight.zero_()
-    found = diagnosed(subject.cohort, data, "classification", "toy/toy", ["dimension"])[0]
+        subject.stack.network.hidden[0].weight.zero_()
+    found = diagnosed(subject.stack, data, "classification", "toy/toy", ["dimension"])[0]
     assert found["dimension.participation"] == "n/a (not defined on these rows)"
 
 
@@ -80,7 +80,7 @@ def test_texts_that_are_drawn_lose_the_columns_that_only_others_need():
     data = texts()
     short = drawn(data, "toy/toy", 5)
     assert short.target.shape == (1, 5, 4)
-    only = Subject(cohort("lstm", data, Sizes(8, source=8), width=6), drawn(texts(1), "toy/toy", 5), "sequence")
+    only = Subject(stack("lstm", data, Sizes(8, source=8), width=6), drawn(texts(1), "toy/toy", 5), "sequence")
     assert only.data.target.shape == (1, 1, 2)
     assert only.data.inputs[1].shape == (1, 2)
 
@@ -89,9 +89,11 @@ def test_a_member_s_diagnostics_are_those_that_it_has_alone():
     names = ("coherence", "dimension", "environment_gradients")
     members = [Member(seed, {}) for seed in range(3)]
     given = rows(groups=3)
-    every = Team(made(), ADD, members, "toy/toy", diagnose=names).fit(given, Budget("quick"))
+    every = ReplicaGroup(made(), ADD, members, "toy/toy", diagnose=names).fit(given, Budget("quick"))
     for member in members:
-        alone = Team(made(), ADD, [member], "toy/toy", diagnose=names).fit(given, Budget("quick")).remarks(member)
+        alone = (
+            ReplicaGroup(made(), ADD, [member], "toy/toy", diagnose=names).fit(given, Budget("quick")).remarks(member)
+        )
         for name, value in every.remarks(member).items():
             if "." in name:
                 assert alone[name] == pytest.approx(value, rel=1e-3), name
@@ -101,7 +103,7 @@ def test_a_member_s_diagnostics_are_those_that_it_has_alone():
 def test_replicas_that_stop_early_are_diagnosed_as_the_best_of_what_they_were():
     stopping = made(steps=60, lr=0.5, check_every=2, patience=2)
     members = [Member(seed, {}) for seed in range(3)]
-    fit = Team(stopping, ADD, members, "toy/toy", diagnose=["coherence"]).fit(rows(), Budget("quick"))
+    fit = ReplicaGroup(stopping, ADD, members, "toy/toy", diagnose=["coherence"]).fit(rows(), Budget("quick"))
     found = [fit.remarks(member) for member in members]
     assert any(one["steps"] < 60 for one in found)
     assert all(0 < one["coherence.alpha"] <= 1 for one in found)
@@ -150,14 +152,14 @@ def test_a_diagnostic_of_one_s_own_is_one_file(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     subject = mlp(numbers())
-    found = diagnosed(subject.cohort, numbers(), "classification", "toy/toy", chosen("norm"))
+    found = diagnosed(subject.stack, numbers(), "classification", "toy/toy", chosen("norm"))
     expected = subject.features.norm(dim=2).mean(1).tolist()
     assert [one["norm.mean"] for one in found] == pytest.approx(expected)
     with pytest.raises(ModelError, match=r"^diagnostic broken: mean has the shape \(3, 12\): give one value a replica"):
-        diagnosed(subject.cohort, numbers(), "classification", "toy/toy", ["broken"])
+        diagnosed(subject.stack, numbers(), "classification", "toy/toy", ["broken"])
 
 
 def test_names_of_replicas_seed_what_is_drawn_for_them():
     data = numbers(rows=40)
-    found = diagnosed(mlp(data).cohort, data, "classification", "toy/toy", ["information"])
+    found = diagnosed(mlp(data).stack, data, "classification", "toy/toy", ["information"])
     assert len({one["information.label"] for one in found}) == len(NAMES)

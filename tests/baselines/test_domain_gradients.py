@@ -148,7 +148,7 @@ def test_and_mask_follows_the_masked_gradient_of_each_parameter() -> None:
     train = training("and_mask", {"agreement": 1.0}, {"agreement": 0.3}, momentum=0.0)
     expected: list[list[Tensor]] = [[], []]
     for replica, after in enumerate(expected):
-        model = plain(train.cohort.network, replica)
+        model = plain(train.stack.network, replica)
         found = risks(model, environments(train, replica, 0))
         before = [parameter.detach().clone() for parameter in model.parameters()]
         gradients = [torch.autograd.grad(risk, list(model.parameters()), retain_graph=True) for risk in found]
@@ -156,7 +156,7 @@ def test_and_mask_follows_the_masked_gradient_of_each_parameter() -> None:
             agreed = (torch.stack(own).sign().mean(0).abs() >= settings(train, replica)["agreement"]).double()
             after.append(value - 0.1 * agreed * torch.stack(own).mean(0) / (1e-10 + agreed.mean()))
     train.step()
-    for own, *each in zip(train.cohort.network.parameters(), *expected, strict=True):
+    for own, *each in zip(train.stack.network.parameters(), *expected, strict=True):
         torch.testing.assert_close(own.detach(), torch.stack(each))
 
 

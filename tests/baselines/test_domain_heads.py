@@ -16,7 +16,7 @@ from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .small_cohorts import (
+from .small_stacks import (
     ADAM,
     CLASSES,
     ENVIRONMENTS,
@@ -39,8 +39,8 @@ MIXED = Sizes(CLASSES, categories=(4, 3), numbers=2)
 
 def loss_of(training: Training) -> Tensor:
     """The losses of the step to come, (K,)."""
-    cohort = training.cohort
-    losses: Tensor = cohort.algorithm.loss(cohort.network, batch_of(training), clock_of(training))
+    stack = training.stack
+    losses: Tensor = stack.algorithm.loss(stack.network, batch_of(training), clock_of(training))
     return losses
 
 
@@ -67,11 +67,11 @@ def test_arm_adds_the_mean_context_of_each_environments_rows_to_them() -> None:
 def test_arms_prediction_of_a_row_depends_on_the_rows_it_is_given_with() -> None:
     training = begun("arm", {})
     inputs = rows(6).inputs
-    whole = training.cohort.answer(*inputs)
-    half = training.cohort.answer(*(x[:3] for x in inputs))
+    whole = training.stack.answer(*inputs)
+    half = training.stack.answer(*(x[:3] for x in inputs))
     order = torch.tensor([4, 2, 0, 1, 5, 3])
     assert not torch.allclose(whole[:, :3], half)
-    assert close(training.cohort.answer(*(x[order] for x in inputs)), whole[:, order])
+    assert close(training.stack.answer(*(x[order] for x in inputs)), whole[:, order])
 
 
 def drm_heads(w: dict[str, Tensor], z: Tensor) -> list[Tensor]:
@@ -101,7 +101,7 @@ def test_drm_predicts_by_the_certainty_of_its_heads_or_by_the_surest() -> None:
     gammas = [1.5, 0.0, -1.0]
     training = begun("drm", *({"certainty": gamma} for gamma in gammas))
     data = rows()
-    found = training.cohort.answer(*data.inputs).softmax(-1)
+    found = training.stack.answer(*data.inputs).softmax(-1)
     for k, gamma in enumerate(gammas):
         w = weights(training, k)
         for row, x in enumerate(data.inputs[1]):
@@ -118,8 +118,8 @@ def test_drm_predicts_by_the_certainty_of_its_heads_or_by_the_surest() -> None:
 def test_a_head_that_is_certain_of_a_class_is_no_division_by_zero() -> None:
     training = begun("drm", {"certainty": 5.0})
     with torch.no_grad():
-        training.cohort.network.environment_heads.bias[:, 0] = 1e4
-    scores = training.cohort.answer(*rows().inputs).softmax(-1)
+        training.stack.network.environment_heads.bias[:, 0] = 1e4
+    scores = training.stack.answer(*rows().inputs).softmax(-1)
     assert torch.isfinite(scores).all()
     assert (scores[..., 0] > 0.99).all()
 
@@ -147,7 +147,7 @@ def test_before_its_updates_are_trained_pego_is_empirical_risk_minimisation() ->
         for _ in range(3):
             training.step()
     inputs = rows().inputs
-    assert torch.equal(pego.cohort.answer(*inputs), erm.cohort.answer(*inputs))
+    assert torch.equal(pego.stack.answer(*inputs), erm.stack.answer(*inputs))
 
 
 def test_pego_that_pretrains_to_the_end_freezes_nothing() -> None:
@@ -155,7 +155,7 @@ def test_pego_that_pretrains_to_the_end_freezes_nothing() -> None:
     before = weights(training, 0)["hidden.0.weight"]
     while not training.done:
         training.step()
-    assert not training.cohort.algorithm.frozen.any()
+    assert not training.stack.algorithm.frozen.any()
     assert not torch.equal(before, weights(training, 0)["hidden.0.weight"])
 
 
@@ -177,7 +177,7 @@ def test_pegos_penalty_sums_the_products_of_updates_with_the_weights_and_each_ot
     each = [PEGO | {"orthogonality": 0.3, "lr": 0.1}, PEGO | {"orthogonality": 2.0, "lr": 0.1}]
     training = begun("pego", *(one | {"pretrain_percent": 0} for one in each))
     with torch.no_grad():
-        training.cohort.network.hidden[0].up.weight.normal_()
+        training.stack.network.hidden[0].up.weight.normal_()
     batch, before = batch_of(training), [weights(training, k) for k in (0, 1)]
     losses, expected = loss_of(training), []
     for k, w in enumerate(before):
@@ -196,7 +196,7 @@ def test_pegos_penalty_sums_the_products_of_updates_with_the_weights_and_each_ot
 
 def test_orthogonal_updates_have_no_penalty() -> None:
     training = begun("pego", {"groups": 2, "rank": 1, "pretrain_percent": 0})
-    layer = training.cohort.network.hidden[0]
+    layer = training.stack.network.hidden[0]
     with torch.no_grad():
         layer.up.weight.fill_(1.0)
         layer.weight.zero_()
@@ -245,16 +245,16 @@ def test_endef_mixes_in_what_entities_alone_say_and_learns_that_too() -> None:
 def test_endef_predicts_without_its_entity_model() -> None:
     training = begun("endef", {}, sizes=MIXED)
     inputs = rows(sizes=MIXED).inputs
-    before = training.cohort.answer(*inputs)
+    before = training.stack.answer(*inputs)
     with torch.no_grad():
-        training.cohort.network.entities.table.weight.fill_(9.0)
-    assert torch.equal(before, training.cohort.answer(*inputs))
+        training.stack.network.entities.table.weight.fill_(9.0)
+    assert torch.equal(before, training.stack.answer(*inputs))
 
 
 def test_endef_masks_and_drops_at_the_rates_it_is_told_and_never_both() -> None:
     training = begun("endef", {"masked": 0.1, "dropped": 0.3}, sizes=MIXED)
     ids = torch.zeros(1, 20_000, 2, dtype=torch.int64)
-    masked, dropped = training.cohort.algorithm.hidden(ids, clock_of(training))
+    masked, dropped = training.stack.algorithm.hidden(ids, clock_of(training))
     assert float(masked.double().mean()) == pytest.approx(0.1, abs=0.01)
     assert float(dropped.double().mean()) == pytest.approx(0.3, abs=0.01)
     assert not (masked & dropped).any()

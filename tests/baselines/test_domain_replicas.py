@@ -35,7 +35,7 @@ def parameters(algorithm: str, *each: dict[str, Any]) -> Tensor:
     train = training(algorithm, *each, steps=12, optimiser="adamw", lr=0.01)
     while not train.done:
         train.step()
-    return torch.cat([parameter.detach().flatten(1) for parameter in train.cohort.network.parameters()], dim=1)
+    return torch.cat([parameter.detach().flatten(1) for parameter in train.stack.network.parameters()], dim=1)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -11,7 +11,7 @@ from farshift.baselines.algorithms._environments import chosen
 from farshift.baselines.replicas.stacked.rng import permutations
 from torch import Tensor
 
-from .small_cohorts import (
+from .small_stacks import (
     ENVIRONMENTS,
     SHARE,
     batch_of,
@@ -55,7 +55,7 @@ def test_mldg_adds_the_risk_of_held_out_environments_after_a_step_down_the_other
     training = begun("mldg", *(one | {"first_order": first_order} for one in each))
     batch, clock, before = batch_of(training), clock_of(training), [weights(training, k) for k in (0, 1)]
     held_out = permutations(clock.draw("split"), ENVIRONMENTS)[:, 0]
-    losses = training.cohort.algorithm.loss(training.cohort.network, batch, clock)
+    losses = training.stack.algorithm.loss(training.stack.network, batch, clock)
     training.step()
     expected = []
     for k, settings in enumerate(each):
@@ -169,7 +169,7 @@ def test_udim_forgets_adams_moments_when_its_penalty_begins() -> None:
     steps = []
     for _ in range(4):
         training.step()
-        steps.append(training.descents["main"].optimiser.state()["steps"])
+        steps.append(training.optimiser_steps["main"].optimiser.state()["steps"])
     assert steps == [1, 2, 1, 2]
 
 
@@ -188,7 +188,7 @@ def test_mldg_refuses_to_hold_out_every_environment() -> None:
 def test_the_and_masks_watched_loss_is_the_mean_risk_of_environments() -> None:
     training = begun("and_mask", {}, {"lr": 0.2})
     batch, start = batch_of(training), [weights(training, replica) for replica in range(2)]
-    found = training.cohort.algorithm.loss(training.cohort.network, batch, clock_of(training))
+    found = training.stack.algorithm.loss(training.stack.network, batch, clock_of(training))
     for replica, w in enumerate(start):
         assert close(found[replica], risk(w, batch.inputs[1][replica], batch.target[replica]))
     training.step()

@@ -10,7 +10,7 @@ from farshift.baselines.algorithms import rsc, sagnet
 from farshift.baselines.replicas.stacked.rng import permutations, uniform
 from torch import Tensor
 
-from .small_cohorts import CLASSES, batch_of, begun, clock_of, close, encode, farthest_alone, head, perceptron, weights
+from .small_stacks import CLASSES, batch_of, begun, clock_of, close, encode, farthest_alone, head, perceptron, weights
 
 Weights = dict[str, Tensor]
 
@@ -67,7 +67,7 @@ def test_a_class_that_a_batch_lacks_does_not_shrink_the_conditional_loss() -> No
     batch = batch_of(training)
     errors = torch.rand(1, batch.target.shape[1], dtype=torch.float64)
     one_class = type(batch)(batch.inputs, torch.full_like(batch.target, CLASSES - 1), batch.rows)
-    assert close(training.cohort.algorithm.average(errors, one_class), errors.mean(1))
+    assert close(training.stack.algorithm.average(errors, one_class), errors.mean(1))
 
 
 def test_one_step_of_sagnet_follows_the_gradient_of_the_content_loss_and_the_adversary_together() -> None:
@@ -129,7 +129,7 @@ def test_self_challenging_mutes_the_features_and_rows_that_the_definition_says()
     each = [{"muted_features": 1 / 3, "muted_rows": 1 / 3}, {"muted_features": 0.5, "muted_rows": 0.8}]
     training = begun("rsc", *(one | {"batch_size": 12} for one in each))
     batch, clock = batch_of(training), clock_of(training)
-    losses = training.cohort.algorithm.loss(training.cohort.network, batch, clock)
+    losses = training.stack.algorithm.loss(training.stack.network, batch, clock)
     for k, settings in enumerate(each):
         x, y, w = batch.inputs[1][k], batch.target[k], weights(training, k)
         z = encode(w, x)
@@ -146,9 +146,9 @@ def test_self_challenging_mutes_the_features_and_rows_that_the_definition_says()
 
 def test_without_muted_rows_self_challenging_spares_all_but_the_one_that_loses_most() -> None:
     training = begun("rsc", {"muted_features": 0.5, "muted_rows": 0.0, "batch_size": 12})
-    network, batch = training.cohort.network, batch_of(training)
+    network, batch = training.stack.network, batch_of(training)
     features = network.encode(network.embed(*batch.inputs))
-    kept = training.cohort.algorithm.kept(network.head, features.detach(), batch.target)
+    kept = training.stack.algorithm.kept(network.head, features.detach(), batch.target)
     assert ((kept == 0).any(-1).sum(1) == 1).all()
 
 

@@ -53,7 +53,7 @@ def test_group_dro_moves_weight_to_the_groups_of_greater_risk() -> None:
     weight[0, : 4 * ROWS] = 2
     train = training("group_dro", *each, given=data(weight=weight))
     assert_trains_as(train, lambda: GroupDRO([8 * ROWS, 4 * ROWS, 4 * ROWS]))
-    weights = train.cohort.algorithm.log_weights.exp()
+    weights = train.stack.algorithm.log_weights.exp()
     assert weights.sum(1).tolist() == pytest.approx([1, 1])
     assert weights[1].max() > weights[0].max() > 1 / ENVIRONMENTS
 
@@ -62,8 +62,8 @@ def test_group_weights_move_once_in_a_sharpness_aware_step() -> None:
     plain_step, sharp = (training("group_dro", {"sharpness": rho, "step_size": 1.0}) for rho in (0.0, 1e-9))
     plain_step.step()
     sharp.step()
-    moved = sharp.cohort.algorithm.log_weights
-    torch.testing.assert_close(moved, plain_step.cohort.algorithm.log_weights, rtol=0, atol=1e-6)
+    moved = sharp.stack.algorithm.log_weights
+    torch.testing.assert_close(moved, plain_step.stack.algorithm.log_weights, rtol=0, atol=1e-6)
     assert moved.std() > 1e-3
 
 
@@ -74,7 +74,7 @@ def test_a_replica_that_is_left_alone_goes_on_with_what_it_remembers(algorithm: 
     train.step()
     train.step()
     expected = losses(train, 2)[1].item()
-    train.cohort = train.cohort.only([1])
+    train.stack = train.stack.only([1])
     train.take_up(train.data)
     assert losses(train, 2).tolist() == [expected]
 
@@ -127,7 +127,7 @@ def test_equal_risks_have_their_own_value_as_quantile_and_a_finite_gradient() ->
 def test_eqrm_minimises_the_mean_risk_first_and_the_quantile_after_at_another_rate() -> None:
     each = ({"quantile": 0.6, "quantile_lr": 0.01}, {"quantile": 0.95, "quantile_lr": 0.3})
     train = training("eqrm", *each, burn_in_percent=40, momentum=0.0)
-    models = [plain(train.cohort.network, replica) for replica in range(2)]
+    models = [plain(train.stack.network, replica) for replica in range(2)]
     for step in range(STEPS):
         expected = []
         for model, own, replica in zip(models, each, range(2), strict=True):
@@ -165,21 +165,21 @@ def soft_loss(model: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
 @pytest.mark.parametrize("algorithm", ["mixup", "domain_mixup"])
 def test_mixed_rows_are_trained_on_mixed_labels(algorithm: str) -> None:
     train = training(algorithm, {"alpha": 0.2}, {"alpha": 8.0})
-    hyper, found = train.cohort.hyper, losses(train, 3)
-    clock = Clock(3, STEPS, 0, 3, train.cohort.keys)
+    hyperparameters, found = train.stack.hyperparameters, losses(train, 3)
+    clock = Clock(3, STEPS, 0, 3, train.stack.keys)
     for replica in range(2):
         given = environments(train, replica, 3)
         x, y = torch.cat([x for x, _ in given]), F.one_hot(torch.cat([y for _, y in given]), 3).double()
         if algorithm == "mixup":
             partner = permutations(clock.draw("partners"), len(x))[replica]
-            share = shares(hyper, clock.draw("shares"), 1)[replica].expand(len(x))
+            share = shares(hyperparameters, clock.draw("shares"), 1)[replica].expand(len(x))
         else:
             following = successors(clock.draw("pairs"), ENVIRONMENTS)[replica].tolist()
             partner = torch.cat([torch.arange(ROWS) + ROWS * one for one in following])
-            share = shares(hyper, clock.draw("shares"), ENVIRONMENTS)[replica].repeat_interleave(ROWS)
+            share = shares(hyperparameters, clock.draw("shares"), ENVIRONMENTS)[replica].repeat_interleave(ROWS)
         keeps = share[:, None]
         mixed = soft_loss(
-            plain(train.cohort.network, replica),
+            plain(train.stack.network, replica),
             keeps * x + (1 - keeps) * x[partner],
             keeps * y + (1 - keeps) * y[partner],
         )
@@ -198,7 +198,7 @@ def test_successors_are_one_circle_through_all_environments() -> None:
 
 def test_shares_have_the_spread_of_each_replicas_beta() -> None:
     train = training("mixup", {"alpha": 0.2}, {"alpha": 8.0})
-    drawn = shares(train.cohort.hyper, train.cohort.keys, 20000).numpy()
+    drawn = shares(train.stack.hyperparameters, train.stack.keys, 20000).numpy()
     assert drawn.mean(axis=1) == pytest.approx([0.5, 0.5], abs=0.01)
     assert drawn.var(axis=1) == pytest.approx([1 / (4 * (2 * alpha + 1)) for alpha in (0.2, 8.0)], rel=0.05)
 
@@ -207,9 +207,9 @@ def test_a_pair_of_weighted_rows_counts_by_the_product_of_their_weights() -> Non
     weight = torch.tensor([[1.0, 3.0, 0.0, 2.0]] * 1, dtype=torch.float64).repeat(1, ENVIRONMENTS * ROWS)
     train = training("mixup", {}, batch_size=0, given=data(weight=weight))
     [(batch, _)] = train.sampler.batches(0)
-    partner = permutations(Clock(0, STEPS, 0, 0, train.cohort.keys).draw("partners"), weight.shape[1])[0]
-    share = shares(train.cohort.hyper, Clock(0, STEPS, 0, 0, train.cohort.keys).draw("shares"), 1)[0]
-    model, x, y = plain(train.cohort.network, 0), batch.inputs[1][0], batch.target[0]
+    partner = permutations(Clock(0, STEPS, 0, 0, train.stack.keys).draw("partners"), weight.shape[1])[0]
+    share = shares(train.stack.hyperparameters, Clock(0, STEPS, 0, 0, train.stack.keys).draw("shares"), 1)[0]
+    model, x, y = plain(train.stack.network, 0), batch.inputs[1][0], batch.target[0]
     logits = model(share * x + (1 - share) * x[partner])
     errors = share * F.cross_entropy(logits, y, reduction="none")
     errors = errors + (1 - share) * F.cross_entropy(logits, y[partner], reduction="none")
@@ -222,7 +222,7 @@ def test_sam_steps_down_the_gradient_found_uphill() -> None:
     train = training("sam", *each, momentum=0.0)
     expected = []
     for replica, own in enumerate(each):
-        model = plain(train.cohort.network, replica)
+        model = plain(train.stack.network, replica)
         [(x, y)] = environments(train, replica, 0)
         before = [parameter.detach().clone() for parameter in model.parameters()]
         uphill = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
@@ -233,6 +233,6 @@ def test_sam_steps_down_the_gradient_found_uphill() -> None:
         down = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
         expected.append([value - 0.1 * one for value, one in zip(before, down, strict=True)])
     train.step()
-    for place, own in enumerate(train.cohort.network.parameters()):
+    for place, own in enumerate(train.stack.network.parameters()):
         for replica in range(2):
             torch.testing.assert_close(own[replica], expected[replica][place], rtol=1e-10, atol=1e-10)

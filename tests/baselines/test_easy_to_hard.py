@@ -12,7 +12,7 @@ from farshift.baselines.algorithms.weak_to_strong import hardened
 from farshift.baselines.encoding.encoding.encoding import PAD, Sizes
 from farshift.baselines.networks.deep_thinking import Convolution, Network
 from farshift.baselines.replicas.stacked.stacked import stacked
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
@@ -112,8 +112,8 @@ def test_a_progressive_step_is_that_of_the_paper_in_each_replica() -> None:
     made = training("deep_thinking", "progressive", [{"alpha": alpha} for alpha in alphas], 3)
     counts = []
     for _ in range(3):
-        before = [alone(made.cohort.network, place) for place in range(4)]
-        drawn, (skipped, taught) = batch(made), made.cohort.algorithm.drawn(4, clock(made))  # type: ignore[operator]
+        before = [alone(made.stack.network, place) for place in range(4)]
+        drawn, (skipped, taught) = batch(made), made.stack.algorithm.drawn(4, clock(made))  # type: ignore[operator]
         counts += list(zip(skipped.tolist(), taught.tolist(), strict=True))
         made.step()
         for place, plain in enumerate(before):
@@ -124,7 +124,7 @@ def test_a_progressive_step_is_that_of_the_paper_in_each_replica() -> None:
                 for p, g in zip(plain.parameters(), gradients, strict=True):
                     p -= 0.5 * g
             torch.testing.assert_close(made.losses[place], loss.detach(), rtol=0, atol=1e-10)
-            check_alike(alone(made.cohort.network, place), plain, 1e-10)
+            check_alike(alone(made.stack.network, place), plain, 1e-10)
     assert len(set(counts)) > 4, "replicas and steps draw their own iterations"
 
 
@@ -132,7 +132,7 @@ def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
     made = training("deep_thinking", "progressive", [{}], 1, [f"r{i}" for i in range(1)])
     many = clock(made)
     many = type(many)(0, 1, 0, 0, torch.arange(20000))
-    skipped, taught = made.cohort.algorithm.drawn(4, many)  # type: ignore[operator]
+    skipped, taught = made.stack.algorithm.drawn(4, many)  # type: ignore[operator]
     for n in range(4):
         here = taught[skipped == n]
         assert len(here) / 20000 == pytest.approx(0.25, abs=0.02)
@@ -175,19 +175,19 @@ def student(each: Sequence[dict[str, Any]], steps: int = 8, names: Sequence[str]
     data = Data(inputs, label[None], torch.ones(12, dtype=torch.int64), torch.ones(1, 12, dtype=torch.float64))
     names = names or [f"replica {place}" for place in range(len(each))]
     own = [settings("mlp", "weak_to_strong", width=4, **(WEAK | one)) for one in each]
-    cohort = Cohort(
+    stack = ReplicaStack(
         "mlp", "weak_to_strong", own, names, Sizes(3, numbers=3), "classification", data, steps, torch.float64
     )
-    return Training(cohort, data, steps)
+    return Training(stack, data, steps)
 
 
 def test_the_teacher_learns_its_half_and_the_student_the_other_from_the_teachers_labels() -> None:
     made = student([{}, {}])
-    algorithm: Any = made.cohort.algorithm
+    algorithm: Any = made.stack.algorithm
     assert algorithm.taught.sum(1).tolist() == [6, 6]
     assert not torch.equal(algorithm.taught[0], algorithm.taught[1])
     for _ in range(3):
-        drawn, before = batch(made), made.cohort.network
+        drawn, before = batch(made), made.stack.network
         logits = before(*drawn.inputs).detach()
         made.step()
         for place in range(2):
@@ -199,7 +199,7 @@ def test_the_teacher_learns_its_half_and_the_student_the_other_from_the_teachers
     assert not algorithm.taught.gather(1, batch(made).rows).any()
     torch.testing.assert_close(algorithm.weak.sum(-1), torch.ones(2, 12, dtype=torch.float64))
     assert not any(
-        torch.equal(a, b) for a, b in zip(made.cohort.network.parameters(), before.parameters(), strict=True)
+        torch.equal(a, b) for a, b in zip(made.stack.network.parameters(), before.parameters(), strict=True)
     ), "the student is a fresh network"
 
 
@@ -208,10 +208,10 @@ def test_the_students_loss_is_the_papers_with_a_weight_that_rises() -> None:
     made = student([{"alpha": alpha} for alpha in alphas])
     for _ in range(4):
         made.step()
-    weak = made.cohort.algorithm.weak
+    weak = made.stack.algorithm.weak
     for step in range(4):
         drawn = batch(made)
-        before = [alone(made.cohort.network, place) for place in range(2)]
+        before = [alone(made.stack.network, place) for place in range(2)]
         made.step()
         for place, plain in enumerate(before):
             a = alphas[place] * min(1.0, step / 2)
@@ -225,7 +225,7 @@ def test_the_students_loss_is_the_papers_with_a_weight_that_rises() -> None:
             with torch.no_grad():
                 for weight, g in zip(plain.parameters(), gradients, strict=True):
                     weight -= 0.5 * g
-            check_alike(alone(made.cohort.network, place), plain, 1e-10)
+            check_alike(alone(made.stack.network, place), plain, 1e-10)
 
 
 def test_two_classes_are_hardened_at_the_quantile_of_the_released_rule() -> None:

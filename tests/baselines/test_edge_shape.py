@@ -12,7 +12,7 @@ from farshift.core.errors import ModelError
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from .small_cohorts import (
+from .small_stacks import (
     CLASSES,
     batch_of,
     begun,
@@ -84,7 +84,7 @@ def test_faint_edges_stay_where_they_hang_together_with_a_strong_one() -> None:
 
 @pytest.mark.parametrize("sizes", [COLOUR, CHANNELS_FIRST, GREY], ids=["H W C", "C H W", "H W"])
 def test_an_edge_map_has_the_layout_of_its_image_and_the_same_edges_in_every_channel(sizes: Sizes) -> None:
-    algorithm = begun("edge_shape", {}, sizes=sizes).cohort.algorithm
+    algorithm = begun("edge_shape", {}, sizes=sizes).stack.algorithm
     flat = rows(sizes=sizes).inputs[1]
     image = flat.view(-1, *sizes.shape).numpy()
     axis = {COLOUR: 3, CHANNELS_FIRST: 1, GREY: None}[sizes]
@@ -97,8 +97,8 @@ def test_an_edge_map_has_the_layout_of_its_image_and_the_same_edges_in_every_cha
 
 def test_the_loss_is_the_mean_of_those_on_images_and_on_their_edge_maps() -> None:
     training = begun("edge_shape", {}, {}, sizes=GREY)
-    cohort, batch, before = training.cohort, batch_of(training), [weights(training, k) for k in (0, 1)]
-    losses, expected = cohort.algorithm.loss(cohort.network, batch, clock_of(training)), []
+    stack, batch, before = training.stack, batch_of(training), [weights(training, k) for k in (0, 1)]
+    losses, expected = stack.algorithm.loss(stack.network, batch, clock_of(training)), []
     training.step()
     for k, w in enumerate(before):
         image = batch.inputs[1][k]
@@ -112,8 +112,8 @@ def test_the_loss_is_the_mean_of_those_on_images_and_on_their_edge_maps() -> Non
 def test_predictions_are_averaged_over_image_and_edge_map() -> None:
     training = begun("edge_shape", {}, {}, sizes=GREY)
     data = rows(sizes=GREY)
-    found = training.cohort.answer(*data.inputs).softmax(-1)
-    outlines = training.cohort.algorithm.drawn(data.inputs[1])
+    found = training.stack.answer(*data.inputs).softmax(-1)
+    outlines = training.stack.algorithm.drawn(data.inputs[1])
     for k in (0, 1):
         w = weights(training, k)
         each = [head(w, encode(w, seen)).softmax(-1) for seen in (data.inputs[1], outlines)]

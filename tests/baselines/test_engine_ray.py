@@ -1,4 +1,4 @@
-"""Teams on a real Ray cluster of two workers, started by the engine."""
+"""Replica groups on a real Ray cluster of two workers, started by the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DYING = """
 '''Empirical risk whose first replica's process is killed once, after its eighth step.'''
 import os, signal
 from pathlib import Path
-from farshift.baselines import team
+from farshift.baselines import replica group
 from farshift.baselines.algorithms.erm import Algorithm as Base
 
 KIND = "any"
@@ -27,11 +27,11 @@ TASKS = ("classification",)
 TOUCHES = ("train",)
 SEARCH = {}
 SETTINGS = {"loss": "cross-entropy", "label_smoothing": 0.0, "notes": ""}
-team.CHECKPOINT_SECONDS = 0.0
+replica group.CHECKPOINT_SECONDS = 0.0
 
 class Algorithm(Base):
     def after(self, network, clock):
-        notes = Path(self.hyper["notes"])
+        notes = Path(self.hyperparameters["notes"])
         with open(notes, "a") as file:
             file.write(f"{','.join(name[-1] for name in self.about.names)} {clock.total}\\n")
         if clock.total == 7 and self.about.names[0].endswith("0") and not notes.with_suffix(".killed").exists():

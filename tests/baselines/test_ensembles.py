@@ -12,8 +12,8 @@ from farshift.baselines.algorithms.divdis import divergence, pairwise_informatio
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .shifted_cohorts import farthest_answers, finished, near, wide_rows
-from .small_cohorts import ADAM, PLAIN, SMALL, batch_of, begun, encode, head, moved_along, weights
+from .shifted_stacks import farthest_answers, finished, near, wide_rows
+from .small_stacks import ADAM, PLAIN, SMALL, batch_of, begun, encode, head, moved_along, weights
 
 
 @pytest.mark.parametrize("algorithm", ["divdis", "d_bat"])
@@ -108,9 +108,9 @@ def test_heads_begin_apart_and_the_chosen_one_predicts() -> None:
         training = begun("divdis", {}, common=ADAM | {"head": chosen}, data=data, steps=3)
         w = weights(training, 0)
         assert not near(w["head.weight"][:3], w["head.weight"][3:], 1e-3)
-        cohort = finished(training)
+        stack = finished(training)
         z = heads_of(weights(training, 0), data.inputs[1], 2)
-        assert near(cohort.answer(*data.inputs)[0], z[:, chosen])
+        assert near(stack.answer(*data.inputs)[0], z[:, chosen])
 
 
 def test_a_head_that_is_not_there_cannot_predict() -> None:
@@ -168,10 +168,10 @@ def test_the_ensemble_predicts_the_mean_of_its_trained_members_probabilities() -
     data = wide_rows()
     training = begun("d_bat", {}, data=data, common=ADAM | {"candidates": 4}, steps=8)
     outcome = training.run()
-    for (_, cohort), trained in zip([*outcome.candidates, ("last", outcome.ended[0])], (1, 1, 2, 2), strict=True):
-        w = {name: value[0] for name, value in cohort.network.named_parameters()}
+    for (_, stack), trained in zip([*outcome.candidates, ("last", outcome.ended[0])], (1, 1, 2, 2), strict=True):
+        w = {name: value[0] for name, value in stack.network.named_parameters()}
         each = [head(member(w, m), encode(member(w, m), data.inputs[1])).softmax(-1) for m in range(trained)]
-        assert near(cohort.answer(*data.inputs)[0].softmax(-1), torch.stack(each).mean(0))
+        assert near(stack.answer(*data.inputs)[0].softmax(-1), torch.stack(each).mean(0))
 
 
 def test_there_must_be_a_step_for_every_member() -> None:

@@ -18,11 +18,11 @@ from .plain_loops import (
     PLAIN,
     as_float,
     case,
-    cohort,
     gap,
     gap_where_steep,
     plainly_trained,
     settings,
+    stack,
 )
 
 STEPS = 50
@@ -42,10 +42,10 @@ EACH = [{name: values[place] for name, values in DIFFERENT.items()} for place in
 def test_three_replicas_together_are_three_plain_loops(network: str, optimiser: str) -> None:
     data, sizes = case(network)
     each = [settings(network, optimiser, **own) for own in EACH]
-    training = Training(cohort(network, each, data, sizes, STEPS), data, STEPS)
-    before = picked(training.cohort.network, range(3))
+    training = Training(stack(network, each, data, sizes, STEPS), data, STEPS)
+    before = picked(training.stack.network, range(3))
     training.run()
-    ours = training.cohort.network
+    ours = training.stack.network
     inputs = tuple(x[None] for x in data.inputs)
     together = ours.eval()(*(x.expand(3, *x.shape[1:]) for x in inputs))
     for place, own in enumerate(each):
@@ -63,7 +63,7 @@ def trained(
     """A finished training on sixteen rows."""
     data, sizes = case(network, 16)
     data = as_float(data, dtype)
-    training = Training(cohort(network, each, data, sizes, STEPS, dtype, names=names), data, STEPS)
+    training = Training(stack(network, each, data, sizes, STEPS, dtype, names=names), data, STEPS)
     training.run()
     return training
 
@@ -73,10 +73,10 @@ def trained(
 )
 def test_in_single_precision_a_replica_keeps_every_bit_among_others(network: str, size: int) -> None:
     each = [settings(network, batch_size=size, dropout=0.2, **own) for own in EACH]
-    together = trained(network, each, NAMES, torch.float32).cohort.network
+    together = trained(network, each, NAMES, torch.float32).stack.network
     for place in range(3):
         here = slice(place, place + 1)
-        alone = trained(network, each[here], NAMES[here], torch.float32).cohort.network
+        alone = trained(network, each[here], NAMES[here], torch.float32).stack.network
         assert gap(together, place, alone) == 0
     assert not torch.equal(together.head.weight[0], together.head.weight[1])
 
@@ -84,11 +84,11 @@ def test_in_single_precision_a_replica_keeps_every_bit_among_others(network: str
 @pytest.mark.parametrize("network", ["lstm", "transformer"])
 def test_in_single_precision_rows_padded_for_others_move_what_is_written_by_rounding_alone(network: str) -> None:
     each = [settings(network, batch_size=4, dropout=0.2, **own) for own in EACH]
-    together = trained(network, each, NAMES, torch.float32).cohort
+    together = trained(network, each, NAMES, torch.float32).stack
     inputs = case(network, 16)[0].inputs
     for place in range(3):
         here = slice(place, place + 1)
-        alone = trained(network, each[here], NAMES[here], torch.float32).cohort
+        alone = trained(network, each[here], NAMES[here], torch.float32).stack
         torch.testing.assert_close(together.answer(*inputs)[place], alone.answer(*inputs)[0], rtol=0, atol=1e-5)
 
 
@@ -96,18 +96,18 @@ def test_single_precision_stays_within_a_ten_thousandth_of_double() -> None:
     each = [settings("mlp", **own) for own in EACH]
     exact, rough = (trained("mlp", each, NAMES, dtype) for dtype in (torch.float64, torch.float32))
     for place in range(3):
-        assert 0 < gap(exact.cohort.network.float(), place, picked(rough.cohort.network, [place])) < 1e-4
+        assert 0 < gap(exact.stack.network.float(), place, picked(rough.stack.network, [place])) < 1e-4
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "sgd"])
 def test_a_perceptron_is_the_one_of_torch_nn_on_the_same_batches(optimiser: str) -> None:
     each = [settings("mlp", optimiser, batch_size=4, **own) for own in EACH]
     data, sizes = case("mlp", 16)
-    training = Training(cohort("mlp", each, data, sizes, STEPS), data, STEPS)
-    start = picked(training.cohort.network, range(3))
+    training = Training(stack("mlp", each, data, sizes, STEPS), data, STEPS)
+    start = picked(training.stack.network, range(3))
     rows = [training.sampler.batch(step).rows for step in range(STEPS)]
     training.run()
-    ours = training.cohort.network
+    ours = training.stack.network
     x = torch.cat([*(torch.eye(4)[data.inputs[0][:, field]] for field in range(2)), data.inputs[1]], 1).double()
     for place, own in enumerate(each):
         plain = nn.Sequential(nn.Linear(10, 8), nn.ReLU(), nn.Linear(8, 3)).double()
@@ -115,11 +115,11 @@ def test_a_perceptron_is_the_one_of_torch_nn_on_the_same_batches(optimiser: str)
             for layer, other in ((plain[0], start.hidden[0]), (plain[2], start.head)):
                 layer.weight.copy_(other.weight[place])  # type: ignore[operator, union-attr]
                 layer.bias.copy_(other.bias[place])  # type: ignore[operator, union-attr]
-        descent = PLAIN[optimiser](list(plain.parameters()), own)
+        optimiser_step = PLAIN[optimiser](list(plain.parameters()), own)
         for drawn in rows:
-            descent.zero_grad()
+            optimiser_step.zero_grad()
             F.cross_entropy(plain(x[drawn[place]]), data.target[0][drawn[place]]).backward()
-            descent.step()
+            optimiser_step.step()
         for weight, own_weight in zip(plain.parameters(), ours.parameters(), strict=True):
             torch.testing.assert_close(own_weight[place], weight, rtol=0, atol=1e-12)
 
@@ -134,14 +134,14 @@ def test_a_replica_that_fails_leaves_the_others_as_they_would_be_without_it(opti
         assert list(whole.outcome.failed) == [broken]
         kept = trained("mlp", [each[place] for place in others], tuple(NAMES[place] for place in others))
         for place in range(2):
-            assert gap(whole.cohort.network, place, picked(kept.cohort.network, [place])) == 0
+            assert gap(whole.stack.network, place, picked(kept.stack.network, [place])) == 0
 
 
 def stopped(each: list[dict[str, Any]], names: tuple[str, ...]) -> Training:
     """A training that looks at validation rows every fifth step, and stops a replica after one look in vain."""
     data, sizes = case("mlp", 16)
     data = replace(data, held={"id_val": data})
-    training = Training(cohort("mlp", each, data, sizes, 100, names=names), data, 100)
+    training = Training(stack("mlp", each, data, sizes, 100, names=names), data, 100)
     training.run()
     return training
 
@@ -162,7 +162,7 @@ def test_a_replica_that_stops_early_leaves_the_others_as_they_would_be_alone() -
 @pytest.mark.parametrize("network", ["mlp", "lstm"])
 def test_the_same_training_twice_is_the_same_in_every_bit(network: str) -> None:
     each = [settings(network, batch_size=4, dropout=0.3, clip=0.5, **own) for own in EACH]
-    first, second = (trained(network, each, NAMES, torch.float32).cohort.network for _ in range(2))
+    first, second = (trained(network, each, NAMES, torch.float32).stack.network for _ in range(2))
     assert all(gap(first, place, picked(second, [place])) == 0 for place in range(3))
 
 
@@ -184,11 +184,11 @@ def test_the_noise_of_a_replica_depends_on_neither_the_length_of_the_others_rows
     data, sizes = case(network, 8)
 
     def widths(places: list[int]) -> tuple[set[int], Any]:
-        chosen = cohort(network, [each[i] for i in places], data, sizes, STEPS, names=[NAMES[i] for i in places])
+        chosen = stack(network, [each[i] for i in places], data, sizes, STEPS, names=[NAMES[i] for i in places])
         training = Training(chosen, data, STEPS)
         seen = {training.sampler.batch(step).target.shape[-1] for step in range(STEPS)}
         training.run()
-        return seen, training.cohort.network
+        return seen, training.stack.network
 
     _, together = widths([0, 1, 2])
     for place in range(3):

@@ -15,7 +15,7 @@ from farshift.baselines.layers.convolution import Conv2d
 from farshift.baselines.layers.norm import BatchNorm
 from farshift.baselines.layers.pooling import halved
 from farshift.baselines.networks import cnn, resnet
-from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.baselines.replicas.stacked.rng import Rng, keys
 from farshift.baselines.replicas.stacked.stacked import attach, picked, size, stacked
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
@@ -134,7 +134,7 @@ def test_batch_normalisation_takes_vectors_too() -> None:
 
 def test_a_silent_noise_keeps_running_statistics_as_they_are() -> None:
     layer, x = built(lambda: BatchNorm(5), 2), torch.randn(2, 7, 5, 3, 3, dtype=torch.float64) + 2
-    noise = Noise(keys(["a", "b"]))
+    noise = Rng(keys(["a", "b"]))
     attach(layer, noise)
     quiet = layer(x)
     assert torch.equal(layer.running_mean, torch.zeros(2, 5, dtype=torch.float64))
@@ -142,7 +142,7 @@ def test_a_silent_noise_keeps_running_statistics_as_they_are() -> None:
     noise.at(0)
     layer(x)
     assert close(layer.running_mean, 0.1 * x.mean(dim=(1, 3, 4)))
-    with noise.hushed():
+    with noise.disabled():
         kept = layer.running_mean.clone()
         layer(x)
     assert torch.equal(layer.running_mean, kept)

@@ -7,11 +7,11 @@ import pytest
 import torch
 from farshift.baselines.algorithms.ipr_pruning import participation
 from farshift.baselines.encoding.encoding.encoding import Sizes
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.core.errors import ModelError
 
-from .twelve_rows import cohort, rows
+from .twelve_rows import rows, stack
 
 P, NEURONS = 13, 6
 
@@ -24,10 +24,10 @@ def pairs() -> Data:
     return Data((torch.stack([a, b], 1), numbers), ((a + b) % P)[None], ones.long(), ones[None].double())
 
 
-def planted(*thresholds: float) -> Cohort:
+def planted(*thresholds: float) -> ReplicaStack:
     """The first three neurons of each replica are waves of all frequencies, the others are as they were drawn."""
     each = [{"threshold": threshold, "width": NEURONS} for threshold in thresholds]
-    made = cohort("ipr_pruning", each, pairs(), network="quadratic_mlp", sizes=Sizes(P, (P, P)))
+    made = stack("ipr_pruning", each, pairs(), network="quadratic_mlp", sizes=Sizes(P, (P, P)))
     value = torch.arange(P, dtype=torch.float64)
     for neuron in range(3):
         wave = torch.cos(2 * torch.pi * (neuron + 1) * value / P + 0.3 * neuron)
@@ -79,4 +79,4 @@ def test_to_prune_twice_is_to_prune_once() -> None:
 
 def test_a_network_without_such_neurons_is_refused_before_it_is_trained() -> None:
     with pytest.raises(ModelError, match="ipr_pruning reads the weights of .*: use quadratic_mlp"):
-        cohort("ipr_pruning", [{}], rows())
+        stack("ipr_pruning", [{}], rows())

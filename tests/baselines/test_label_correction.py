@@ -9,18 +9,18 @@ from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
-from .twelve_rows import CLASSES, ROWS, Weights, answered, cohort, descend, rows, settings, weights
+from .twelve_rows import CLASSES, ROWS, Weights, answered, descend, rows, settings, stack, weights
 
 NAMES = "elr", "sop", "ps_kd"
 
 
 class Followed:
-    """A training of two replicas, and the weights that a plain descent of each has."""
+    """A training of two replicas, and the weights that a plain optimiser step of each has."""
 
     def __init__(self, algorithm: str, each: list[dict[str, float]], steps: int = 4) -> None:
         self.data = rows()
-        self.training = Training(cohort(algorithm, each, self.data, steps), self.data, steps)
-        self.plain = [weights(self.training.cohort.network, place) for place in range(len(each))]
+        self.training = Training(stack(algorithm, each, self.data, steps), self.data, steps)
+        self.plain = [weights(self.training.stack.network, place) for place in range(len(each))]
         self.x, self.label = self.data.inputs[1], self.data.target[0]
         self.hot = F.one_hot(self.label, CLASSES).double()
 
@@ -35,7 +35,7 @@ class Followed:
             self.compare(place)
 
     def compare(self, place: int) -> None:
-        found: Weights = weights(self.training.cohort.network, place)
+        found: Weights = weights(self.training.stack.network, place)
         for ours, theirs in zip(found, self.plain[place], strict=True):
             torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
@@ -54,7 +54,7 @@ def test_early_learning_regularisation_is_its_formula_over_four_steps() -> None:
             away = (1 - (p * targets[place]).sum(-1)).log().mean()
             losses.append(F.cross_entropy(logits, case.label) + own["strength"] * away)
         case.follow(losses)
-        torch.testing.assert_close(case.training.cohort.algorithm.believed, torch.stack(targets), rtol=0, atol=1e-10)
+        torch.testing.assert_close(case.training.stack.algorithm.believed, torch.stack(targets), rtol=0, atol=1e-10)
     assert settings("elr")["strength"] == 3.0
     assert settings("elr")["keep"] == 0.7
 
@@ -106,7 +106,7 @@ def plain_sop(logits: Tensor, hot: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor
 def test_sparse_over_parameterisation_is_its_formula_also_in_u_and_v() -> None:
     each = [{"u_lr": 10.0, "v_lr": 3.0}, {"u_lr": 1.0, "v_lr": 10.0}]
     case = Followed("sop", each)
-    algorithm = case.training.cohort.algorithm
+    algorithm = case.training.stack.algorithm
     algorithm.u += 0.1  # large enough that its part in the loss is seen
     algorithm.v += 0.1
     u, v = algorithm.u.clone(), algorithm.v.clone()
@@ -133,9 +133,9 @@ def test_sparse_over_parameterisation_blames_the_rows_whose_label_is_wrong() -> 
     """The label of every fourth row is changed; u, which explains a label that the network does not, grows there."""
     data = rows(200)
     own = {"width": 16, "optimiser": "adamw", "lr": 0.01, "batch_size": 50}
-    training = Training(cohort("sop", [own], data, 300), data, 300)
+    training = Training(stack("sop", [own], data, 300), data, 300)
     training.run()
-    blame = training.cohort.algorithm.u[0, :, 0].square()
+    blame = training.stack.algorithm.u[0, :, 0].square()
     wrong = torch.arange(200) % 4 == 0
     assert blame[wrong].median() > 0.5
     assert blame[~wrong].median() < 1e-6
@@ -146,22 +146,22 @@ def test_a_row_drawn_twice_in_a_batch_gets_the_sum_of_its_gradients_in_u() -> No
     weight = torch.zeros(1, ROWS, dtype=torch.float64)
     weight[0, 3] = 1
     alone = Data(data.inputs, data.target, data.lengths, weight)
-    made = [Training(cohort("sop", [{"batch_size": size}], alone, 1, names=["a"]), alone, 1) for size in (1, 4)]
+    made = [Training(stack("sop", [{"batch_size": size}], alone, 1, names=["a"]), alone, 1) for size in (1, 4)]
     for training in made:
-        training.cohort.algorithm.u += 0.1
+        training.stack.algorithm.u += 0.1
         training.step()
-    torch.testing.assert_close(made[0].cohort.algorithm.u, made[1].cohort.algorithm.u, rtol=0, atol=1e-12)
-    assert made[0].cohort.algorithm.u[0, 3] != pytest.approx(0.1)
+    torch.testing.assert_close(made[0].stack.algorithm.u, made[1].stack.algorithm.u, rtol=0, atol=1e-12)
+    assert made[0].stack.algorithm.u[0, 3] != pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_memory_is_of_the_rows_that_were_drawn(name: str) -> None:
     data = rows()
-    training = Training(cohort(name, [{"batch_size": 3}] * 2, data), data, 4)
+    training = Training(stack(name, [{"batch_size": 3}] * 2, data), data, 4)
     table = {"elr": "believed", "sop": "v", "ps_kd": "past"}[name]
-    before = getattr(training.cohort.algorithm, table).clone()
+    before = getattr(training.stack.algorithm, table).clone()
     drawn = training.sampler.batch(0).rows
     training.step()
-    moved = (getattr(training.cohort.algorithm, table) != before).any(-1)
+    moved = (getattr(training.stack.algorithm, table) != before).any(-1)
     for place in range(2):
         assert moved[place].nonzero()[:, 0].tolist() == sorted(drawn[place].tolist())

@@ -45,7 +45,7 @@ def test_meta_test_rows_are_like_their_rows_the_more_the_colder() -> None:
     for temperature in (10.0, 0.1, 0.01):
         made = training("transformer", "meta_compositional", [{"temperature": temperature, "batch_size": 400}])
         drawn = batch(made)
-        found = made.cohort.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
+        found = made.stack.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
         assert not (found.rows == drawn.rows).any(), "never the row itself"
         source = made.data.inputs[0]
         kernel = spectrum_kernel(source[drawn.rows[0]][None], source[found.rows[0]][None], 3)[0]
@@ -57,7 +57,7 @@ def test_meta_test_rows_are_drawn_from_the_softmax_of_the_kernel() -> None:
     own = {"temperature": 0.5, "batch_size": 3600, "pool_rows": 500}
     made = training("transformer", "meta_compositional", [own])
     drawn = batch(made)
-    found = made.cohort.algorithm.similar(drawn, clock(made)).rows[0]  # type: ignore[operator]
+    found = made.stack.algorithm.similar(drawn, clock(made)).rows[0]  # type: ignore[operator]
     source = made.data.inputs[0][None]
     scores = spectrum_kernel(source[:, :1], source, 3)[0, 0] / 0.5
     scores[0] = -torch.inf
@@ -83,8 +83,8 @@ def meta_loss(network: Any, train: Sequence[Tensor], test: Sequence[Tensor], own
 def test_a_step_is_that_of_the_papers_objective_in_each_replica(network: str, second: bool) -> None:
     made = training(network, "meta_compositional", [own | {"second_order": second} for own in EACH], 3)
     for _ in range(2):
-        before, drawn = [alone(made.cohort.network, place) for place in range(2)], batch(made)
-        test = made.cohort.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
+        before, drawn = [alone(made.stack.network, place) for place in range(2)], batch(made)
+        test = made.stack.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
         made.step()
         for place, plain in enumerate(before):
             pairs = [[x[place : place + 1] for x in one.inputs] for one in (drawn, test)]
@@ -95,15 +95,15 @@ def test_a_step_is_that_of_the_papers_objective_in_each_replica(network: str, se
             with torch.no_grad():
                 for p, g in zip(plain.parameters(), gradients, strict=True):
                     p -= 0.5 * g
-            check_alike(alone(made.cohort.network, place), plain, 1e-10)
+            check_alike(alone(made.stack.network, place), plain, 1e-10)
 
 
 def test_without_an_inner_step_it_is_the_loss_of_both_batches() -> None:
     made = training("lstm", "meta_compositional", [{"inner_lr": 0.0}])
-    drawn, network = batch(made), made.cohort.network
-    test = made.cohort.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
+    drawn, network = batch(made), made.stack.network
+    test = made.stack.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
     expected = sum(risk(network(*one.inputs), one.target[0]) for one in (drawn, test))
-    torch.testing.assert_close(made.cohort.algorithm.loss(network, drawn, clock(made))[0], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(made.stack.algorithm.loss(network, drawn, clock(made))[0], expected, rtol=0, atol=1e-12)
 
 
 def test_replicas_are_the_same_alone_and_among_others() -> None:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding.decoding import greedy, shifted
 from farshift.baselines.encoding.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
-from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.baselines.replicas.stacked.rng import Rng, keys
 from farshift.baselines.replicas.stacked.stacked import attach, picked
 from farshift.core.errors import ModelError
 from farshift.core.plugins import module
@@ -126,7 +126,7 @@ def test_an_empty_source_is_answered_and_learned_from_with_finite_numbers(name: 
 @pytest.mark.parametrize("name", ["lstm", "syntactic_attention"])
 def test_dropout_is_only_while_there_is_noise(name: str) -> None:
     network = built(lambda: make(name, dropout=0.5), 1)
-    noise = Noise(keys(["a"]))
+    noise = Rng(keys(["a"]))
     attach(network, noise)
     silent = network(SOURCE[None], TARGET[None])
     assert torch.equal(silent, network(SOURCE[None], TARGET[None]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.replicas.stacked.rng import Noise, beta, bits, keys, normal, permutations, stream, uniform
+from farshift.baselines.replicas.stacked.rng import Rng, beta, bits, keys, normal, permutations, stream, uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -43,7 +43,7 @@ def test_neighbours_are_not_correlated(axis: str) -> None:
         table = uniform(MANY[:1], (200, 201), torch.float64)[0]
         pair = table[:, :-1].flatten(), table[:, 1:].flatten()
     else:
-        noise = Noise(MANY)
+        noise = Rng(MANY)
         drawn = []
         for step in (5, 6) if axis == "steps" else (5,):
             noise.at(step)
@@ -122,13 +122,13 @@ def test_a_counter_may_be_a_tensor() -> None:
 
 
 def test_a_step_begun_again_draws_the_same_and_evaluation_is_silent_inside_only() -> None:
-    noise = Noise(MANY)
+    noise = Rng(MANY)
     assert noise.silent
     noise.at(3)
     first = [noise.fresh() for _ in range(2)]
     noise.at(3)
     assert all(torch.equal(one, noise.fresh()) for one in first)
     assert not torch.equal(*first)
-    with noise.hushed():
+    with noise.disabled():
         assert noise.silent
     assert not noise.silent

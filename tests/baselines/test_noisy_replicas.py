@@ -12,7 +12,7 @@ from farshift.baselines.training.algorithm import TOUCHABLE
 from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
-from .twelve_rows import cohort, rows, settings
+from .twelve_rows import rows, settings, stack
 
 DIFFERENT: dict[str, list[dict[str, Any]]] = {
     "label_smoothing": [{"rate": 0.1}, {"rate": -0.3}, {"rate": 0.3}],
@@ -37,12 +37,12 @@ COMMON = {"optimiser": "adamw", "lr": 0.01, "batch_size": 8, "dropout": 0.1}
 
 
 def trained(name: str, each: list[dict[str, Any]], names: list[str]) -> list[Tensor]:
-    """What the cohort says of its training rows, and its weights."""
+    """What the replica stack says of its training rows, and its weights."""
     data = rows(40)
     steps = 50
-    training = Training(cohort(name, [COMMON | own for own in each], data, steps, names=names), data, steps)
+    training = Training(stack(name, [COMMON | own for own in each], data, steps, names=names), data, steps)
     training.run()
-    made = training.cohort
+    made = training.stack
     return [made.answer(*data.inputs), *made.network.parameters()]
 
 
@@ -60,8 +60,8 @@ def test_three_replicas_together_are_the_three_alone(name: str) -> None:
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_a_replica_that_leaves_takes_what_is_its_own_and_the_other_goes_on_as_if_alone(name: str) -> None:
     data, each = rows(), DIFFERENT[name][:2]
-    together = Training(cohort(name, each, data, 8), data, 8)
-    alone = Training(cohort(name, each[1:], data, 8, names=["replica 1"]), data, 8)
+    together = Training(stack(name, each, data, 8), data, 8)
+    alone = Training(stack(name, each[1:], data, 8, names=["replica 1"]), data, 8)
     for training in (together, alone):
         training.step()
     together._keep([1])
@@ -69,7 +69,7 @@ def test_a_replica_that_leaves_takes_what_is_its_own_and_the_other_goes_on_as_if
         for training in (together, alone):
             training.step()
     torch.testing.assert_close(together.losses, alone.losses, rtol=0, atol=1e-10)
-    for one, other in zip(together.cohort.network.parameters(), alone.cohort.network.parameters(), strict=True):
+    for one, other in zip(together.stack.network.parameters(), alone.stack.network.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
 
@@ -77,12 +77,12 @@ def test_a_replica_that_leaves_takes_what_is_its_own_and_the_other_goes_on_as_if
 def test_a_full_batch_in_pieces_is_the_full_batch(name: str) -> None:
     data = rows()
     each = [{"chunk": chunk, **DIFFERENT[name][0]} for chunk in (0, 5)]
-    whole, pieces = (Training(cohort(name, [own], data, 6, names=["a"]), data, 6) for own in each)
-    assert whole.cohort.algorithm.additive
+    whole, pieces = (Training(stack(name, [own], data, 6, names=["a"]), data, 6) for own in each)
+    assert whole.stack.algorithm.additive
     for _ in range(6):
         whole.step()
         pieces.step()
-    for one, other in zip(whole.cohort.network.parameters(), pieces.cohort.network.parameters(), strict=True):
+    for one, other in zip(whole.stack.network.parameters(), pieces.stack.network.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
 

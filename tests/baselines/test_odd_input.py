@@ -12,7 +12,7 @@ from farshift.baselines.algorithms.coral import discrepancy
 from farshift.baselines.algorithms.ib_erm import bottleneck
 from farshift.baselines.encoding.encoding.encoding import ClassEncoding, SequenceEncoding, encoding
 from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.stacked.hyperparameters import Hyper, alike
+from farshift.baselines.replicas.stacked.hyperparameters import Hyperparameters, alike
 from farshift.baselines.running.plan import code_digest
 from farshift.baselines.running.suite import suite_plans
 from farshift.baselines.training.trainer import Training
@@ -22,7 +22,7 @@ from farshift.core.plugins import module
 from torch import nn
 
 from .toys import ADD, TURN, Rows, accuracy, recipe, trained, words
-from .twelve_rows import cohort, rows
+from .twelve_rows import rows, stack
 
 READERS = ("lstm", "gru", "elman", "transformer", "decoder_transformer", "stack_rnn", "tape_rnn")
 
@@ -94,7 +94,7 @@ def test_a_setting_out_of_its_range_is_refused_with_the_range(name: str, value: 
 @pytest.mark.parametrize("algorithm", ["elr", "ps_kd", "sop", "lff"])
 def test_what_remembers_rows_takes_no_sharpness_aware_steps(algorithm: str) -> None:
     with pytest.raises(ModelError, match="setting sharpness: this algorithm remembers what its loss saw"):
-        cohort(algorithm, [{"sharpness": 0.05}], rows())
+        stack(algorithm, [{"sharpness": 0.05}], rows())
 
 
 def test_sharpness_aware_steps_and_plain_ones_are_never_stacked() -> None:
@@ -105,19 +105,19 @@ def test_sharpness_aware_steps_and_plain_ones_are_never_stacked() -> None:
 @pytest.mark.parametrize("algorithm", ["forward_correction", "backward_correction"])
 def test_a_percentile_beyond_a_class_s_share_of_the_rows_is_refused(algorithm: str) -> None:
     with pytest.raises(ModelError, match=r"of 3 classes one has about 33 % of the rows.*use 83.33 or more"):
-        cohort(algorithm, [{"percentile": 60.0}], rows())
-    assert cohort(algorithm, [{"percentile": 97.0}], rows()).algorithm is not None
+        stack(algorithm, [{"percentile": 60.0}], rows())
+    assert stack(algorithm, [{"percentile": 97.0}], rows()).algorithm is not None
 
 
 def test_an_early_stage_is_not_stopped_early() -> None:
     """Forward correction, whose first stage only estimates the matrix: it is kept until the second."""
     data = rows()
     held = rows(6, seed=3)
-    training = Training(cohort("forward_correction", [{"check_every": 1, "patience": 1}], data, 20), data, 20)
+    training = Training(stack("forward_correction", [{"check_every": 1, "patience": 1}], data, 20), data, 20)
     training.data.held["id_val"] = held
     for _ in range(10):
         training.step()
-    assert len(training.cohort) == 1
+    assert len(training.stack) == 1
     assert training.stage == 1
 
 
@@ -130,13 +130,13 @@ def test_a_judge_that_leaves_the_writer_no_step_is_refused() -> None:
 
 def test_a_curriculum_whose_teacher_has_no_step_is_refused() -> None:
     with pytest.raises(ModelError, match="leave the teacher none"):
-        cohort("curriculum", [{"difficulty": "self-taught", "teacher_percent": 0, "batch_size": 4}], rows())
+        stack("curriculum", [{"difficulty": "self-taught", "teacher_percent": 0, "batch_size": 4}], rows())
 
 
 @pytest.mark.parametrize("share", [0, 100])
 def test_a_teacher_with_no_rows_or_all_is_refused(share: int) -> None:
     with pytest.raises(ModelError, match="both need some"):
-        cohort("weak_to_strong", [{"teacher_rows_percent": share, "batch_size": 4}], rows())
+        stack("weak_to_strong", [{"teacher_rows_percent": share, "batch_size": 4}], rows())
 
 
 @pytest.mark.parametrize("measure", [discrepancy, bottleneck])
@@ -187,9 +187,9 @@ def test_additions_with_one_row_and_a_batch_larger_than_the_data_are_learned() -
 
 def test_a_parameter_whose_gradients_began_late_goes_on_from_a_saved_state() -> None:
     """A head that is switched on in the middle: its bias corrections are of its own steps."""
-    hyper = cohort("erm", [{"optimiser": "adamw", "lr": 0.1}], rows()).hyper
+    hyperparameters = stack("erm", [{"optimiser": "adamw", "lr": 0.1}], rows()).hyperparameters
     made = [[nn.Parameter(torch.ones(1, 2)), nn.Parameter(torch.ones(1, 3))] for _ in range(2)]
-    first, second = (optimiser(parameters, hyper) for parameters in made)
+    first, second = (optimiser(parameters, hyperparameters) for parameters in made)
     for step in range(6):
         if step == 4:
             second.load(first.state())
@@ -206,5 +206,5 @@ def test_a_parameter_whose_gradients_began_late_goes_on_from_a_saved_state() -> 
         assert torch.equal(mine, other)
 
 
-def optimiser(parameters: list[nn.Parameter], hyper: Hyper) -> Any:
-    return module("baselines/optimisers", "adamw", "optimiser").Optimiser(parameters, [0.1], hyper)
+def optimiser(parameters: list[nn.Parameter], hyperparameters: Hyperparameters) -> Any:
+    return module("baselines/optimisers", "adamw", "optimiser").Optimiser(parameters, [0.1], hyperparameters)

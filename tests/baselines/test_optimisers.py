@@ -9,12 +9,12 @@ import torch
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
 from farshift.baselines.optimisers.muon import orthogonalised
 from farshift.baselines.recipe import declared, files
-from farshift.baselines.replicas.stacked.hyperparameters import Hyper
+from farshift.baselines.replicas.stacked.hyperparameters import Hyperparameters
 from farshift.baselines.training.trainer import Training
 from farshift.core.plugins import module
 from torch import Tensor, nn
 
-from .plain_loops import OPTIMISERS, PLAIN, case, cohort, settings
+from .plain_loops import OPTIMISERS, PLAIN, case, settings, stack
 
 SHAPES = (4, 3), (3,), (2, 5)
 HIDDEN = 0, 2
@@ -44,7 +44,9 @@ def each_of(name: str, **own: tuple[float, ...]) -> list[dict[str, Any]]:
 
 def moved(name: str, each: list[dict[str, Any]], steps: range, held: list[nn.Parameter], state: Any = None) -> Any:
     """The optimiser after steps along the drawn gradients, at a falling rate."""
-    optimiser = module("baselines/optimisers", name, "optimiser").Optimiser(held, RATES, Hyper(each, torch.float64))
+    optimiser = module("baselines/optimisers", name, "optimiser").Optimiser(
+        held, RATES, Hyperparameters(each, torch.float64)
+    )
     if state is not None:
         optimiser.load(state)
     for step in steps:
@@ -131,7 +133,9 @@ def test_a_parameter_without_a_gradient_stays(name: str) -> None:
     for place in (0, 1):
         held[place].grad = gradients(0)[place]
     each = each_of(name, weight_decay=(0.5, 0.5, 0.5))
-    module("baselines/optimisers", name, "optimiser").Optimiser(held, RATES, Hyper(each, torch.float64)).step(1.0)
+    module("baselines/optimisers", name, "optimiser").Optimiser(held, RATES, Hyperparameters(each, torch.float64)).step(
+        1.0
+    )
     changed = [not torch.equal(a, b) for a, b in zip(held, weights(), strict=True)]
     assert changed == [True, True, False]
 
@@ -169,7 +173,7 @@ def test_muon_is_torchs_own_up_to_bfloat16() -> None:
     flat = nn.Parameter(theirs.detach()[0].clone())
     ours.is_hidden = True  # type: ignore[attr-defined]
     own = declared(files("optimisers")["muon"]) | {"weight_decay": 0.1}
-    optimiser = module("baselines/optimisers", "muon", "optimiser").Optimiser([ours], [0.02], Hyper([own]))
+    optimiser = module("baselines/optimisers", "muon", "optimiser").Optimiser([ours], [0.02], Hyperparameters([own]))
     other = torch.optim.Muon([flat], 0.02, 0.1, own["momentum"], adjust_lr_fn="match_rms_adamw")
     start = flat.detach().clone()
     for step in range(STEPS):
@@ -190,7 +194,7 @@ def test_muon_is_torchs_own_up_to_bfloat16() -> None:
 )
 def test_hidden_matrices_are_linear_maps_and_convolutions_but_not_heads(network: str, hidden: set[str]) -> None:
     data, sizes = case(network)
-    made = cohort(network, [settings(network)], data, sizes, 1).network
+    made = stack(network, [settings(network)], data, sizes, 1).network
     mark_hidden(made)
     assert {name for name, parameter in made.named_parameters() if is_hidden(parameter)} == hidden
 
@@ -198,10 +202,10 @@ def test_hidden_matrices_are_linear_maps_and_convolutions_but_not_heads(network:
 def test_the_trainer_gives_muon_the_hidden_matrices() -> None:
     """They are orthogonalised: a first step has the same singular values in every direction, up to the iteration's."""
     data, sizes = case("mlp")
-    training = Training(cohort("mlp", [settings("mlp", "muon")], data, sizes, 1), data, 1)
-    before = training.cohort.network.hidden[0].weight.detach().clone()
+    training = Training(stack("mlp", [settings("mlp", "muon")], data, sizes, 1), data, 1)
+    before = training.stack.network.hidden[0].weight.detach().clone()
     training.run()
-    moved = torch.linalg.svdvals(training.cohort.network.hidden[0].weight.detach() - before)[0]
+    moved = torch.linalg.svdvals(training.stack.network.hidden[0].weight.detach() - before)[0]
     told = moved[moved > 0.1 * moved[0]]
     assert len(told) > 1
     assert told.min() > 0.5 * told.max()

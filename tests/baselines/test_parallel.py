@@ -18,14 +18,14 @@ from farshift.baselines.encoding.encoding.encoding import encoding
 from farshift.baselines.recipe import Recipe, complete
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.distributed import agreed, joined, shared
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import FarshiftError, ModelError
 from farshift.core.world import ALONE, World
 
-from .killed_teams import in_a_child, made
+from .killed_groups import in_a_child, made
 from .toys import ADD, TURN, Rows, additions, commands
 
 NAMES = ["first", "second"]
@@ -41,14 +41,14 @@ def training(recipe: Recipe, task: Task, rows: Rows, together: World) -> Trainin
     data = replace(data, inputs=tuple(x.double() if x.is_floating_point() else x for x in data.inputs))
     kind = recipe.network or "", recipe.algorithm or ""
     steps = recipe.steps("quick", "toy/toy")
-    cohort = Cohort(*kind, settings, NAMES, coding.sizes, task.type, data, steps, torch.float64)
-    return Training(cohort, data, steps, together)
+    stack = ReplicaStack(*kind, settings, NAMES, coding.sizes, task.type, data, steps, torch.float64)
+    return Training(stack, data, steps, together)
 
 
 def weights(trained: Training) -> np.ndarray:
     """All parameters of the replicas that were trained to the end, and the losses that were seen."""
-    (cohort,) = trained.run().ended
-    values = [p.detach().flatten() for p in cohort.network.parameters()]
+    (stack,) = trained.run().ended
+    values = [p.detach().flatten() for p in stack.network.parameters()]
     return torch.cat([*values, torch.tensor(list(trained.outcome.losses.values()))]).numpy()
 
 
@@ -118,7 +118,7 @@ def test_three_processes_share_every_row_of_a_batch_once() -> None:
 
 def test_dropout_draws_other_masks_in_each_process(tmp_path: Path) -> None:
     recipe = made(dropout=0.5, batch_size=8)
-    keys = by_processes(2, tmp_path, lambda world: training(recipe, ADD, additions(), world).cohort.noise.keys.numpy())
+    keys = by_processes(2, tmp_path, lambda world: training(recipe, ADD, additions(), world).stack.rng.keys.numpy())
     assert not set(keys[0].tolist()) & set(keys[1].tolist())
 
 

@@ -13,7 +13,7 @@ from farshift.baselines.positions import Position, distances, places, position
 from farshift.baselines.positions.alibi import exponents
 from farshift.baselines.positions.sinusoidal import sinusoids
 from farshift.baselines.positions.t5_relative import limits
-from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.baselines.replicas.stacked.rng import Rng, keys
 from farshift.core.errors import ModelError, UnknownName
 from torch import Tensor
 
@@ -178,8 +178,8 @@ def test_scores_under_rope_depend_on_distances_alone() -> None:
 def noisy(names: list[str], step: int = 0, **settings: Any) -> Any:
     """A randomised encoding in training, at a step."""
     encoding = made("randomised", **settings)
-    encoding.noise = Noise(keys(names))
-    encoding.noise.at(step)
+    encoding.rng = Rng(keys(names))
+    encoding.rng.at(step)
     return encoding
 
 
@@ -244,7 +244,7 @@ def test_in_evaluation_places_are_as_far_apart_as_in_the_longest_training_text_o
     encoding = noisy(["a"])
     for count in (7, 12, 5):
         encoding.added(zeros(count))
-    with encoding.noise.hushed():
+    with encoding.rng.disabled():
         assert drawn(encoding, 12)[0, 0].tolist() == [(i + 1) * 64 // 13 for i in range(12)]
         assert torch.equal(encoding.added(zeros(12)), encoding.added(zeros(20))[:, :, :12])
 

@@ -109,7 +109,7 @@ def test_samples_come_as_often_as_the_network_says_at_its_temperature() -> None:
 
 def test_a_verdict_is_read_after_the_whole_answer() -> None:
     made = training("transformer", "re_ranking", [{}])
-    network, drawn = made.cohort.network, batch(made)
+    network, drawn = made.stack.network, batch(made)
     source, target = drawn.inputs
     verdicts = network.judged(source, target)
     for row in range(4):
@@ -126,23 +126,23 @@ def test_a_verdict_is_read_after_the_whole_answer() -> None:
 def test_first_the_writer_learns_then_the_judge() -> None:
     made = training("lstm", "re_ranking", [{"judge_percent": 50}] * 2, 4)
     assert made.stages == (2, 2)
-    start = alone(made.cohort.network, 0)
+    start = alone(made.stack.network, 0)
     for _ in range(2):
         made.step()
-    middle = alone(made.cohort.network, 0)
+    middle = alone(made.stack.network, 0)
     check_alike(start.judge, middle.judge, 0)
     assert not torch.equal(start.writer.head.weight, middle.writer.head.weight)
     for _ in range(2):
         made.step()
-    check_alike(middle.writer, alone(made.cohort.network, 0).writer, 0)
-    assert not torch.equal(middle.verdict.weight, alone(made.cohort.network, 0).verdict.weight)
+    check_alike(middle.writer, alone(made.stack.network, 0).writer, 0)
+    assert not torch.equal(middle.verdict.weight, alone(made.stack.network, 0).verdict.weight)
 
 
 def test_the_judges_loss_is_that_of_its_verdicts_on_samples_and_truths() -> None:
     each = [{"temperature": 0.7}, {"temperature": 2.0}]
     made = training("lstm", "re_ranking", each, 4)
-    algorithm, network, drawn = made.cohort.algorithm, made.cohort.network, batch(made)
-    later = type(clock(made))(0, 1, 1, 3, made.cohort.keys)
+    algorithm, network, drawn = made.stack.algorithm, made.stack.network, batch(made)
+    later = type(clock(made))(0, 1, 1, 3, made.stack.keys)
     losses, longest = algorithm.loss(network, drawn, later), int(made.data.lengths.max())
     for place in range(2):
         plain = alone(network, place)
@@ -161,7 +161,7 @@ def test_the_judges_loss_is_that_of_its_verdicts_on_samples_and_truths() -> None
 
 def test_the_answer_is_the_one_most_likely_to_be_given_and_judged_right() -> None:
     made = training("transformer", "re_ranking", [{"answers": 3}] * 2)
-    network = made.cohort.network.eval()
+    network = made.stack.network.eval()
     source = made.data.inputs[0][:5].expand(2, -1, -1)
     with torch.no_grad():
         found = network.generate(source, 6)
@@ -174,7 +174,7 @@ def test_the_answer_is_the_one_most_likely_to_be_given_and_judged_right() -> Non
 
 
 def test_a_judge_that_is_sure_overrules_the_writer() -> None:
-    network = training("transformer", "re_ranking", [{"answers": 3}]).cohort.network.eval()
+    network = training("transformer", "re_ranking", [{"answers": 3}]).stack.network.eval()
     source = training("transformer", "erm", [{}]).data.inputs[0][None, :1]
     candidates, _ = beams(network.writer, source, 6, 3)
     network.judged = lambda _, written: torch.where((written == candidates[:, 0, 2, None]).all(-1), 30.0, -30.0)
@@ -182,7 +182,7 @@ def test_a_judge_that_is_sure_overrules_the_writer() -> None:
 
 
 def test_one_answer_is_the_writers_own() -> None:
-    network = training("transformer", "re_ranking", [{"answers": 1}]).cohort.network.eval()
+    network = training("transformer", "re_ranking", [{"answers": 1}]).stack.network.eval()
     source = training("transformer", "erm", [{}]).data.inputs[0][None, :6]
     assert torch.equal(network.generate(source, 6), greedy(network.writer, source, 6))
 

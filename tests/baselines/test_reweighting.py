@@ -17,8 +17,8 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from .shifted_cohorts import farthest_answers, finished, near, wide_rows
-from .small_cohorts import ADAM, PLAIN, batch_of, begun, encode, head, weights
+from .shifted_stacks import farthest_answers, finished, near, wide_rows
+from .small_stacks import ADAM, PLAIN, batch_of, begun, encode, head, weights
 
 
 @pytest.mark.parametrize("algorithm", ["jtt", "useful", "lff", "dfr"])
@@ -55,7 +55,7 @@ def test_an_epoch_of_the_second_stage_holds_each_wrong_row_as_often_as_it_counts
         training.step()
     total = int(training.data.weight.sum())
     assert len(data) < total < 3 * len(data)
-    epoch = Sampler(training.data, training.cohort.keys, training.cohort.hyper, False).orders[0].draw(0, total)
+    epoch = Sampler(training.data, training.stack.keys, training.stack.hyperparameters, False).orders[0].draw(0, total)
     assert torch.bincount(epoch[0]).tolist() == training.data.weight[0].long().tolist()
 
 
@@ -121,7 +121,7 @@ def test_rows_learned_late_are_taken_twice_by_a_fresh_network() -> None:
     again = begun("useful", {}, {"lr": 0.3}, common=ADAM | {"first_percent": 80}, data=data, steps=10)
     for _ in range(4):
         again.step()
-    logits = again.cohort.answer(*data.inputs)
+    logits = again.stack.answer(*data.inputs)
     target = data.target.expand(2, -1)
     losses = F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(2, -1)
     late = harder(losses, two_means(logits, target), target, 3)
@@ -182,9 +182,9 @@ def test_hard_rows_of_the_biased_network_count_more_for_the_other_as_in_the_pape
 def test_what_is_predicted_is_the_debiased_networks() -> None:
     data = wide_rows()
     training = begun("lff", {}, data=data, steps=3)
-    cohort = finished(training)
+    stack = finished(training)
     debiased, biased = biased_and_debiased(weights(training, 0), data.inputs[1])
-    assert near(cohort.answer(*data.inputs)[0], debiased)
+    assert near(stack.answer(*data.inputs)[0], debiased)
     assert not near(biased, debiased)
 
 
@@ -221,7 +221,7 @@ def test_the_heads_are_those_of_scikit_learn_on_each_subset_and_their_mean() -> 
 def test_the_subsets_hold_as_many_rows_of_every_group_as_the_smallest_has() -> None:
     training = begun("dfr", {}, {}, data=wide_rows())
     group = torch.tensor([0] * 7 + [3] * 4 + [5] * 9)
-    rows = training.cohort.algorithm.balanced(group)
+    rows = training.stack.algorithm.balanced(group)
     assert rows.shape == (2, 20, 10)
     for name in (0, 3, 5):
         assert (rows[:, group == name].sum(1) == 4).all()
@@ -241,10 +241,10 @@ def test_the_last_layer_alone_is_fitted_again_to_standardised_features_of_balanc
         data=data,
         steps=20,
     )
-    cohort = finished(training)
+    stack = finished(training)
     val = data.held["id_val"]
     assert val.group is not None
-    rows = cohort.algorithm.balanced(val.group * 3 + val.target[0])
+    rows = stack.algorithm.balanced(val.group * 3 + val.target[0])
     for replica, c in enumerate((3.0, 0.3)):
         w, trained = weights(training, replica), weights(before, replica)
         assert all(torch.equal(w[name], trained[name]) for name in w if name.startswith("hidden"))

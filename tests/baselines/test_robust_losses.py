@@ -15,7 +15,7 @@ from farshift.core.errors import ModelError
 from scipy.optimize import brentq
 from torch import Tensor
 
-from .twelve_rows import CLASSES, check_steps, cohort, rows, settings
+from .twelve_rows import CLASSES, check_steps, rows, settings, stack
 
 Own = Mapping[str, Any]
 
@@ -37,7 +37,7 @@ def test_label_smoothing_is_cross_entropy_to_the_smoothed_label_also_at_a_negati
 def test_label_smoothing_begins_after_its_share_of_the_steps() -> None:
     data = rows()
     early, late = ({"rate": -0.5, "start": start} for start in (0.0, 0.5))
-    plain = Training(cohort("label_smoothing", [early, late, {"rate": 0.0}], data, 4, names=["a"] * 3), data, 4)
+    plain = Training(stack("label_smoothing", [early, late, {"rate": 0.0}], data, 4, names=["a"] * 3), data, 4)
     losses = []
     for _ in range(4):
         plain.step()
@@ -61,7 +61,7 @@ def test_generalised_cross_entropy_is_its_formula_with_truncation() -> None:
 
 def test_generalised_cross_entropy_goes_from_cross_entropy_to_the_mean_absolute_error() -> None:
     data = rows()
-    made = cohort("gce", [{"q": 1e-9, "truncation": 0.0}, {"q": 1.0, "truncation": 0.0}], data, names=["a", "a"])
+    made = stack("gce", [{"q": 1e-9, "truncation": 0.0}, {"q": 1.0, "truncation": 0.0}], data, names=["a", "a"])
     training = Training(made, data, 4)
     logits = made.answer(*data.inputs)[0]
     training.step()
@@ -140,7 +140,7 @@ def test_the_gradient_of_the_bi_tempered_loss_is_exact() -> None:
 def test_the_bi_tempered_loss_at_temperature_one_is_cross_entropy_and_predicts_its_tempered_softmax() -> None:
     check_steps("bi_tempered", [{"t1": 1.0, "t2": 1.0}] * 2, lambda logits, label, _: F.cross_entropy(logits, label))
     data = rows()
-    made = cohort("bi_tempered", [{"t1": 0.5, "t2": 2.0}], data)
+    made = stack("bi_tempered", [{"t1": 0.5, "t2": 2.0}], data)
     made.ready()
     scores = made.network(*(x[None] for x in data.inputs))[0].tolist()
     expected = torch.tensor([tempered(row, 2.0) for row in scores], dtype=torch.float64)
@@ -171,7 +171,7 @@ TRANSITION = torch.tensor([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.0, 0.7]], d
 
 def corrected(name: str, logits: Tensor, label: Tensor, **given: float) -> Tensor:
     """The corrected loss under a matrix that is known, of every row."""
-    algorithm: Any = cohort(name, [given], rows()).algorithm
+    algorithm: Any = stack(name, [given], rows()).algorithm
     algorithm.transition = TRANSITION[None]
     found: Tensor = algorithm.corrected(logits[None], label[None])[0]
     return found
@@ -208,19 +208,19 @@ def test_backward_correction_is_unbiased() -> None:
 
 
 def test_forward_correction_is_least_where_the_network_knows_the_true_distribution() -> None:
-    """Theorem 2, by descent: labels drawn through the matrix in exact proportion give back the clean probabilities."""
+    """Theorem 2, by optimiser step: labels drawn through the matrix in exact proportion give back the clean probabilities."""
     clean = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
     noisy = clean @ TRANSITION
     logits = torch.zeros(CLASSES, dtype=torch.float64, requires_grad=True)
-    descent = torch.optim.LBFGS([logits], max_iter=200, tolerance_grad=1e-12, tolerance_change=1e-14)
+    optimiser_step = torch.optim.LBFGS([logits], max_iter=200, tolerance_grad=1e-12, tolerance_change=1e-14)
 
     def closure() -> Tensor:
-        descent.zero_grad()
+        optimiser_step.zero_grad()
         loss = (noisy * corrected("forward_correction", logits.expand(CLASSES, -1), torch.arange(CLASSES))).sum()
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
-    descent.step(closure)
+    optimiser_step.step(closure)
     torch.testing.assert_close(logits.detach().softmax(-1), clean, rtol=0, atol=1e-6)
 
 
@@ -237,4 +237,4 @@ def test_forward_correction_is_least_where_the_network_knows_the_true_distributi
 )
 def test_a_setting_out_of_its_range_is_refused_by_name(algorithm: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match=f"setting.* {next(iter(wrong))} = .*use "):
-        cohort(algorithm, [wrong], rows())
+        stack(algorithm, [wrong], rows())

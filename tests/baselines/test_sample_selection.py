@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from torch import Tensor
 
-from .twelve_rows import CLASSES, ROWS, answered, cohort, descend, rows, settings, weights
+from .twelve_rows import CLASSES, ROWS, answered, descend, rows, settings, stack, weights
 
 
 def both(network: Any, place: int) -> tuple[list[Tensor], list[Tensor]]:
@@ -30,10 +30,10 @@ def both(network: Any, place: int) -> tuple[list[Tensor], list[Tensor]]:
 
 
 def check(training: Training, plain: list[tuple[list[Tensor], list[Tensor]]], losses: list[Tensor]) -> None:
-    """The cohort's losses and both networks' weights are the plain ones."""
+    """The replica stack's losses and both networks' weights are the plain ones."""
     for place, loss in enumerate(losses):
         torch.testing.assert_close(training.losses[place], loss, rtol=0, atol=1e-10)
-        for ours, theirs in zip(both(training.cohort.network, place), plain[place], strict=True):
+        for ours, theirs in zip(both(training.stack.network, place), plain[place], strict=True):
             for one, other in zip(ours, theirs, strict=True):
                 torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
@@ -43,8 +43,8 @@ def test_co_teaching_descends_on_the_rows_that_the_other_network_finds_easiest()
     kept = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
     data = rows()
     x, label = data.inputs[1], data.target[0]
-    training = Training(cohort("co_teaching", each, data), data, 4)
-    plain = [both(training.cohort.network, place) for place in range(2)]
+    training = Training(stack("co_teaching", each, data), data, 4)
+    plain = [both(training.stack.network, place) for place in range(2)]
     assert not torch.equal(plain[0][0][0], plain[0][1][0])
     for step in range(4):
         training.step()
@@ -122,18 +122,18 @@ MIX = {"warm_percent": 25, "ramp_percent": 50.0}
 
 def test_dividemix_divides_the_rows_where_training_is_shorter_than_an_epoch() -> None:
     data = rows()
-    training = Training(cohort("dividemix", [MIX | {"batch_size": 2}], data), data, 4)
-    before = training.cohort.algorithm.clean.clone()
+    training = Training(stack("dividemix", [MIX | {"batch_size": 2}], data), data, 4)
+    before = training.stack.algorithm.clean.clone()
     training.step()
-    assert torch.equal(training.cohort.algorithm.clean, before)
+    assert torch.equal(training.stack.algorithm.clean, before)
     training.step()
-    assert not torch.equal(training.cohort.algorithm.clean, before)
+    assert not torch.equal(training.stack.algorithm.clean, before)
 
 
 def test_dividemix_leaves_steps_after_its_warm_up() -> None:
     data = rows()
     with pytest.raises(ModelError, match="warm_percent = 100: use 0 or more, below 100"):
-        Training(cohort("dividemix", [{"warm_percent": 100}], data), data, 4)
+        Training(stack("dividemix", [{"warm_percent": 100}], data), data, 4)
 
 
 def test_dividemix_warms_up_with_cross_entropy_then_divides_and_mixes_as_in_its_definition() -> None:
@@ -141,9 +141,9 @@ def test_dividemix_warms_up_with_cross_entropy_then_divides_and_mixes_as_in_its_
     data = rows()
     x, label = data.inputs[1], data.target[0]
     hot = F.one_hot(label, CLASSES).double()
-    training = Training(cohort("dividemix", each, data), data, 4)
-    keys = training.cohort.keys
-    plain = [both(training.cohort.network, place) for place in range(2)]
+    training = Training(stack("dividemix", each, data), data, 4)
+    keys = training.stack.keys
+    plain = [both(training.stack.network, place) for place in range(2)]
     divided = 0
     for step in range(4):
         training.step()
@@ -216,7 +216,7 @@ def plain_mixmatch(
 
 def test_dividemix_predicts_with_both_networks() -> None:
     data = rows()
-    made = cohort("dividemix", [{}], data)
+    made = stack("dividemix", [{}], data)
     made.ready()
     first, second = (answered(some, data.inputs[1]) for some in both(made.network, 0))
     torch.testing.assert_close(made.answer(*data.inputs)[0], (first + second) / 2, rtol=0, atol=1e-12)
@@ -244,15 +244,15 @@ def test_anchors_stand_at_the_weighted_percentile_of_each_class() -> None:
 @pytest.mark.parametrize("name", ["forward_correction", "backward_correction"])
 def test_a_correction_learns_plainly_estimates_the_matrix_then_begins_anew(name: str) -> None:
     data = rows()
-    training = Training(cohort(name, [{"percentile": 90.0}], data, 5), data, 5)
-    first = weights(training.cohort.network, 0)
+    training = Training(stack(name, [{"percentile": 90.0}], data, 5), data, 5)
+    first = weights(training.stack.network, 0)
     for _ in range(2):
         descend(first, F.cross_entropy(answered(first, data.inputs[1]), data.target[0]))
         training.step()
     p = answered(first, data.inputs[1]).softmax(-1).detach()
     expected = anchored(p[None], data.weight, [90.0])[0]
-    torch.testing.assert_close(training.cohort.algorithm.transition[0], expected, rtol=0, atol=1e-10)
-    second = weights(training.cohort.network, 0)
+    torch.testing.assert_close(training.stack.algorithm.transition[0], expected, rtol=0, atol=1e-10)
+    second = weights(training.stack.network, 0)
     assert not torch.equal(second[0], first[0])
     training.step()
     logs = answered(second, data.inputs[1]).log_softmax(-1)
@@ -268,4 +268,4 @@ def test_a_correction_learns_plainly_estimates_the_matrix_then_begins_anew(name:
 def test_stages_that_do_not_fit_the_steps_are_refused(name: str) -> None:
     data = rows()
     with pytest.raises(ModelError, match="more steps|2 steps or more"):
-        Training(cohort(name, [{}], data, 1), data, 1)
+        Training(stack(name, [{}], data, 1), data, 1)

@@ -9,7 +9,7 @@ import pytest
 from farshift.baselines.training import stack_size as stacking
 from farshift.baselines.training.trainer import Training
 
-from .plain_loops import case, cohort, settings
+from .plain_loops import case, settings, stack
 
 
 def make(network: str, **own: Any) -> Any:
@@ -19,7 +19,7 @@ def make(network: str, **own: Any) -> Any:
     def training(some: Sequence[int]) -> Training:
         asked.append(len(some))
         names = [f"replica {number}" for number in some]
-        return Training(cohort(network, [settings(network, **own)] * len(some), data, sizes, 5, names=names), data, 5)
+        return Training(stack(network, [settings(network, **own)] * len(some), data, sizes, 5, names=names), data, 5)
 
     asked: list[int] = []
     return training, asked

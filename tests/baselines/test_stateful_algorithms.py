@@ -9,8 +9,8 @@ import torch
 from farshift.baselines.training.checkpoint import resume, save
 from farshift.baselines.training.trainer import Training
 
-from .shifted_cohorts import IMAGES, RESNET, asked, finished, wide_rows
-from .small_cohorts import ADAM, begun
+from .shifted_stacks import IMAGES, RESNET, asked, finished, wide_rows
+from .small_stacks import ADAM, begun
 
 ALGORITHMS = [
     "swa",
@@ -61,8 +61,8 @@ def test_a_training_that_was_cut_off_ends_as_one_that_was_not(algorithm: str, af
 def test_a_replica_that_diverges_does_not_touch_the_others(algorithm: str) -> None:
     training = training_of(algorithm, 0.01, 1e200, 0.02)
     outcome = training.run()
-    cohort = outcome.ended[0]
-    answers = dict(zip(cohort.number.tolist(), asked(cohort, training.given), strict=True))
+    stack = outcome.ended[0]
+    answers = dict(zip(stack.number.tolist(), asked(stack, training.given), strict=True))
     for number, name, rate in ((0, "first", 0.01), (2, "third", 0.02)):
         alone = finished(training_of(algorithm, rate, names=(name,)))
         assert number not in outcome.failed

@@ -38,10 +38,10 @@ def fails_for(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     whole = Training.step
 
     def poisoned(self: Training) -> None:
-        for place, name in enumerate(self.cohort.algorithm.about.names):
+        for place, name in enumerate(self.stack.algorithm.about.names):
             if text in name:
                 with torch.no_grad():
-                    next(self.cohort.network.parameters())[place] = torch.nan
+                    next(self.stack.network.parameters())[place] = torch.nan
         whole(self)
 
     monkeypatch.setattr(Training, "step", poisoned)

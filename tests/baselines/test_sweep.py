@@ -1,4 +1,4 @@
-"""Sweeps: the engine changes nothing, a kill costs nothing that was done, teams serve whatever asks them."""
+"""Sweeps: the engine changes nothing, a kill costs nothing that was done, replica groups serve whatever asks them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.core.errors import BadRun, FarshiftError, UnknownName
 from support import SHARED
 
-from .killed_teams import killed_before
+from .killed_groups import killed_before
 
 ON = "modadd97/xi35"
 

@@ -12,7 +12,7 @@ from farshift.baselines.training.training_rows import Member, Rows
 from farshift.benchmarks.model import Budget, TrainableModel
 from farshift.core.errors import ModelError
 
-from .killed_teams import answers, fitted, made, rows
+from .killed_groups import answers, fitted, made, rows
 from .toys import ADD, TURN, additions, commands, recipe, trained
 from .toys import Rows as Table
 
@@ -52,7 +52,7 @@ def test_a_member_of_a_team_answers_as_it_does_alone() -> None:
 
 
 def test_settings_in_a_sweep_are_the_settings_run_one_by_one() -> None:
-    """Floats are stacked; what else differs (a width, an optimiser) has cohorts of its own."""
+    """Floats are stacked; what else differs (a width, an optimiser) has replica stacks of its own."""
     each = [{}, {"lr": 0.1}, {"lr": 0.003, "weight_decay": 0.1}, {"width": 9}, {"width": 9, "lr": 0.1}]
     each.append({"optimiser": "sgd", "lr": 0.5})
     members = [Member(0, settings) for settings in each]

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.encoding.decoding import shifted
 from farshift.baselines.encoding.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
-from farshift.baselines.replicas.stacked.rng import Noise, keys
+from farshift.baselines.replicas.stacked.rng import Rng, keys
 from farshift.baselines.replicas.stacked.stacked import attach, count, picked, size, stacked
 from farshift.core.errors import ModelError
 from farshift.core.plugins import module, named
@@ -123,7 +123,7 @@ def test_a_replica_trained_among_three_equals_one_trained_alone(name: str, posit
 
     def trained(which: list[int]) -> Any:
         network = stacked([fresh(name, seed, **settings) for seed in which])
-        noise = Noise(keys([f"replica {seed}" for seed in which]))
+        noise = Rng(keys([f"replica {seed}" for seed in which]))
         attach(network, noise)
         optimiser = torch.optim.SGD(network.parameters(), lr=2e-3, momentum=0.9)
         for step in range(50):
@@ -225,7 +225,7 @@ def test_an_empty_source_is_answered_and_learned_from_with_finite_numbers(name: 
 @pytest.mark.parametrize("settings", [{"dropout": 0.2}, {"position": "randomised"}], ids=["dropout", "randomised"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_training_is_noisy_and_evaluation_is_not(name: str, settings: dict[str, Any]) -> None:
-    network, noise = fresh(name, **settings), Noise(keys(["a"]))
+    network, noise = fresh(name, **settings), Rng(keys(["a"]))
     attach(network, noise)
     quiet = network(SOURCE[None], TARGET[None])
     noise.at(0)
@@ -235,7 +235,7 @@ def test_training_is_noisy_and_evaluation_is_not(name: str, settings: dict[str, 
     noise.at(0)
     assert torch.equal(network(SOURCE[None], TARGET[None]), first)
     assert len({float(logits.detach().sum()) for logits in (quiet, first, second)}) == 3
-    with noise.hushed():
+    with noise.disabled():
         assert torch.equal(network(SOURCE[None], TARGET[None]), network(SOURCE[None], TARGET[None]))
 
 

@@ -11,8 +11,8 @@ from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
-from .shifted_cohorts import IMAGES, RESNET, asked, farthest_answers, finished, near, steps_of, wide_rows
-from .small_cohorts import ADAM, begun
+from .shifted_stacks import IMAGES, RESNET, asked, farthest_answers, finished, near, steps_of, wide_rows
+from .small_stacks import ADAM, begun
 
 
 def history(training: Training) -> list[list[Tensor]]:
@@ -20,8 +20,8 @@ def history(training: Training) -> list[list[Tensor]]:
     found = []
     for _ in steps_of(training):
         if training.total:
-            found.append([p.detach().clone() for p in training.cohort.network.parameters()])
-    return [*found, [p.detach().clone() for p in training.cohort.network.parameters()]]
+            found.append([p.detach().clone() for p in training.stack.network.parameters()])
+    return [*found, [p.detach().clone() for p in training.stack.network.parameters()]]
 
 
 def parameters(training: Training) -> list[Tensor]:
@@ -104,10 +104,10 @@ def test_layers_are_counted_in_the_order_of_a_network_and_shared_weights_once() 
 
 def test_after_averaging_batch_normalisation_has_the_mean_moments_of_the_training_rows() -> None:
     data = wide_rows(sizes=IMAGES)
-    cohort = finished(begun("swa", {}, {"lr": 0.02}, network="resnet", common=RESNET, data=data, sizes=IMAGES))
-    norm = next(module for module in cohort.network.modules() if isinstance(module, BatchNorm))
-    convolution = cohort.network.body[0].convolution
-    image = cohort.network.embed(*(x.expand(2, *x.shape) for x in data.inputs))
+    stack = finished(begun("swa", {}, {"lr": 0.02}, network="resnet", common=RESNET, data=data, sizes=IMAGES))
+    norm = next(module for module in stack.network.modules() if isinstance(module, BatchNorm))
+    convolution = stack.network.body[0].convolution
+    image = stack.network.embed(*(x.expand(2, *x.shape) for x in data.inputs))
     y = convolution(image)
     oracle = [nn.BatchNorm2d(2, momentum=None, dtype=torch.float64) for _ in range(2)]
     for one, part in zip(oracle, y, strict=True):
@@ -119,7 +119,7 @@ def test_after_averaging_batch_normalisation_has_the_mean_moments_of_the_trainin
 
 def test_moments_taken_over_several_batches_are_those_of_torch_with_a_cumulative_mean() -> None:
     data = wide_rows(20, sizes=IMAGES)
-    network = begun("erm", {}, network="resnet", common=RESNET, data=data, sizes=IMAGES).cohort.network
+    network = begun("erm", {}, network="resnet", common=RESNET, data=data, sizes=IMAGES).stack.network
     renormalise(network, data, rows=7)
     first = network.body[0]
     oracle = nn.BatchNorm2d(2, momentum=None, dtype=torch.float64)
@@ -132,13 +132,13 @@ def test_moments_taken_over_several_batches_are_those_of_torch_with_a_cumulative
 
 def test_normalising_by_the_batch_leaves_the_running_moments_and_the_layers_as_they_were() -> None:
     data = wide_rows(sizes=IMAGES)
-    cohort = finished(begun("erm", {}, network="resnet", common=RESNET, data=data, sizes=IMAGES, steps=2))
-    before = {name: value.clone() for name, value in cohort.network.state_dict().items()}
-    as_trained = asked(cohort, data)
-    with torch.no_grad(), by_batch(cohort.network, 0.0):
-        by_their_own = cohort.network(*(x[None] for x in data.inputs))
-    assert all(torch.equal(before[name], value) for name, value in cohort.network.state_dict().items())
-    assert torch.equal(asked(cohort, data), as_trained)
+    stack = finished(begun("erm", {}, network="resnet", common=RESNET, data=data, sizes=IMAGES, steps=2))
+    before = {name: value.clone() for name, value in stack.network.state_dict().items()}
+    as_trained = asked(stack, data)
+    with torch.no_grad(), by_batch(stack.network, 0.0):
+        by_their_own = stack.network(*(x[None] for x in data.inputs))
+    assert all(torch.equal(before[name], value) for name, value in stack.network.state_dict().items())
+    assert torch.equal(asked(stack, data), as_trained)
     assert not near(by_their_own, as_trained)
 
 

@@ -1,4 +1,4 @@
-"""A tiny problem of three environments, trained by a cohort and by plain loops in torch.nn, one for each replica."""
+"""A tiny problem of three environments, trained by a replica stack and by plain loops in torch.nn, one for each replica."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
 from farshift.baselines.replicas.stacked.stacked import picked
 from farshift.baselines.training.algorithm import Clock
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from torch import Tensor, nn
@@ -53,8 +53,8 @@ def training(
     settings = [complete(made, "toy/toy", one) for one in each]
     names = [f"case/{place}" for place in range(len(each))]
     sizes = Sizes(CLASSES, numbers=WIDTH)
-    cohort = Cohort("mlp", algorithm, settings, names, sizes, "classification", given, steps, torch.float64)
-    return Training(cohort, given, steps)
+    stack = ReplicaStack("mlp", algorithm, settings, names, sizes, "classification", given, steps, torch.float64)
+    return Training(stack, given, steps)
 
 
 def plain(network: Any, replica: int) -> nn.Sequential:
@@ -76,15 +76,15 @@ def environments(train: Training, replica: int, step: int) -> Environments:
 
 
 def settings(train: Training, replica: int) -> dict[str, Any]:
-    hyper = train.cohort.hyper
-    return hyper.common | {name: hyper.exact(name)[replica] for name in hyper.names}
+    hyperparameters = train.stack.hyperparameters
+    return hyperparameters.common | {name: hyperparameters.exact(name)[replica] for name in hyperparameters.names}
 
 
 def loop(
     train: Training, replica: int, objective: Objective, restarts: Sequence[int] = ()
 ) -> Iterator[tuple[nn.Sequential, float]]:
     """A plain loop over the batches of one replica: the model and the loss after each step."""
-    model, own = plain(train.cohort.network, replica), settings(train, replica)
+    model, own = plain(train.stack.network, replica), settings(train, replica)
 
     def fresh() -> torch.optim.Optimizer:
         return torch.optim.SGD(model.parameters(), lr=own["lr"], momentum=own["momentum"])
@@ -105,21 +105,21 @@ def assert_trains_as(
 ) -> None:
     """Every loss, and the parameters after the last step, are those of a plain loop for each replica. `objective` makes
     one, for it may remember something from step to step."""
-    loops = [loop(train, replica, objective(), restarts) for replica in range(len(train.cohort))]
+    loops = [loop(train, replica, objective(), restarts) for replica in range(len(train.stack))]
     for _ in range(STEPS):
         expected = [next(one) for one in loops]
         train.step()
         assert train.losses.tolist() == pytest.approx([loss for _, loss in expected], rel=within, abs=within)
     for replica, (model, _) in enumerate(expected):
-        for own, parameter in zip(train.cohort.network.parameters(), model.parameters(), strict=True):
+        for own, parameter in zip(train.stack.network.parameters(), model.parameters(), strict=True):
             torch.testing.assert_close(own[replica], parameter, rtol=within, atol=within)
 
 
 def losses(train: Training, step: int = 0) -> Tensor:
-    """The losses of a step's batch as the cohort stands, not taken."""
+    """The losses of a step's batch as the replica stack stands, not taken."""
     [(batch, _)] = train.sampler.batches(step)
-    clock = Clock(step, STEPS, 0, step, train.cohort.keys)
-    found: Tensor = train.cohort.algorithm.loss(train.cohort.network, batch, clock)
+    clock = Clock(step, STEPS, 0, step, train.stack.keys)
+    found: Tensor = train.stack.algorithm.loss(train.stack.network, batch, clock)
     return found.detach()
 
 

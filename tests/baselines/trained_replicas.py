@@ -9,7 +9,7 @@ from farshift.baselines.diagnostics._subject import Subject
 from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
 from farshift.baselines.replicas.stacked.stacked import picked
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from torch import Tensor, nn
 
@@ -19,13 +19,13 @@ ROWS, WIDTH, CLASSES, HIDDEN = 12, 5, 3, 4
 NAMES = ("case/0", "case/1", "case/2")
 
 
-def cohort(network: str, data: Data, sizes: Sizes, names: tuple[str, ...] = NAMES, **settings: Any) -> Cohort:
+def stack(network: str, data: Data, sizes: Sizes, names: tuple[str, ...] = NAMES, **settings: Any) -> ReplicaStack:
     """Untrained replicas, as they would stand after training."""
     task = "sequence" if data.target.ndim == 3 else "classification"
     algorithm = settings.pop("algorithm", "erm")
     made = recipe(network, 1, algorithm, **settings)
     each = [complete(made, "toy/toy") for _ in names]
-    found = Cohort(network, algorithm, each, names, sizes, task, data, 1, torch.float64)
+    found = ReplicaStack(network, algorithm, each, names, sizes, task, data, 1, torch.float64)
     found.ready()
     return found
 
@@ -44,7 +44,7 @@ def numbers(rows: int = ROWS, groups: int = 3, seed: int = 0) -> Data:
 
 def mlp(data: Data, names: tuple[str, ...] = NAMES, **settings: Any) -> Subject:
     """Perceptrons of one hidden layer on rows of numbers."""
-    made = cohort("mlp", data, Sizes(CLASSES, numbers=WIDTH), names, width=HIDDEN, **settings)
+    made = stack("mlp", data, Sizes(CLASSES, numbers=WIDTH), names, width=HIDDEN, **settings)
     return Subject(made, data, "classification")
 
 
@@ -61,7 +61,7 @@ def texts(rows: int = 5) -> Data:
 def plain(subject: Subject, replica: int) -> nn.Sequential:
     """One of the perceptrons as a torch.nn model."""
     model = nn.Sequential(nn.Linear(WIDTH, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES)).double()
-    ours = picked(subject.cohort.network, [replica])
+    ours = picked(subject.stack.network, [replica])
     for parameter, own in zip(model.parameters(), ours.parameters(), strict=True):
         parameter.data = own[0].detach().clone()
     return model

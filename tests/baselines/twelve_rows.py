@@ -1,4 +1,4 @@
-"""Small cohorts whose every step can be computed by hand: a perceptron on twelve rows, in float64, by plain descent."""
+"""Small replica stacks whose every step can be computed by hand: a perceptron on twelve rows, in float64, by plain optimiser step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import defaults
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from torch import Tensor
@@ -40,7 +40,7 @@ def rows(count: int = ROWS, seed: int = 0, classes: int = CLASSES) -> Data:
     return Data(inputs, label[None], ones.long(), ones[None].double())
 
 
-def cohort(
+def stack(
     algorithm: str,
     each: Sequence[Mapping[str, Any]],
     data: Data,
@@ -48,9 +48,9 @@ def cohort(
     network: str = "mlp",
     names: Sequence[str] = (),
     sizes: Sizes | None = None,
-) -> Cohort:
-    """A cohort of a replica for each of the settings in `each`."""
-    return Cohort(
+) -> ReplicaStack:
+    """A replica stack of a replica for each of the settings in `each`."""
+    return ReplicaStack(
         network,
         algorithm,
         [settings(algorithm, network, **own) for own in each],
@@ -79,17 +79,17 @@ Objective = Callable[[Tensor, Tensor, Mapping[str, Any]], Tensor]
 
 
 def check_steps(algorithm: str, each: Sequence[Mapping[str, Any]], objective: Objective, steps: int = 3) -> None:
-    """Losses and weights of a cohort are, step after step, those of separate plain descents of `objective`."""
+    """Losses and weights of a replica stack are, step after step, those of separate plain optimiser steps of `objective`."""
     data = rows()
-    training = Training(cohort(algorithm, each, data, steps), data, steps)
-    plain = [weights(training.cohort.network, place) for place in range(len(each))]
+    training = Training(stack(algorithm, each, data, steps), data, steps)
+    plain = [weights(training.stack.network, place) for place in range(len(each))]
     for _ in range(steps):
         training.step()
         for place, own in enumerate(each):
             loss = objective(answered(plain[place], data.inputs[1]), data.target[0], own)
             descend(plain[place], loss)
             torch.testing.assert_close(training.losses[place], loss.detach(), rtol=0, atol=1e-10)
-            for ours, theirs in zip(weights(training.cohort.network, place), plain[place], strict=True):
+            for ours, theirs in zip(weights(training.stack.network, place), plain[place], strict=True):
                 torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
 

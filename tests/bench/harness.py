@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.blind.handout import Inputs
-from farshift.benchmarks.harness.evaluate.query import Asking
+from farshift.benchmarks.blind.data import Inputs
+from farshift.benchmarks.harness.evaluate.query import Query
 from farshift.benchmarks.harness.evaluate.time_limit import TimeLimit
 from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
@@ -63,9 +63,9 @@ def columns() -> dict[str, dict[str, object]]:
 def harness(inputs: Inputs, task: Task) -> float:
     with tempfile.TemporaryDirectory() as folder:
         job = Job(Path(folder) / "seed-0" / "main", 0, task)
-        asking = Asking(task, BATCH, TimeLimit(600))
+        query = Query(task, BATCH, TimeLimit(600))
         start = time.perf_counter()
-        asking.ask(OneMillisecond(), "last", inputs, job, "bench")
+        query.ask(OneMillisecond(), "last", inputs, job, "bench")
         return time.perf_counter() - start
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from farshift.benchmarks.statistics.joint import joint
+from farshift.benchmarks.statistics.joint_covariance import joint_covariance
 from farshift.benchmarks.statistics.max_t import DRAWS
 from farshift.benchmarks.statistics.ranks import rank_sets
 from farshift.benchmarks.statistics.resample import RESAMPLES, resampled_difference
@@ -129,7 +129,7 @@ def ranks(entries: int, rows: int) -> dict[str, list[Way]]:
     pairs = np.triu_indices(entries, 1)
     return {
         f"rank sets of {entries} entries on {rows:,} rows, {DRAWS:,} draws": [
-            Way("ours", lambda: rank_sets(joint(samples)), DRAWS, DRAWS, goal=1.0),
+            Way("ours", lambda: rank_sets(joint_covariance(samples)), DRAWS, DRAWS, goal=1.0),
             Way("rows resampled, all pairs, NumPy", lambda: [largest(scores, pairs) for _ in range(20)], 20, DRAWS, 2),
         ]
     }

@@ -9,7 +9,7 @@ concluded. On one thread the processor time of this process is taken, on all thr
 
 1. Stacked: an MLP (64-160-160-10) at batches of 8 and 512, a Transformer (2 + 2 layers of 64) at batches of 64 x 16 tokens.
 2. What a step of the trainer costs beyond the network and the optimiser themselves.
-3. What it costs when a replica leaves a cohort.
+3. What it costs when a replica leaves a replica stack.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import Recipe, defaults
 from farshift.baselines.replicas.stacked.stacked import size
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from torch import Tensor, nn
@@ -119,7 +119,7 @@ def stacked(network: str, given: tuple[Data, Sizes], batch: int, replicas: int, 
     names = [f"replica {number}" for number in range(replicas)]
     data, sizes = given
     task = "classification" if data.target.ndim == 2 else "sequence"
-    return Training(Cohort(network, "erm", [settings] * replicas, names, sizes, task, data, 10**9), data, 10**9)
+    return Training(ReplicaStack(network, "erm", [settings] * replicas, names, sizes, task, data, 10**9), data, 10**9)
 
 
 def seconds(step: Step, timer: Timer, count: int) -> float:
@@ -169,7 +169,7 @@ def compare(case: Case, timer: Timer) -> None:
     for replicas in case.goals:
         training = stacked(case.network, case.given, case.batch, replicas, **case.settings)
         parameters = sum(p.numel() for p in one.parameters())
-        assert size(training.cohort.network) == parameters, "the peer must be the same network"
+        assert size(training.stack.network) == parameters, "the peer must be the same network"
         steps[str(replicas)] = training.step
     found = interleaved(steps, timer)
     for replicas, goal in case.goals.items():
@@ -187,14 +187,14 @@ def compare(case: Case, timer: Timer) -> None:
 def overhead(replicas: int) -> None:
     """A step beside its forward and backward pass and its optimiser, on a batch that lies ready."""
     whole, bare = (stacked("mlp", vectors(), 8, replicas, width=160, depth=2) for _ in range(2))
-    batch, descent, network = bare.sampler.batch(0), bare.descents["main"], bare.cohort.network
+    batch, optimiser_step, network = bare.sampler.batch(0), bare.optimiser_steps["main"], bare.stack.network
 
     def alone() -> None:
-        for parameter in descent.parameters:
+        for parameter in optimiser_step.parameters:
             parameter.grad = None
         logits = network(*batch.inputs)
         F.cross_entropy(logits.flatten(0, -2), batch.target.flatten()).backward()
-        descent.optimiser.step(1.0)
+        optimiser_step.optimiser.step(1.0)
 
     found = interleaved({"whole": whole.step, "alone": alone}, time.process_time)
     own, least = (1e6 * statistics.median(found[name]) for name in ("whole", "alone"))
@@ -204,7 +204,7 @@ def overhead(replicas: int) -> None:
 
 
 def leaving(replicas: int) -> None:
-    """How long the others wait when one replica of a cohort leaves it."""
+    """How long the others wait when one replica of a replica stack leaves it."""
     times = []
     for _ in range(ROUNDS):
         training = stacked("mlp", vectors(), 8, replicas, width=160, depth=2)
@@ -212,7 +212,7 @@ def leaving(replicas: int) -> None:
             training.step()
         training.broken[0] = training.total
         times.append(seconds(training._drop_broken, time.process_time, 1))
-        assert len(training.cohort) == replicas - 1
+        assert len(training.stack) == replicas - 1
     print(f"{'a replica leaves':>22}  K = {replicas:<3} {1e3 * statistics.median(times):8.2f} ms, once")
 
 

@@ -36,7 +36,7 @@ from farshift.baselines.recipe import Recipe, complete, defaults, files, literal
 from farshift.baselines.replicas.stacked.hyperparameters import alike
 from farshift.baselines.running.search import drawn
 from farshift.baselines.training.graphs import capture as compiled
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import FarshiftError
@@ -100,7 +100,7 @@ def training(
     names = [f"replica {number}" for number in range(len(each))]
     task = "sequence" if data.target.ndim == 3 else "classification"
     rows = data.to(device or bench.device)
-    return Training(Cohort(network, algorithm, each, names, sizes, task, rows, steps, dtype), rows, steps)
+    return Training(ReplicaStack(network, algorithm, each, names, sizes, task, rows, steps, dtype), rows, steps)
 
 
 def modular() -> tuple[Data, Sizes]:
@@ -147,7 +147,7 @@ def twelve(
     made.run()
     if path != "never" and not (made.whole and made.whole.graphs):
         raise SystemExit(f"{network}: its steps are no graphs with compile = {path}")
-    return made.cohort.network  # type: ignore[no-any-return]
+    return made.stack.network  # type: ignore[no-any-return]
 
 
 def checks(bench: Bench) -> None:

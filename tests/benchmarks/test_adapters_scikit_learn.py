@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.adapters.scikit_learn import adapt
-from farshift.benchmarks.blind.training_rows import VisibleRows
+from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
 
@@ -28,13 +28,13 @@ TEXTS = np.array(["walk left", "run left", "run right twice", "look", "walk walk
 BUDGET = Budget("quick")
 
 
-def rows(weight=None, **columns) -> VisibleRows:
+def rows(weight=None, **columns) -> TrainingTable:
     count = len(next(iter(columns.values())))
     weight = np.ones(count, np.int64) if weight is None else weight
-    return VisibleRows(columns | {"weight": weight}, np.arange(count, dtype=np.uint64))
+    return TrainingTable(columns | {"weight": weight}, np.arange(count, dtype=np.uint64))
 
 
-def points(count: int = 60) -> VisibleRows:
+def points(count: int = 60) -> TrainingTable:
     """Rows of the classes 1 and 3 of five."""
     rng = np.random.default_rng(0)
     kind = np.tile([1, 3], count // 2)
@@ -42,7 +42,7 @@ def points(count: int = 60) -> VisibleRows:
     return rows(x=kind + rng.standard_normal(count), image=image, kind=kind, value=kind * 1.5)
 
 
-def matrix(train: VisibleRows) -> np.ndarray:
+def matrix(train: TrainingTable) -> np.ndarray:
     return np.column_stack([train.columns["x"], train.columns["image"].reshape(len(train), -1)])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift.benchmarks.adapters.torch_module import _state_dict, adapt, from_spec
-from farshift.benchmarks.blind.training_rows import VisibleRows
+from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.harness.evaluate.factory import factory
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import FarshiftError, ModelError, UnknownName
@@ -180,7 +180,7 @@ class Trained(Sum):
 
 def test_a_module_with_a_fit_is_trained_as_the_seed_says_and_leaves_torch_s_generator_alone():
     net = Trained()
-    train = VisibleRows({"a": BATCH["a"], "b": BATCH["b"], "sum": BATCH["a"]}, np.arange(7, dtype=np.uint64))
+    train = TrainingTable({"a": BATCH["a"], "b": BATCH["b"], "sum": BATCH["a"]}, np.arange(7, dtype=np.uint64))
     before, scores = torch.get_rng_state(), []
     for seed in (0, 0, 1):
         model = adapt(net, PAIRS, seed)

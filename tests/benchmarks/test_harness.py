@@ -9,7 +9,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.blind.training_rows import VisibleRows
+from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.definition import Definition
 from farshift.core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
 
@@ -43,7 +43,7 @@ def test_training_sees_inputs_given_labels_and_weights_and_nothing_else():
             return np.zeros(len(batch["a"]), int)
 
     fs.evaluate(Spy, on=ON, seeds=1, budget="quick", steps=7)
-    assert isinstance(seen["train"], VisibleRows)
+    assert isinstance(seen["train"], TrainingTable)
     assert sorted(seen["train"].numpy()) == ["a", "b", "sum", "weight"]
     batches = [list(seen["train"].batches(1000, seed=seed, epoch=0)) for seed in (0, 0, 1)]
     orders = [np.concatenate([batch["a"] * 97 + batch["b"] for batch in some]).tolist() for some in batches]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.handout import hand_out
+from farshift.benchmarks.blind.data import blind_data
 from farshift.benchmarks.canary import canary, guid
 from farshift.benchmarks.interop import export
 from farshift.benchmarks.prompting.grading import Grader
@@ -51,12 +51,12 @@ _Tagged.add_constructor("!function", lambda loader, node: f"function {loader.con
 def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
     found = export(name, tool, tmp_path / "task")
     samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
-    benchmark, handout = find_benchmark(name), hand_out(find_benchmark(name))
+    benchmark, blind = find_benchmark(name), blind_data(find_benchmark(name))
     expected = {
         f"{row_id:016x}": (part, prompt)
         for part in benchmark.predicted_parts
         for row_id, prompt in zip(
-            handout.part(part).row_ids, handout.prompt.texts(handout.part(part).batch(slice(None))), strict=True
+            blind.part(part).row_ids, blind.prompt.texts(blind.part(part).batch(slice(None))), strict=True
         )
     }
     assert {sample["row_id"]: (sample["part"], sample["prompt"]) for sample in samples} == expected

@@ -12,7 +12,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.handout import hand_out
+from farshift.benchmarks.blind.data import blind_data
 from farshift.core.errors import Unavailable
 from farshift.core.files import cache_root
 from farshift.core.progress import listening
@@ -64,7 +64,7 @@ def test_a_model_that_walks_the_object_graph_and_the_open_files_finds_no_test_la
     if first_time:
         environment = {"FARSHIFT_CACHE": str(tmp_path / "cache")}
     else:
-        hand_out(find_benchmark("optdigits/writers"))
+        blind_data(find_benchmark("optdigits/writers"))
         environment = {}
     done = subprocess.run(
         [sys.executable, "-c", SNOOP, tmp_path / "run"],
@@ -88,10 +88,10 @@ def test_the_handout_of_a_test_part_holds_ids_and_inputs_and_nothing_else():
 
     for name in ("optdigits/writers", "scan/length", "modadd97/xi35"):
         bench = find_benchmark(name)
-        handout = hand_out(bench)
+        blind = blind_data(bench)
         inputs = set(bench.definition.task.inputs)
         for part in bench.predicted_parts:
-            columns = set(pa.ipc.open_file(pa.memory_map(str(handout.folder / f"{part}.arrow"))).schema.names)
+            columns = set(pa.ipc.open_file(pa.memory_map(str(blind.folder / f"{part}.arrow"))).schema.names)
             trained_on = {bench.definition.task.label, "weight", "group"} if part in ("train", "id_val") else set()
             assert {"row_id"} | inputs <= columns <= {"row_id"} | inputs | trained_on, (name, part)
 
@@ -99,7 +99,7 @@ def test_the_handout_of_a_test_part_holds_ids_and_inputs_and_nothing_else():
 def test_training_labels_in_the_handout_are_the_given_ones():
     bench = find_benchmark("modadd97/xi35")
     train = bench.part("train")
-    given = hand_out(bench).training("train").columns["sum"]
+    given = blind_data(bench).training("train").columns["sum"]
     assert np.array_equal(given, train.given())
     assert (given != train.truth()).mean() > 0.3
 
@@ -134,14 +134,14 @@ def arrays_in_reach():
 
 def test_a_damaged_handout_is_made_again_and_the_preparing_process_is_heard(cache):
     bench = find_benchmark("modadd97/xi35")
-    before = hand_out(bench).part("id_test").batch(slice(None))
+    before = blind_data(bench).part("id_test").batch(slice(None))
     (file,) = cache_root().glob("handouts/modadd97*/id_test.arrow")
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     heard = Heard()
     with listening(heard):
-        after = hand_out(bench).part("id_test").batch(slice(None))
+        after = blind_data(bench).part("id_test").batch(slice(None))
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert heard.lines == [f"{file} was cut off or changed: building it again"]
 
@@ -149,4 +149,4 @@ def test_a_damaged_handout_is_made_again_and_the_preparing_process_is_heard(cach
 def test_what_the_preparing_process_refuses_is_refused_here_by_the_same_error(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     with pytest.raises(Unavailable, match="optdigits"):
-        hand_out(find_benchmark("optdigits/writers"))
+        blind_data(find_benchmark("optdigits/writers"))

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.interval import paired_difference
-from farshift.benchmarks.statistics.joint import Joint, joint
+from farshift.benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
 from farshift.benchmarks.statistics.max_t import max_t, t_quantiles
 from farshift.benchmarks.statistics.moderation import digamma, moderated, trigamma
 from farshift.benchmarks.statistics.ranks import chances_of_being_best, rank_sets
@@ -28,10 +28,12 @@ def binary(rng, true, seeds=1, rows=400, clusters=None, seed_sd=0.0) -> list[Row
     ]
 
 
-def plain(values, variances, df=1e6) -> Joint:
+def plain(values, variances, df=1e6) -> JointCovariance:
     """Independent entries."""
     size = len(values)
-    return Joint(np.array(values, float), np.diag(np.array(variances, float)), np.full((size, size), float(df)))
+    return JointCovariance(
+        np.array(values, float), np.diag(np.array(variances, float)), np.full((size, size), float(df))
+    )
 
 
 @pytest.mark.parametrize(("seeds", "clusters"), [(1, None), (3, None), (1, 20), (4, 8), (1, 4)])
@@ -40,7 +42,7 @@ def test_the_variance_of_a_difference_is_that_of_the_paired_interval(seeds, clus
     rng = np.random.default_rng(0)
     codes = None if clusters is None else np.arange(400) % clusters
     samples = binary(rng, [0.5, 0.6, 0.7], seeds, clusters=codes, seed_sd=0.1 * (seeds > 1))
-    found = joint(samples)
+    found = joint_covariance(samples)
     for i, j in combinations(range(3), 2):
         estimate = paired_difference(samples[i], samples[j])
         variance = estimate.row_se**2 + (estimate.seed_se or 0) ** 2 - estimate.interaction_se**2
@@ -51,7 +53,7 @@ def test_the_variance_of_a_difference_is_that_of_the_paired_interval(seeds, clus
 def test_the_joint_covariance_is_that_of_the_means_by_brute_force():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(3, 2, 50))  # unbounded: nothing is added for the ends of the scale
-    found = joint([RowScores(one, (-np.inf, np.inf)) for one in scores])
+    found = joint_covariance([RowScores(one, (-np.inf, np.inf)) for one in scores])
     by_seeds = scores.mean(axis=2).var(axis=1, ddof=1) / 2
     apart = (
         scores[:, 0] - scores[:, 1]
@@ -64,7 +66,7 @@ def test_the_joint_covariance_is_that_of_the_means_by_brute_force():
 def test_the_jackknife_gives_the_same_covariance_as_rows_where_the_metric_is_a_mean():
     rng = np.random.default_rng(2)
     scores = rng.normal(size=(4, 1, 60))
-    rows = joint([RowScores(one, (-np.inf, np.inf)) for one in scores])
+    rows = joint_covariance([RowScores(one, (-np.inf, np.inf)) for one in scores])
     left_out = [
         Replicates(
             [one.mean()],
@@ -74,7 +76,7 @@ def test_the_jackknife_gives_the_same_covariance_as_rows_where_the_metric_is_a_m
         )
         for one in scores
     ]
-    groups = joint(left_out)
+    groups = joint_covariance(left_out)
     assert groups.covariance == pytest.approx(rows.covariance, rel=1e-9, abs=1e-15)
     assert groups.df == pytest.approx(np.full((4, 4), 59.0))
 
@@ -84,10 +86,10 @@ def test_degrees_of_freedom_are_satterthwaites_and_never_more_than_typical_seeds
     noisy = [RowScores(rng.normal(0, 1, (1, 500)) + rng.normal(0, 1, (3, 1)), (-np.inf, np.inf)) for _ in range(6)]
     agreeing = rng.normal(0, 1, (1, 500)) + np.array([[0], [1e-6], [-1e-6]])
     calm = RowScores(agreeing, (-np.inf, np.inf))
-    found = joint([*noisy, calm])
+    found = joint_covariance([*noisy, calm])
     assert (found.df[:6, :6] < 4.5).all()  # rows hardly matter: little more than those of both entries' seeds
     assert found.df[6, 6] < 5  # three seeds agree, where the others' do not: that is no evidence of many df
-    single = joint([RowScores(one.scores[:1], one.bounds) for one in noisy])
+    single = joint_covariance([RowScores(one.scores[:1], one.bounds) for one in noisy])
     assert single.df == pytest.approx(np.full((6, 6), 499.0))
 
 
@@ -132,7 +134,7 @@ def test_the_derivatives_of_log_gamma_are_scipys(x):
 
 def test_copies_of_an_entry_are_tied_and_share_its_chance():
     samples = binary(np.random.default_rng(4), [0.7, 0.5], seeds=3)
-    found = joint([samples[0], samples[1], samples[0], samples[0]])
+    found = joint_covariance([samples[0], samples[1], samples[0], samples[0]])
     assert (found.variance[np.ix_([0, 2, 3], [0, 2, 3])] == 0).all()
     sets = rank_sets(found)
     assert not sets.differs[0, 2]
@@ -153,7 +155,7 @@ def test_what_has_no_noise_is_told_apart_and_nothing_is_divided_by_zero():
 
 def test_all_right_against_all_wrong_is_told_apart():
     """Every row differs by 1: their difference has no variance in the sample, and is no tie for that."""
-    sets = rank_sets(joint([RowScores(np.full((1, 50), value)) for value in (1.0, 0.0)]))
+    sets = rank_sets(joint_covariance([RowScores(np.full((1, 50), value)) for value in (1.0, 0.0)]))
     assert sets.low.tolist() == [1, 2]
 
 
@@ -164,7 +166,7 @@ def test_one_entry_is_first():
 
 def test_two_entries_are_the_plain_t_test():
     for df in (3.0, 800.0):
-        pair = max_t(Joint(np.array([0.3, 0.0]), np.diag([0.005, 0.005]), np.full((2, 2), df)))
+        pair = max_t(JointCovariance(np.array([0.3, 0.0]), np.diag([0.005, 0.005]), np.full((2, 2), df)))
         assert pair.critical[0, 1] == pytest.approx(stats.t.isf(0.025, df), rel=1e-8)
         assert pair.adjusted()[0, 1] == pytest.approx(2 * stats.t.sf(3, df), rel=1e-6)
 
@@ -178,7 +180,7 @@ def test_independent_entries_of_equal_noise_are_tukeys_range_test():
 
 def test_entries_in_near_copies_need_a_smaller_critical_value_than_independent_ones():
     copies = np.kron(np.ones((4, 4)), np.eye(5)) + 1e-4 * np.eye(20)
-    alike = max_t(Joint(np.zeros(20), copies, np.full((20, 20), 1e6)))
+    alike = max_t(JointCovariance(np.zeros(20), copies, np.full((20, 20), 1e6)))
     apart = max_t(plain(np.zeros(20), np.ones(20)))
     assert alike.critical.max() < 0.995 * apart.critical.max()
 
@@ -195,12 +197,12 @@ def test_few_degrees_of_freedom_take_sidaks_bound():
 def test_verdicts_intervals_and_adjusted_p_agree(size, seed, df):
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(size, 2 * size)) * 0.3
-    found = max_t(Joint(rng.normal(size=size), noise @ noise.T, np.full((size, size), df)))
+    found = max_t(JointCovariance(rng.normal(size=size), noise @ noise.T, np.full((size, size), df)))
     pairs = np.triu_indices(size, 1)
     assert ((found.adjusted() <= 0.05) == found.differs)[pairs].all()
-    assert ((np.abs(found.joint.difference) > found.reach) == found.differs)[pairs].all()
+    assert ((np.abs(found.joint_covariance.difference) > found.reach) == found.differs)[pairs].all()
     assert (found.differs == found.differs.T).all()
-    unadjusted = found.joint.p(*pairs)
+    unadjusted = found.joint_covariance.p(*pairs)
     assert (found.adjusted()[pairs] >= unadjusted * (1 - 1e-9)).all()
 
 
@@ -245,11 +247,11 @@ def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(ValueError, match="leave such entries out"):
         plain([0.5, np.nan], [0.1, 0.1])
     with pytest.raises(ValueError, match="leave such entries out"):
-        joint([RowScores(np.ones((1, 1))), RowScores(np.zeros((1, 1)))])
+        joint_covariance([RowScores(np.ones((1, 1))), RowScores(np.zeros((1, 1)))])
     with pytest.raises(ValueError, match="same rows"):
-        joint([RowScores(np.ones((1, 5))), RowScores(np.ones((1, 6)))])
+        joint_covariance([RowScores(np.ones((1, 5))), RowScores(np.ones((1, 6)))])
     with pytest.raises(ValueError, match="same rows, in the same clusters"):
-        joint([RowScores(np.ones((1, 9))), RowScores(np.ones((1, 9)), clusters=np.arange(9) % 3)])
+        joint_covariance([RowScores(np.ones((1, 9))), RowScores(np.ones((1, 9)), clusters=np.arange(9) % 3)])
     with pytest.raises(ValueError, match="level"):
         max_t(plain([0.5, 0.6], [0.1, 0.1]), level=1.0)
 

@@ -18,7 +18,7 @@ from farshift.leaderboard.operations.places import verify_at
 from farshift.leaderboard.operations.withdraw import withdraw
 from farshift.leaderboard.storage.board_files import digests
 from farshift.leaderboard.storage.export import export
-from farshift.leaderboard.storage.readers import BoardCopy, ExportCopy, UrlCopy
+from farshift.leaderboard.storage.readers import ExportReader, FolderReader, UrlReader
 from farshift.leaderboard.submission.pack.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -363,7 +363,7 @@ def test_a_copy_gives_nothing_from_elsewhere(board, exported, cache, tmp_path, p
     (tmp_path / "outside.txt").write_text("not the board's")
     with servers.web(**served(exported)) as site:
         site.files |= {f"/{path}": b"x", "/outside.txt": b"x"}
-        copies = [BoardCopy(board), ExportCopy(exported), UrlCopy(site.url, tmp_path / "fetched" / "here")]
+        copies = [FolderReader(board), ExportReader(exported), UrlReader(site.url, tmp_path / "fetched" / "here")]
         assert [copy.file(path) for copy in copies] == [None] * 3
     assert (tmp_path / "outside.txt").read_text() == "not the board's"
 

@@ -10,7 +10,7 @@ from farshift.cli._baseline_board import build_board
 from farshift.core.errors import FarshiftError, Unavailable, UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.build import Job, build
-from farshift.leaderboard.tables.snapshot import gather
+from farshift.leaderboard.tables.snapshot import take_snapshot
 from support import SHARED
 
 ON, NAMES = ("modadd97/xi35", "xor_clusters/eta10"), ("knn", "mlp", "naive-bayes")
@@ -39,13 +39,13 @@ def test_every_recorded_run_is_an_entry_with_the_score_that_it_has_offline(built
 
 
 def test_its_tables_have_rank_sets_tie_groups_and_a_baseline(built):
-    sheets = gather(Board(built.board)).sheets
-    assert sorted(sheet.table.benchmark for sheet in sheets) == sorted(ON)
-    for sheet in sheets:
-        assert sheet.ranked == len(sheet.rows) > 1
-        assert all(row.ties and row.rank[0] <= place <= row.rank[1] for place, row in enumerate(sheet.rows, 1))
-        assert {row.attempts for row in sheet.rows} == {len(sheet.rows)}
-    assert any(sheet.baseline == "mlp" for sheet in sheets)
+    views = take_snapshot(Board(built.board)).views
+    assert sorted(table_view.table.benchmark for table_view in views) == sorted(ON)
+    for table_view in views:
+        assert table_view.ranked == len(table_view.rows) > 1
+        assert all(row.ties and row.rank[0] <= place <= row.rank[1] for place, row in enumerate(table_view.rows, 1))
+        assert {row.attempts for row in table_view.rows} == {len(table_view.rows)}
+    assert any(table_view.baseline == "mlp" for table_view in views)
     assert "rank" in built.page.read_text()
 
 
@@ -93,12 +93,14 @@ def test_the_board_of_all_baselines_is_built_verifies_and_ranks_them(tmp_path, m
     assert found.differences == []
     assert found.left_out == []
     assert found.entries == len(results())
-    board = gather(Board(tmp_path / "board"))
-    assert max(len(sheet.rows) for sheet in board.sheets) >= 30
-    for sheet in board.sheets:
-        assert sheet.ranked == len(sheet.rows)
-        assert all(row.rank and row.ties for row in sheet.rows)
-        assert find_benchmark(sheet.table.benchmark).name == sheet.table.benchmark
-    assert any(row.rank[0] < row.rank[1] for sheet in board.sheets for row in sheet.rows), "some cannot be told apart"
-    assert any(row.rank[0] > 1 for sheet in board.sheets for row in sheet.rows), "some can"
+    board = take_snapshot(Board(tmp_path / "board"))
+    assert max(len(table_view.rows) for table_view in board.views) >= 30
+    for table_view in board.views:
+        assert table_view.ranked == len(table_view.rows)
+        assert all(row.rank and row.ties for row in table_view.rows)
+        assert find_benchmark(table_view.table.benchmark).name == table_view.table.benchmark
+    assert any(row.rank[0] < row.rank[1] for table_view in board.views for row in table_view.rows), (
+        "some cannot be told apart"
+    )
+    assert any(row.rank[0] > 1 for table_view in board.views for row in table_view.rows), "some can"
     assert board.suites

@@ -15,7 +15,7 @@ from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.operations.challenge import answer, challenge, challenges, verify_challenges
 from farshift.leaderboard.publish.site import build
 from farshift.leaderboard.submission.pack.pack import pack
-from farshift.leaderboard.tables.snapshot import gather
+from farshift.leaderboard.tables.snapshot import take_snapshot
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
@@ -39,7 +39,7 @@ def entered_once(runs, tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("board")
     board = Board.init(place / "board", "A test board")
     board.submit(pack(runs[:2], place / "s.zip", team="us"))
-    gather(board)
+    take_snapshot(board)
     return board.path
 
 
@@ -63,7 +63,7 @@ def test_a_challenge_is_scored_and_shown_beside_the_entry_which_stays_as_it_is(e
     assert found.difference["ood"]["high"] < 0
     assert found.difference["ood"]["distinguishable"]
     assert {one.entry: one.score for one in board.standings()} == before
-    (row,) = (row for sheet in gather(board).sheets for row in sheet.rows if row.challenges)
+    (row,) = (row for table_view in take_snapshot(board).views for row in table_view.rows if row.challenges)
     assert (row.standing.entry, row.challenges) == (name, (found,))
     page = (build(board).parent / "entries" / f"{name}.html").read_text()
     assert "30 % of our answers are wrong" in page

@@ -17,7 +17,7 @@ from farshift.leaderboard.exports._names import slugs
 from farshift.leaderboard.exports._yaml import dumped
 from hypothesis import given
 from hypothesis import strategies as st
-from made_tables import entry, gathered
+from made_tables import entry, snapshot
 
 OPTIONS = {"hf": {"dataset": "somebody/shifts", "source": "https://example.org/board"}}
 
@@ -30,7 +30,7 @@ def board():
         entry("=HYPERLINK()", 0.5, team="them", groups={"left": 0.4, "right": 0.6}),
         entry("once", 0.52, team="", seeds=1, groups={"left": 0.4, "right": 0.6}),
     ]
-    return gathered(made, {("us", made[0][0].score["entry_identity"]): 5}, baseline="strong")
+    return snapshot(made, {("us", made[0][0].score["entry_identity"]): 5}, baseline="strong")
 
 
 def test_every_format_is_found_by_its_file():
@@ -45,9 +45,9 @@ def test_the_same_board_gives_the_same_bytes(board, form):
 def test_csv_has_every_number_as_recorded_and_runs_no_formula(board):
     (content,) = exported(board, "csv").values()
     lines = list(csv.DictReader(io.StringIO(content.decode())))
-    (sheet,) = board.sheets
+    (table_view,) = board.views
     assert [line["model"] for line in lines] == ["strong", "once", "'=HYPERLINK()", "weak & 50%"]
-    for line, row in zip(lines, sheet.rows, strict=True):
+    for line, row in zip(lines, table_view.rows, strict=True):
         assert float(line["ood"]) == row.standing.score["ood"]["value"]
         assert float(line["ood_low"]) == row.standing.score["ood"]["low"]
         assert (int(line["rank_low"]), int(line["rank_high"])) == row.rank
@@ -102,7 +102,7 @@ def test_community_evals_have_the_fields_that_the_hub_asks_for(board):
             assert result["source"]["url"] == "https://example.org/board"
             assert "95 % t interval" in result["notes"]
     (strong,) = (results for path, results in files.items() if "strong" in path)
-    score = board.sheets[0].rows[0].standing.score
+    score = board.views[0].rows[0].standing.score
     assert strong[0]["value"] == pytest.approx(100 * score["ood"]["value"])
     assert "rank set 1 of 4" in strong[0]["notes"]
 
@@ -193,7 +193,7 @@ def test_every_eval_ever_logs_have_all_that_its_schema_requires(board):
 
 
 def test_every_eval_ever_has_the_score_its_standard_error_and_interval(board):
-    row = board.sheets[0].rows[0]
+    row = board.views[0].rows[0]
     (log,) = (
         json.loads(content)
         for content in exported(board, "eee").values()

@@ -24,7 +24,7 @@ from farshift.leaderboard.sealed.drawing import draw
 from farshift.leaderboard.sealed.handing_out import read_draw
 from farshift.leaderboard.sealed.revealing import results
 from farshift.leaderboard.sealed.sealing import seed_file
-from farshift.leaderboard.sealed.serving import hand_out
+from farshift.leaderboard.sealed.serving import blind_data
 from farshift.leaderboard.storage.export import export
 from farshift.splits.rows import first_ids
 
@@ -56,10 +56,10 @@ def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, objec
     sealed(made, clock)
     said: dict[str, object] = {}
     with pytest.raises(FarshiftError) as early:
-        hand_out(made, WINDOW, folder / "early", clock)
+        blind_data(made, WINDOW, folder / "early", clock)
     said["too early"] = str(early.value)
     clock.set(OPENS, seconds=60)
-    hand_out(made, WINDOW, folder / "draw", clock)
+    blind_data(made, WINDOW, folder / "draw", clock)
     receipts = [hand_in(made, WINDOW, file, clock=clock).record() for file in [handed.answers["ann"]]]
     said["receipts"] = receipts
     for number, file in enumerate(odd_ones):
@@ -144,7 +144,7 @@ def benchmark_draw(coins):  # noqa: F811
 def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):  # noqa: F811
     hand_in(opened, WINDOW, handed.answers["ann"], clock=clock)
     export(opened, tmp_path / "export")
-    hand_out(opened, WINDOW, tmp_path / "draw", clock)
+    blind_data(opened, WINDOW, tmp_path / "draw", clock)
     secret = seed_file(opened, WINDOW)
     assert secret.read_text() == SEED.hex()
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600

@@ -22,7 +22,7 @@ from farshift.leaderboard.sealed.sealing import opening_files, seal, seed_file
 from farshift.leaderboard.sealed.verifying import verify_sealed
 from farshift.leaderboard.sealed.window import Places, moment, windows
 from farshift.leaderboard.storage.export import export
-from farshift.leaderboard.storage.readers import ExportCopy
+from farshift.leaderboard.storage.readers import ExportReader
 
 sys.path.insert(0, str(Path(__file__).parent))
 from sealed_cases import CLOSES, ON, OPENS, SEED, Clock, sealed
@@ -213,7 +213,7 @@ def test_closing_again_changes_nothing(revealed, clock):  # noqa: F811
 def test_a_revealed_window_verifies_on_the_board_and_from_an_export(revealed, tmp_path):
     assert revealed.verify().differences == []
     export(revealed, tmp_path / "export")
-    found = verify(ExportCopy(tmp_path / "export"))
+    found = verify(ExportReader(tmp_path / "export"))
     assert (found.differences, found.not_recomputed) == ([], [])
     assert list((tmp_path / "export").rglob("answers/*.zip"))
 

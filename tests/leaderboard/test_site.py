@@ -11,7 +11,7 @@ from farshift.leaderboard.entries import Apart, Left
 from farshift.leaderboard.operations.challenge import Challenge
 from farshift.leaderboard.publish.page_pictures import Scale, rank_bar, scale_of
 from farshift.leaderboard.publish.site import write_site
-from made_tables import entry, gathered
+from made_tables import entry, snapshot
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
@@ -68,7 +68,7 @@ def board():
     gone, _ = entry("gone", 0.9)
     first = made[0][0]
     apart = [Apart(gone, Left("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))]
-    return gathered(
+    return snapshot(
         made, {("us", first.score["entry_identity"]): 41}, [challenge(first.entry, first.score)], "model 7", apart=apart
     )
 
@@ -86,7 +86,9 @@ def test_the_same_board_gives_the_same_bytes(board, pages, tmp_path):
 
 
 def test_there_is_an_index_and_a_page_for_each_entry(board, pages):
-    names = [row.standing.entry for sheet in board.sheets for row in sheet.rows] + [board.apart[0].standing.entry]
+    names = [row.standing.entry for table_view in board.views for row in table_view.rows] + [
+        board.apart[0].standing.entry
+    ]
     assert sorted(pages) == sorted(["index.html", *(f"entries/{name}.html" for name in names)])
 
 
@@ -111,18 +113,18 @@ def test_names_are_escaped(pages):
 
 
 def test_entries_stand_by_score_with_their_rank_sets_and_ties(board, pages):
-    (sheet,) = (sheet for sheet in board.sheets if len(sheet.rows) == 40)
-    places = [pages["index.html"].index(f"entries/{row.standing.entry}.html") for row in sheet.rows]
+    (table_view,) = (table_view for table_view in board.views if len(table_view.rows) == 40)
+    places = [pages["index.html"].index(f"entries/{row.standing.entry}.html") for row in table_view.rows]
     assert places == sorted(places)
-    for row in sheet.rows:
+    for row in table_view.rows:
         low, high = row.rank
         said = f"rank {low}" if low == high else f"rank {low} to {high}"
         assert f'aria-label="{said} of 40"' in pages["index.html"]
-    assert any(row.rank[0] < row.rank[1] for row in sheet.rows)
+    assert any(row.rank[0] < row.rank[1] for row in table_view.rows)
 
 
 def test_a_challenged_entry_says_so_and_keeps_its_own_numbers(board, pages):
-    (row,) = (row for sheet in board.sheets for row in sheet.rows if row.challenges)
+    (row,) = (row for table_view in board.views for row in table_view.rows if row.challenges)
     page = pages[f"entries/{row.standing.entry}.html"]
     assert "other numbers here" in page
     assert "−10.0" in page
@@ -152,14 +154,14 @@ def test_a_page_of_an_entry_that_is_no_more_goes(board, tmp_path):
 
 
 def test_a_bar_of_ranks_covers_its_set_and_a_strip_its_scale(board):
-    (sheet,) = (sheet for sheet in board.sheets if len(sheet.rows) == 40)
-    for row in sheet.rows:
+    (table_view,) = (table_view for table_view in board.views if len(table_view.rows) == 40)
+    for row in table_view.rows:
         bar = rank_bar(row, 40)
         assert 0 <= bar["x"] <= bar["x"] + bar["width"] <= 93
-    wide = rank_bar(replace(sheet.rows[0], rank=(1, 40)), 40)
+    wide = rank_bar(replace(table_view.rows[0], rank=(1, 40)), 40)
     assert (wide["x"], wide["width"]) == (0, 90)
-    assert rank_bar(replace(sheet.rows[0], rank=None), 40) is None
-    scale = scale_of(sheet)
+    assert rank_bar(replace(table_view.rows[0], rank=None), 40) is None
+    scale = scale_of(table_view)
     assert scale == Scale(0.0, 1.0)
     assert scale.x(-3) == scale.x(0) < scale.x(0.5) < scale.x(1) == scale.x(7)
 
@@ -193,7 +195,7 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
             {"team": "them", "model": "<b>", "submission": "e" * 64, "score": None, "contrast": {}, "n/a": "it broke"},
         ],
     }
-    write_site(gathered(made, windows=[window]), tmp_path)
+    write_site(snapshot(made, windows=[window]), tmp_path)
     text = (tmp_path / "index.html").read_text()
     assert "better on public" in text
     assert "+20.0" in text
@@ -202,5 +204,5 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
 
 
 def test_an_empty_board_has_a_page(tmp_path):
-    write_site(gathered([]), tmp_path)
+    write_site(snapshot([]), tmp_path)
     assert "No entries yet" in (tmp_path / "index.html").read_text()

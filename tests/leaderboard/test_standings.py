@@ -9,18 +9,18 @@ import pytest
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.leaderboard.tables.row_scores import EntryRows
 from farshift.leaderboard.tables.standings import tables
-from farshift.leaderboard.tables.table_view import sheet
-from made_tables import entry, gathered, rows
+from farshift.leaderboard.tables.table_view import table_view
+from made_tables import entry, rows, snapshot
 from scipy import stats
 
 
 def only(found):
-    (one,) = found.sheets
+    (one,) = found.views
     return one
 
 
 def test_entries_far_apart_have_one_rank_each_and_no_letter_in_common():
-    found = only(gathered([entry("weak", 0.2), entry("strong", 0.8), entry("middling", 0.5)]))
+    found = only(snapshot([entry("weak", 0.2), entry("strong", 0.8), entry("middling", 0.5)]))
     assert [row.standing.score["model"] for row in found.rows] == ["strong", "middling", "weak"]
     assert [row.rank for row in found.rows] == [(1, 1), (2, 2), (3, 3)]
     assert [row.ties for row in found.rows] == ["a", "b", "c"]
@@ -31,7 +31,7 @@ def test_entries_far_apart_have_one_rank_each_and_no_letter_in_common():
 
 
 def test_entries_that_cannot_be_told_apart_share_ranks_and_a_letter():
-    found = only(gathered([entry("one", 0.50), entry("other", 0.505), entry("far", 0.1)]))
+    found = only(snapshot([entry("one", 0.50), entry("other", 0.505), entry("far", 0.1)]))
     assert [row.rank for row in found.rows] == [(1, 2), (1, 2), (3, 3)]
     assert [row.ties for row in found.rows] == ["a", "a", "b"]
     assert sum(row.best for row in found.rows) == pytest.approx(1, abs=1e-3)
@@ -39,7 +39,7 @@ def test_entries_that_cannot_be_told_apart_share_ranks_and_a_letter():
 
 def test_where_lower_is_better_the_lowest_is_first():
     made = [entry("low", 0.2, better="lower"), entry("high", 0.7, better="lower")]
-    found = only(gathered(made, baseline="high"))
+    found = only(snapshot(made, baseline="high"))
     assert [row.standing.score["model"] for row in found.rows] == ["low", "high"]
     assert [row.rank for row in found.rows] == [(1, 1), (2, 2)]
     assert found.rows[0].against["verdict"] == "better"
@@ -47,15 +47,15 @@ def test_where_lower_is_better_the_lowest_is_first():
 
 def test_a_table_does_not_depend_on_the_order_in_which_entries_came():
     made = [entry(f"m{k}", 0.3 + 0.02 * k) for k in range(8)]
-    found = only(gathered(made)).record()
+    found = only(snapshot(made)).record()
     for other in (made[::-1], made[3:] + made[:3], made[1::2] + made[::2]):
-        assert only(gathered(other)).record() == found
+        assert only(snapshot(other)).record() == found
 
 
 def test_who_else_enters_moves_nobody_s_score_and_no_p_of_a_pair_downwards():
     made = [entry("base", 0.4), entry("better", 0.55)]
-    few = only(gathered(made, baseline="base"))
-    many = only(gathered([*made, *(entry(f"m{k}", 0.2 + 0.05 * k) for k in range(6))], baseline="base"))
+    few = only(snapshot(made, baseline="base"))
+    many = only(snapshot([*made, *(entry(f"m{k}", 0.2 + 0.05 * k) for k in range(6))], baseline="base"))
     there = {row.standing.score["model"]: row for row in many.rows}
     assert there["better"].against["p"] == pytest.approx(few.rows[0].against["p"], rel=1e-4)
     assert there["better"].against["p_holm"] >= few.rows[0].against["p_holm"]
@@ -65,7 +65,7 @@ def test_who_else_enters_moves_nobody_s_score_and_no_p_of_a_pair_downwards():
 def test_the_p_against_a_baseline_is_that_of_a_paired_t_test():
     """With one seed on either side and no clusters: SciPy's paired test, but for the guard row at either end."""
     made = [entry("base", 0.45, seeds=1), entry("other", 0.5, seeds=1)]
-    found = only(gathered(made, baseline="base"))
+    found = only(snapshot(made, baseline="base"))
     mine = next(row for row in found.rows if row.standing.score["model"] == "other")
     left, right = (pair[1].ood.scores[0] for pair in reversed(made))
     assert mine.against["p"] == pytest.approx(stats.ttest_rel(left, right).pvalue, rel=0.1)
@@ -75,7 +75,7 @@ def test_the_p_against_a_baseline_is_that_of_a_paired_t_test():
 def test_the_p_against_a_baseline_is_below_a_twentieth_exactly_where_its_interval_excludes_zero():
     """Over a fine grid of differences, and three seeds: what rows and seeds both have in them counts once in both."""
     made = [entry("base", 0.5), *(entry(f"m{k}", 0.5 + 0.002 * k) for k in range(1, 31))]
-    found = [row.against for row in only(gathered(made, baseline="base")).rows if row.against]
+    found = [row.against for row in only(snapshot(made, baseline="base")).rows if row.against]
     apart = [one["low"] > 0 or one["high"] < 0 for one in found]
     assert apart == [one["p"] < 0.05 for one in found]
     assert 0 < sum(apart) < len(apart)
@@ -83,9 +83,9 @@ def test_the_p_against_a_baseline_is_below_a_twentieth_exactly_where_its_interva
 
 def test_the_baseline_itself_and_a_table_without_it_have_no_verdict():
     made = [entry("base", 0.4), entry("other", 0.6)]
-    found = only(gathered(made, baseline="base"))
+    found = only(snapshot(made, baseline="base"))
     assert {row.standing.score["model"]: row.against is None for row in found.rows} == {"base": True, "other": False}
-    none = only(gathered(made, baseline="absent"))
+    none = only(snapshot(made, baseline="absent"))
     assert none.baseline == ""
     assert all(row.against is None for row in none.rows)
 
@@ -98,11 +98,11 @@ def test_attempts_of_a_team_are_counted_and_its_best_entry_shows_the_optimism():
         entry("?", 0.3, team=""),
     ]
     identity = made[0][0].score["entry_identity"]
-    found = only(gathered(made, {("us", identity): 7, ("them", identity): 1}))
+    found = only(snapshot(made, {("us", identity): 7, ("them", identity): 1}))
     by_model = {row.standing.score["model"]: row for row in found.rows}
     assert [by_model[name].attempts for name in ("first try", "second try", "theirs", "?")] == [7, 7, 1, None]
     assert [name for name, row in by_model.items() if row.optimism is not None] == ["second try"]
-    assert by_model["second try"].optimism > only(gathered(made, {("us", identity): 2})).rows[0].optimism > 0
+    assert by_model["second try"].optimism > only(snapshot(made, {("us", identity): 2})).rows[0].optimism > 0
     assert any("Attempts:" in note for note in found.notes)
 
 
@@ -113,7 +113,7 @@ def test_a_metric_that_is_no_mean_of_rows_is_ranked_by_its_jackknife():
         noise = np.random.default_rng(len(model)).normal(0, 0.002, (3, 50))
         values = Replicates([value] * 3, value + noise - noise.mean(), np.full(50, 20), (0.0, 1.0))
         made.append((standing, EntryRows(values, values)))
-    found = only(gathered(made))
+    found = only(snapshot(made))
     assert (found.rows[0].standing.score["model"], found.rows[0].rank) == ("high", (1, 1))
     assert {row.rank for row in found.rows[1:]} == {(2, 3)}
 
@@ -124,7 +124,7 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
     broken = Replicates([0.4] * 3, np.full((3, 1), np.nan), np.array([600]), (0.0, 1.0))
     (table,) = tables([one for one, _ in made] + [standing])
     by_name = {one.entry: found for one, found in made} | {standing.entry: EntryRows(broken, broken)}
-    found = sheet(table, by_name, {}, {}, ())
+    found = table_view(table, by_name, {}, {}, ())
     ranks = {row.standing.score["model"]: row.rank for row in found.rows}
     assert ranks["undefined"] is None
     assert found.ranked == 2
@@ -134,13 +134,13 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
 def test_entries_without_rows_here_have_no_rank_and_the_table_says_why():
     (one, found), (other, _) = entry("here", 0.5), entry("elsewhere", 0.6)
     (table,) = tables([one, other])
-    shown = sheet(table, {one.entry: found}, {other.entry: "of an older identity"}, {}, ())
+    shown = table_view(table, {one.entry: found}, {other.entry: "of an older identity"}, {}, ())
     assert {row.standing.score["model"]: row.rank for row in shown.rows} == {"here": (1, 1), "elsewhere": None}
     assert any("No rank set for elsewhere: of an older identity" in note for note in shown.notes)
 
 
 def test_a_single_seed_is_said_to_lack_the_noise_of_training():
-    found = only(gathered([entry("once", 0.5, seeds=1), entry("thrice", 0.6)]))
+    found = only(snapshot([entry("once", 0.5, seeds=1), entry("thrice", 0.6)]))
     assert any("1 of the entries have a single seed" in note for note in found.notes)
     assert found.detectable.single == 1
 
@@ -159,8 +159,8 @@ def test_rows_in_clusters_give_wider_rank_sets():
             found, found
         )
 
-    free = only(gathered([standing("one", 0.06, False), standing("other", -0.06, False)]))
-    held = only(gathered([standing("one", 0.06, True), standing("other", -0.06, True)]))
+    free = only(snapshot([standing("one", 0.06, False), standing("other", -0.06, False)]))
+    held = only(snapshot([standing("one", 0.06, True), standing("other", -0.06, True)]))
     assert {row.rank for row in free.rows} == {(1, 1), (2, 2)}
     assert {row.rank for row in held.rows} == {(1, 2)}
 
@@ -169,7 +169,7 @@ def test_the_aggregate_lists_models_apart_that_lack_a_benchmark():
     shares = {"modadd97/xi35": 0.5, "vowel/speakers": 0.6}
     made = [entry(model, share, on, kind="domain") for model in ("a", "b") for on, share in shares.items()]
     made.append(entry("partial", 0.9, "vowel/speakers", kind="domain"))
-    (suite,) = gathered(made).suites
+    (suite,) = snapshot(made).suites
     assert sorted(row.entry for row in suite.found.rows) == ["a (us)", "b (us)"]
     assert [(row.entry, row.missing) for row in suite.found.incomplete] == [("partial (us)", ("modadd97/xi35",))]
     assert "it takes more than 6" in suite.concurrences[0].record()["n/a"]
@@ -180,13 +180,13 @@ def test_the_later_of_two_entries_of_one_model_counts_in_the_aggregate_not_the_b
     for on in ("modadd97/xi35", "vowel/speakers"):
         made += [entry("m", 0.9, on, kind="domain", made=1), entry("m", 0.3, on, kind="domain", made=2)]
     found = [(replace(one, entry=f"{k:016x}"), kept) for k, (one, kept) in enumerate(made)]
-    (suite,) = gathered(found).suites
+    (suite,) = snapshot(found).suites
     (row,) = suite.found.rows
     assert all(value < 0.4 for value in row.by_benchmark.values())
 
 
 def test_of_forty_entries_each_stands_within_its_rank_set():
-    found = only(gathered([entry(f"model {k}", 0.2 + 0.015 * k) for k in range(40)]))
+    found = only(snapshot([entry(f"model {k}", 0.2 + 0.015 * k) for k in range(40)]))
     assert found.ranked == 40
     assert all(row.rank[0] <= place <= row.rank[1] for place, row in enumerate(found.rows, 1))
 
@@ -206,6 +206,6 @@ def test_rows_that_are_shared_make_for_narrower_rank_sets():
                     EntryRows(found, found),
                 )
             )
-        return sum(row.rank[1] - row.rank[0] for row in only(gathered(made)).rows)
+        return sum(row.rank[1] - row.rank[0] for row in only(snapshot(made)).rows)
 
     assert width(0.95) < width(0.0)

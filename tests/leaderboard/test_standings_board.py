@@ -14,7 +14,7 @@ from farshift.leaderboard.publish.site import build
 from farshift.leaderboard.settings import baselines_of, write_baselines
 from farshift.leaderboard.submission.pack.pack import pack
 from farshift.leaderboard.tables.row_scores import packed, rows_of_entries, unpacked
-from farshift.leaderboard.tables.snapshot import gather
+from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.tables.standings import tables
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
@@ -124,7 +124,7 @@ def test_a_submission_that_was_changed_gives_no_rows(board):
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     with pytest.raises(FarshiftError):
-        gather(board)
+        take_snapshot(board)
 
 
 def test_a_board_with_a_changed_score_shows_no_page(board):
@@ -136,9 +136,9 @@ def test_a_board_with_a_changed_score_shows_no_page(board):
 
 def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypatch):
     monkeypatch.setattr("farshift.benchmarks.benchmark.Benchmark.identity", lambda *_, **__: "0" * 64)
-    found = gather(board)
-    assert all(row.rank is None for sheet in found.sheets for row in sheet.rows)
-    assert any("of an older identity" in note for note in found.sheets[0].notes)
+    found = take_snapshot(board)
+    assert all(row.rank is None for table_view in found.views for row in table_view.rows)
+    assert any("of an older identity" in note for note in found.views[0].notes)
     assert "Tables of an older identity" in build(board).read_text()
 
 
@@ -147,10 +147,10 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
 
     known = {"scan/length": find_benchmark("scan/length")}
     monkeypatch.setattr("farshift.leaderboard.tables.standings.benchmarks", lambda: known)
-    found = gather(board)
-    ranks = {sheet.table.benchmark: {row.rank for row in sheet.rows} for sheet in found.sheets}
+    found = take_snapshot(board)
+    ranks = {table_view.table.benchmark: {row.rank for row in table_view.rows} for table_view in found.views}
     assert ranks == {"scan/length": {(1, 1)}, ON: {None}}
-    assert any("no benchmark named" in note for sheet in found.sheets for note in sheet.notes)
+    assert any("no benchmark named" in note for table_view in found.views for note in table_view.notes)
 
 
 def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board):
@@ -158,23 +158,23 @@ def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board)
 
     name = next(one.entry for one in board.standings() if one.score["model"] == "good")
     withdraw(board, name, "a bug in our loader")
-    found = gather(board)
-    assert name not in {row.standing.entry for sheet in found.sheets for row in sheet.rows}
+    found = take_snapshot(board)
+    assert name not in {row.standing.entry for table_view in found.views for row in table_view.rows}
     (apart,) = found.record()["apart"]
     assert (apart["entry"], apart["kind"], apart["reason"]) == (name, "withdrawn", "a bug in our loader")
-    (sheet,) = (one for one in found.sheets if len(one.rows) == 2)
-    assert {row.attempts for row in sheet.rows} == {3}
+    (table_view,) = (one for one in found.views if len(one.rows) == 2)
+    assert {row.attempts for row in table_view.rows} == {3}
 
 
 def test_the_board_says_which_model_the_others_are_held_against(board):
     assert baselines_of(board.path) == {}
     write_baselines(board.path, {ON: "worse <b>"})
-    (sheet,) = (one for one in gather(board).sheets if len(one.rows) == 3)
-    assert (sheet.baseline, sheet.rows[0].against["verdict"]) == ("worse <b>", "better")
-    assert gather(board, ON, "good").sheets[0].baseline != "worse <b>"
+    (table_view,) = (one for one in take_snapshot(board).views if len(one.rows) == 3)
+    assert (table_view.baseline, table_view.rows[0].against["verdict"]) == ("worse <b>", "better")
+    assert take_snapshot(board, ON, "good").views[0].baseline != "worse <b>"
     (board.path / "settings.toml").write_text("baselines = 3\n")
     with pytest.raises(BadDefinition, match="write \\[baselines\\] with lines such as"):
-        gather(board)
+        take_snapshot(board)
 
 
 def test_the_command_prints_tables_in_every_form(board, farshift, farshift_json):

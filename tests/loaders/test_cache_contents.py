@@ -67,9 +67,9 @@ def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
     on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
     assert told["bytes"] == sum(path.stat().st_size for path in on_disk)
     assert sum(kind["bytes"] for kind in told["kinds"].values()) == told["bytes"]
-    handout = next(entry for entry in told["entries"] if entry["kind"] == "handouts")
-    assert handout["name"] == "made-split-0123456789abcdef"
-    assert handout["bytes"] == sum(path.stat().st_size for path in on_disk if "handouts" in path.parts)
+    blind = next(entry for entry in told["entries"] if entry["kind"] == "handouts")
+    assert blind["name"] == "made-split-0123456789abcdef"
+    assert blind["bytes"] == sum(path.stat().st_size for path in on_disk if "handouts" in path.parts)
 
 
 def test_what_a_killed_process_left_belongs_to_its_entry(cache):

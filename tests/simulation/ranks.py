@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from farshift.benchmarks.statistics.joint import joint
+from farshift.benchmarks.statistics.joint_covariance import joint_covariance
 from farshift.benchmarks.statistics.paired_test import compare_rows
 from farshift.benchmarks.statistics.ranks import rank_sets
 from farshift.benchmarks.statistics.sample import RowScores
@@ -71,7 +71,7 @@ def true_ranks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def holds_all_ranks(world: World, true: np.ndarray, source: np.random.Generator) -> bool:
-    found = rank_sets(joint(world.scores(source, true)))
+    found = rank_sets(joint_covariance(world.scores(source, true)))
     low, high = true_ranks(true)
     return bool((found.low <= low).all() and (found.high >= high).all())
 

@@ -24,7 +24,7 @@ from ....core.errors import ModelError, first_line
 from ....core.progress import say
 from ..algorithm import Clock
 from .symbolic_clock import NotTraceable, holds
-from .trace import REFUSALS, Batches, Run, Trace, flat, live, shape, slots, trace
+from .trace import REFUSALS, Batches, Run, Trace, batch_tensors, mutable_tensors, shape, slots, trace
 
 if TYPE_CHECKING:
     from ..trainer import Training
@@ -39,7 +39,7 @@ TRACING_SECONDS, COMPILING_SECONDS, SAVED = 3.0, 60.0, 1 / 3
 save. Graphs are made where the steps that are left save more than that; which one serves is measured."""
 
 MOST = 8
-"""Graphs that a cohort may have: for other shapes of batches, and for other answers of the clock."""
+"""Graphs that a replica stack may have: for other shapes of batches, and for other answers of the clock."""
 
 NEAR = {torch.float64: 1e-8, torch.float32: 0.05, torch.bfloat16: 0.25}
 """How far from a plain step's a graph's may lead, as a share of the plain step's length, by the precision of the
@@ -55,7 +55,7 @@ def checked(choice: str) -> str:
 
 def whole(training: Training) -> Whole | None:
     """What takes a training's steps as graphs; None where the setting, or the device, asks for plain ones."""
-    choice, keys = checked(training.cohort.hyper["compile"]), training.cohort.keys
+    choice, keys = checked(training.stack.hyperparameters["compile"]), training.stack.keys
     if choice == "never" or training.together.size > 1 or (choice == "auto" and not keys.is_cuda):
         return None
     return Whole(training, choice == "always")
@@ -70,9 +70,9 @@ class Whole:
 
     def __init__(self, training: Training, always: bool) -> None:
         self.training, self.always = training, always
-        self.on_gpu: bool = training.cohort.keys.is_cuda
+        self.on_gpu: bool = training.stack.keys.is_cuda
         self.slots = slots(training)
-        self.where = [torch.zeros((), dtype=torch.int64, device=training.cohort.keys.device) for _ in range(2)]
+        self.where = [torch.zeros((), dtype=torch.int64, device=training.stack.keys.device) for _ in range(2)]
         self.graphs: list[tuple[Any, Trace]] = []
         self.optimisers: list[Any] = []
         self.state: list[Tensor] = []
@@ -93,7 +93,7 @@ class Whole:
         for known, graph in self.graphs:
             if known == key and holds(graph.taken, now):
                 self.plain = False
-                return self._run(graph.run, flat(batches), now)
+                return self._run(graph.run, batch_tensors(batches), now)
         if not self.plain or len(self.graphs) == MOST:
             self.plain = True
             return None
@@ -117,7 +117,7 @@ class Whole:
         return not sampler.size and not sampler.environments
 
     def _same_optimisers(self) -> bool:
-        now = [descent.optimiser for descent in self.training.descents.values()]
+        now = [optimiser_step.optimiser for optimiser_step in self.training.optimiser_steps.values()]
         return all(a is b for a, b in zip(now, self.optimisers, strict=True))
 
     def _forget(self) -> None:
@@ -133,12 +133,12 @@ class Whole:
             return None
         try:
             if not self.optimisers:
-                for descent in training.descents.values():
-                    descent.write()
-                self.optimisers = [descent.optimiser for descent in training.descents.values()]
-                device = training.cohort.keys.device
+                for optimiser_step in training.optimiser_steps.values():
+                    optimiser_step.write()
+                self.optimisers = [optimiser_step.optimiser for optimiser_step in training.optimiser_steps.values()]
+                device = training.stack.keys.device
                 self.where[2:] = [torch.ones((), dtype=torch.float64, device=device) for _ in self.optimisers]
-                self.state = live(training, self.slots)
+                self.state = mutable_tensors(training, self.slots)
             self._settle()
             made = trace(training, self.slots, batches, now, self.where[2:])
         except REFUSALS as error:
@@ -160,7 +160,7 @@ class Whole:
         self._settle()
         plainly = [x.clone() for x in self.state]
         self._restore(before)
-        drawn = flat(batches)
+        drawn = batch_tensors(batches)
         if self.on_gpu:
             # A captured graph reads its inputs where they lay: a batch that is drawn anew is copied there.
             drawn = drawn if self._same_batches() else [x.clone() for x in drawn]
@@ -191,15 +191,15 @@ class Whole:
         made.run = found[1]
         self.graphs.append((key, made))
         self.plain = False
-        return self._run(made.run, flat(batches), now)
+        return self._run(made.run, batch_tensors(batches), now)
 
     def _run(self, run: Run, drawn: list[Tensor], now: Clock) -> Tensor:
         """One step along a graph."""
         self._settle()
         self.where[0].fill_(now.step)
         self.where[1].fill_(now.total)
-        for factor, descent in zip(self.where[2:], self.training.descents.values(), strict=True):
-            factor.fill_(descent.factor)
+        for factor, optimiser_step in zip(self.where[2:], self.training.optimiser_steps.values(), strict=True):
+            factor.fill_(optimiser_step.factor)
         with torch.no_grad():  # asking for `broken` notes what plain steps have seen before a graph goes on
             return run([*self.state[:-1], self.training.broken], drawn, self.where)
 
@@ -246,8 +246,8 @@ class Whole:
         """Go on in plain steps."""
         self.training.whole = None
         self.graphs = []
-        for descent in self.training.descents.values():
-            descent.unwrite()
+        for optimiser_step in self.training.optimiser_steps.values():
+            optimiser_step.unwrite()
         if why:
             say(f"steps are not compiled: {why}")
 

@@ -24,7 +24,7 @@ Condition = tuple[Callable[[Clock], bool], bool]
 """A question about the clock, and the answer that a trace has taken for granted."""
 
 
-class Reading:
+class SymbolicNumber:
     """A whole number read from a clock. value: by the clock. tensor: the same in the trace, () int64."""
 
     __hash__ = None  # type: ignore[assignment]
@@ -52,7 +52,9 @@ class Reading:
         if type(other) is not int:
             return NotImplemented
         own = self.value
-        return Reading(lambda clock: int(compute(own(clock), other)), compute(self.tensor, other), self.now, self.taken)
+        return SymbolicNumber(
+            lambda clock: int(compute(own(clock), other)), compute(self.tensor, other), self.now, self.taken
+        )
 
     def __lt__(self, other: Any) -> Any:
         return self._compared(operator.lt, other)
@@ -101,12 +103,12 @@ class TracedClock(Clock):
     """A clock whose step and total are readings. where: () int64 each, the step and the total in the trace."""
 
     def __init__(self, now: Clock, step: Tensor, total: Tensor, taken: list[Condition]) -> None:
-        readings = {
-            "step": Reading(lambda clock: clock.step, step, now, taken),
-            "total": Reading(lambda clock: clock.total, total, now, taken),
+        numbers = {
+            "step": SymbolicNumber(lambda clock: clock.step, step, now, taken),
+            "total": SymbolicNumber(lambda clock: clock.total, total, now, taken),
         }
         known = {"steps": now.steps, "stage": now.stage, "keys": now.keys, "count": total}
-        for name, value in (readings | known).items():
+        for name, value in (numbers | known).items():
             object.__setattr__(self, name, value)
 
     def draw(self, name: str) -> Tensor:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from ...replicas.hyperparameters import Hyper
+from ...replicas.hyperparameters import Hyperparameters
 from ..algorithm import Clock
 from ..sampler import Batch
 from .symbolic_clock import Condition, NotTraceable, TracedClock
@@ -56,10 +56,15 @@ class Slot:
 
 def slots(training: Training) -> list[Slot]:
     """All parameters and saved buffers of the network and the algorithm; settings and keys never change."""
-    cohort = training.cohort
-    fixed = {id(part) for hyper in cohort.modules() if isinstance(hyper, Hyper) for part in hyper.modules()}
+    stack = training.stack
+    fixed = {
+        id(part)
+        for hyperparameters in stack.modules()
+        if isinstance(hyperparameters, Hyperparameters)
+        for part in hyperparameters.modules()
+    }
     found = []
-    for module in (*cohort.network.modules(), *cohort.algorithm.modules()):
+    for module in (*stack.network.modules(), *stack.algorithm.modules()):
         if id(module) in fixed:
             continue
         fixed.add(id(module))
@@ -78,7 +83,7 @@ class Trace:
     taken: list[Condition] = field(default_factory=list)
 
 
-def flat(batches: Batches) -> list[Tensor]:
+def batch_tensors(batches: Batches) -> list[Tensor]:
     """The tensors of batches, in a fixed order; what several of them share comes as often."""
     found: list[Tensor] = []
     for batch, share in batches:
@@ -93,7 +98,7 @@ def shape(batches: Batches) -> tuple[Any, ...]:
     return tuple(
         (
             *(batch.environments, len(batch.inputs), batch.weight is None, batch.group is None, share is None),
-            *((tuple(x.shape), x.dtype, x.stride()) for x in flat([(batch, share)])),
+            *((tuple(x.shape), x.dtype, x.stride()) for x in batch_tensors([(batch, share)])),
         )
         for batch, share in batches
     )
@@ -142,11 +147,11 @@ def _unmarked(modules: Sequence[nn.Module]) -> Iterator[None]:
             vars(module).update(attributes)
 
 
-def live(training: Training, places: Sequence[Slot]) -> list[Tensor]:
+def mutable_tensors(training: Training, places: Sequence[Slot]) -> list[Tensor]:
     """The tensors that a step changes, in the order in which a trace takes them."""
     found = [slot.tensor.detach() for slot in places]
-    for descent in training.descents.values():
-        found += descent.optimiser.tensors().values()  # type: ignore[attr-defined]
+    for optimiser_step in training.optimiser_steps.values():
+        found += optimiser_step.optimiser.tensors().values()  # type: ignore[attr-defined]
     return [*found, training.broken]
 
 
@@ -154,11 +159,11 @@ def trace(training: Training, places: Sequence[Slot], batches: Batches, now: Clo
     """Record the step that is about to be taken; nothing is changed. `NotTraceable`, or one of `REFUSALS`, where it
     cannot be recorded.
 
-    factors: of each descent's learning rates, () float64."""
-    cohort, taken = training.cohort, list[Condition]()
-    noise, modules = cohort.noise, [*cohort.modules()]
-    step, total = (torch.tensor(value, device=cohort.keys.device) for value in (now.step, now.total))
-    names = [descent.optimiser.tensors().keys() for descent in training.descents.values()]  # type: ignore[attr-defined]
+    factors: of each optimiser step's learning rates, () float64."""
+    stack, taken = training.stack, list[Condition]()
+    rng, modules = stack.rng, [*stack.modules()]
+    step, total = (torch.tensor(value, device=stack.keys.device) for value in (now.step, now.total))
+    names = [optimiser_step.optimiser.tensors().keys() for optimiser_step in training.optimiser_steps.values()]  # type: ignore[attr-defined]
 
     def moved(state: list[Tensor], drawn: list[Tensor], where: list[Tensor]) -> Tensor:
         with torch.no_grad():
@@ -166,19 +171,21 @@ def trace(training: Training, places: Sequence[Slot], batches: Batches, now: Clo
         for slot, leaf in zip(places, ends, strict=False):
             leaf.requires_grad_(slot.tensor.requires_grad)
         leaf_of = {id(slot.tensor): leaf for slot, leaf in zip(places, ends, strict=False)}
-        rest, descents = iter(ends[len(places) :]), {}
-        for place, (name, descent) in enumerate(training.descents.items()):
+        rest, optimiser_steps = iter(ends[len(places) :]), {}
+        for place, (name, optimiser_step) in enumerate(training.optimiser_steps.items()):
             tensors = {key: next(rest) for key in names[place]}
-            descents[name] = descent.over(lambda p: leaf_of[id(p)], tensors, where[2 + place])
+            optimiser_steps[name] = optimiser_step.over(lambda p: leaf_of[id(p)], tensors, where[2 + place])
         broken, clock = next(rest), TracedClock(now, where[0], where[1], taken)
-        noise.at(where[1])
+        rng.at(where[1])
         with _stood_in(places, ends[: len(places)]), _unmarked(modules), training.precision.applied():
-            losses = cohort.algorithm.update(cohort.network, lambda: iter(_filled(batches, drawn)), clock, descents)
-            cohort.algorithm.after(cohort.network, clock)
+            losses = stack.algorithm.update(
+                stack.network, lambda: iter(_filled(batches, drawn)), clock, optimiser_steps
+            )
+            stack.algorithm.after(stack.network, clock)
             after: list[Any] = [slot.table[slot.name] for slot in places]
         with torch.no_grad():
-            for descent, keys in zip(descents.values(), names, strict=True):
-                held: Mapping[str, Tensor] = descent.optimiser.tensors()  # type: ignore[attr-defined]
+            for optimiser_step, keys in zip(optimiser_steps.values(), names, strict=True):
+                held: Mapping[str, Tensor] = optimiser_step.optimiser.tensors()  # type: ignore[attr-defined]
                 if held.keys() != keys:
                     raise NotTraceable("the optimiser keeps something new in this step")
                 after += held.values()
@@ -187,6 +194,6 @@ def trace(training: Training, places: Sequence[Slot], batches: Batches, now: Clo
                 old.copy_(new)
         return losses.detach()
 
-    given = live(training, places), flat(batches), [step, total, *factors]
+    given = mutable_tensors(training, places), batch_tensors(batches), [step, total, *factors]
     graph = make_fx(moved, tracing_mode="fake", _allow_non_fake_inputs=True)(*given)
     return Trace(graph, taken)

@@ -14,7 +14,7 @@ from ...core.errors import FarshiftError
 
 
 @dataclass(frozen=True)
-class VisibleRows:
+class TrainingTable:
     """Training rows in memory: the inputs, the label as given, `weight`, and `group` where the split has groups.
 
     They are copies: nothing else of the part can be reached from them, and writing into them changes no file.
@@ -44,17 +44,17 @@ class VisibleRows:
             here = order[start : start + batch_size]
             yield {name: values[here] for name, values in self.columns.items()}
 
-    def select(self, rows: NDArray[Any]) -> VisibleRows:
+    def select(self, rows: NDArray[Any]) -> TrainingTable:
         """Some of the rows: positions or a mask."""
         return replace(
             self, columns={name: values[rows] for name, values in self.columns.items()}, row_ids=self.row_ids[rows]
         )
 
-    def replaced(self, columns: Mapping[str, NDArray[Any]]) -> VisibleRows:
+    def replaced(self, columns: Mapping[str, NDArray[Any]]) -> TrainingTable:
         """The same rows with other values in some columns."""
         return replace(self, columns=self.columns | dict(columns))
 
-    def joined(self, others: Sequence[VisibleRows]) -> VisibleRows:
+    def joined(self, others: Sequence[TrainingTable]) -> TrainingTable:
         """These rows, then those of the others."""
         every = [self, *others]
         columns = {name: np.concatenate([one.columns[name] for one in every]) for name in self.columns}

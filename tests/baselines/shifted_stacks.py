@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 from farshift.baselines.encoding.encoding.encoding import Sizes
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
-from .small_cohorts import ADAM, begun, rows
+from .small_stacks import ADAM, begun, rows
 
 IMAGES = Sizes(3, numbers=36, shape=(6, 6))
 RESNET: dict[str, Any] = {"widths": [2, 3], "batch_size": 8, "lr": 0.01}
@@ -38,16 +38,16 @@ def wide_rows(count: int = 24, sizes: Sizes | None = None) -> Data:
     return replace(first, unlabelled=shifted, held={"id_val": second})
 
 
-def finished(training: Training) -> Cohort:
+def finished(training: Training) -> ReplicaStack:
     """What comes of a training in which every replica reaches the end."""
     ended = training.run().ended
     assert len(ended) == 1
     return ended[0]
 
 
-def asked(cohort: Cohort, data: Data, size: int = 10) -> Tensor:
-    """A cohort's logits for the training rows, `size` of them at a time, (K, N, classes)."""
-    return cohort.answer(*data.inputs, rows=size)
+def asked(stack: ReplicaStack, data: Data, size: int = 10) -> Tensor:
+    """A replica stack's logits for the training rows, `size` of them at a time, (K, N, classes)."""
+    return stack.answer(*data.inputs, rows=size)
 
 
 def farthest_answers(

@@ -1,7 +1,7 @@
 """What a model is handed: rows without the labels they are scored by, in files of their own.
 
 The process that trains and asks a model must not hold a test label, not even in a mapped file. So another process
-(`python -m farshift.benchmarks.blind.handout`) opens the split, checks the benchmark against it, and writes one Arrow
+(`python -m farshift.benchmarks.blind.data data`) opens the split, checks the benchmark against it, and writes one Arrow
 file a part into the cache: row ids and inputs; for training and validation rows also the label as given, weight and
 group. The harness opens these files only.
 """
@@ -32,7 +32,7 @@ from ..benchmark import Benchmark
 from ..definition import Definition
 from ..model import Task
 from ..prompting.prompt import Prompt, draw_shots
-from .training_rows import VisibleRows
+from .training_table import TrainingTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,7 +88,7 @@ def _copied(column: Any, rows: slice | NDArray[np.int64]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class Handout:
+class BlindData:
     """The files of a benchmark that a model may see."""
 
     folder: Path
@@ -107,12 +107,12 @@ class Handout:
         group = table["asked_group"].to_numpy() if "asked_group" in table.column_names else None
         return Inputs(name, table["row_id"].to_numpy(), columns, group)
 
-    def training(self, name: str) -> VisibleRows:
+    def training(self, name: str) -> TrainingTable:
         """A part's rows as training sees them, copied into memory."""
         table = self._table(name)
         columns = {key: _copied(self._column(table, key), slice(None)) for key in (*self.task.inputs, self.task.label)}
         columns |= {key: np.array(table[key].to_numpy()) for key in _SEEN_IN_TRAINING if key in table.column_names}
-        return VisibleRows(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])
+        return TrainingTable(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])
 
     def _column(self, table: pa.Table, name: str) -> Any:
         import pyarrow as pa
@@ -144,8 +144,8 @@ def _stated(benchmark: Benchmark) -> dict[str, Any]:
     return benchmark.definition.model_dump(mode="json")
 
 
-def hand_out(benchmark: Benchmark) -> Handout:
-    """A benchmark's handout, written by another process where it is not in the cache yet (which also pulls and
+def blind_data(benchmark: Benchmark) -> BlindData:
+    """A benchmark's blind data, written by another process where it is not in the cache yet (which also pulls and
     verifies the split, and checks the benchmark against it)."""
     folder = _folder(benchmark)
     found = _opened(folder, benchmark)
@@ -156,24 +156,26 @@ def hand_out(benchmark: Benchmark) -> Handout:
                 _write_elsewhere(benchmark, folder)
                 found = _opened(folder, benchmark)
     if found is None:
-        raise FarshiftError(f"{folder}: the handout of {benchmark.name} cannot be read back: remove it and try again")
+        raise FarshiftError(
+            f"{folder}: the blind data of {benchmark.name} cannot be read back: remove it and try again"
+        )
     return found
 
 
-def _opened(folder: Path, benchmark: Benchmark) -> Handout | None:
+def _opened(folder: Path, benchmark: Benchmark) -> BlindData | None:
     try:
         card = json.loads((folder / "handout.json").read_text("utf-8"))
     except (OSError, ValueError):
         return None
     whole = all(intact(folder / f"{name}.arrow") for name in card["streams"])
-    return Handout(folder, benchmark.task, card) if whole else None
+    return BlindData(folder, benchmark.task, card) if whole else None
 
 
 def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
-    """Have a child process write the handout; what it tells is told here, what it refuses is refused here."""
+    """Have a child process write the blind data; what it tells is told here, what it refuses is refused here."""
     request = json.dumps({"definition": _stated(benchmark), "path": str(benchmark.path), "folder": str(folder)})
     # -P: what lies in the folder that the user happens to be in is not imported.
-    command = [sys.executable, "-P", "-m", f"{__package__}.handout"]
+    command = [sys.executable, "-P", "-m", f"{__package__}.data"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
         assert child.stdin and child.stdout
         try:
@@ -200,8 +202,8 @@ def _heard(message: dict[str, Any]) -> None:
         raise restated(kind, message["message"])
 
 
-def write_handout(benchmark: Benchmark, folder: Path) -> None:
-    """Write a benchmark's handout into `folder`, its card last."""
+def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
+    """Write a benchmark's blind data into `folder`, its card last."""
     benchmark.check()
     definition = benchmark.definition
     touch = definition.protocol.touch
@@ -269,7 +271,7 @@ def main() -> None:
     try:
         with listening(listener):
             definition = Definition.model_validate(request["definition"])
-            write_handout(Benchmark(definition, Path(request["path"])), Path(request["folder"]))
+            write_blind_data(Benchmark(definition, Path(request["path"])), Path(request["folder"]))
     except FarshiftError as error:
         telling.tell({"error": type(error).__name__, "message": str(error)})
 

@@ -45,7 +45,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Joint:
+class JointCovariance:
     """values (M,), covariance (M, M), df (M, M): the degrees of freedom of each pair's difference, on the diagonal of
     each value by itself. All finite; df above 0."""
 
@@ -109,13 +109,13 @@ class Joint:
         for start in range(0, draws, BLOCK):
             yield self.root @ source.standard_normal((len(self), min(BLOCK, draws - start)))
 
-    def select(self, entries: NDArray[np.int64]) -> Joint:
+    def select(self, entries: NDArray[np.int64]) -> JointCovariance:
         """Some of the entries."""
         square = np.ix_(entries, entries)
-        return Joint(self.values[entries], self.covariance[square], self.df[square])
+        return JointCovariance(self.values[entries], self.covariance[square], self.df[square])
 
 
-def joint(samples: Sequence[Sample]) -> Joint:
+def joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
     """What M entries scored on the same rows, of which there are two or more, in the same order.
 
     All are means of rows (`RowScores`, with the same clusters), or all are no such means (`Replicates`, of the same
@@ -130,7 +130,7 @@ def joint(samples: Sequence[Sample]) -> Joint:
     training = _Training.of(samples)
     df = [_df(covariance, row_df, one, alike) for one in (training, training.typical())]
     # Copies of an entry are trained once: their seeds' noise is the same noise.
-    return Joint(values, covariance + training.added * alike, np.minimum(*df))
+    return JointCovariance(values, covariance + training.added * alike, np.minimum(*df))
 
 
 def _refuse_undefined(*arrays: Matrix) -> None:

@@ -1,4 +1,4 @@
-"""Small cohorts in float64, and a plain perceptron of one replica to compare them with."""
+"""Small replica stacks in float64, and a plain perceptron of one replica to compare them with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from farshift.baselines.encoding.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
 from farshift.baselines.training.algorithm import Clock
-from farshift.baselines.training.replica_stack import Cohort
+from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.trainer import Training
 from torch import Tensor
@@ -55,10 +55,10 @@ def begun(
     settings = [complete(made, "toy/toy", one) for one in each]
     sizes = sizes or Sizes(CLASSES, numbers=FEATURES)
     data = data or rows(sizes=sizes)
-    cohort = Cohort(
+    stack = ReplicaStack(
         network, algorithm, settings, names[: len(each)], sizes, "classification", data, steps, torch.float64
     )
-    return Training(cohort, data, steps)
+    return Training(stack, data, steps)
 
 
 def batch_of(training: Training) -> Batch:
@@ -70,12 +70,12 @@ def batch_of(training: Training) -> Batch:
 def clock_of(training: Training) -> Clock:
     """The clock of the step to come."""
     length = training.stages[training.stage]
-    return Clock(training.in_stage, length, training.stage, training.total, training.cohort.keys)
+    return Clock(training.in_stage, length, training.stage, training.total, training.stack.keys)
 
 
 def weights(training: Training, replica: int) -> dict[str, Tensor]:
     """A replica's parameters by name, without the replica axis, as leaves of a graph of their own."""
-    named = training.cohort.network.named_parameters()
+    named = training.stack.network.named_parameters()
     return {name: value[replica].detach().clone().requires_grad_() for name, value in named}
 
 

@@ -1,4 +1,4 @@
-"""Teams on a toy that are killed at a chosen moment, in a process of their own."""
+"""Replica groups on a toy that are killed at a chosen moment, in a process of their own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from farshift.baselines.recipe import Recipe
 from farshift.baselines.training import replica_group as teams
-from farshift.baselines.training.replica_group import Fit, Team
+from farshift.baselines.training.replica_group import Fit, ReplicaGroup
 from farshift.baselines.training.training_rows import Member, Rows
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
@@ -48,15 +48,15 @@ def fitted(
     together: World = ALONE,
     given: Rows | None = None,
 ) -> Fit:
-    team = Team(recipe, ADD, members, "toy/toy", kept, stack, code, together)
-    return team.fit(given or rows(groups), Budget("quick"))
+    replica_group = ReplicaGroup(recipe, ADD, members, "toy/toy", kept, stack, code, together)
+    return replica_group.fit(given or rows(groups), Budget("quick"))
 
 
 def answers(fit: Fit) -> dict[str, Any]:
     """What each member's checkpoints say of all rows, or why it failed."""
     ask = additions().only("a", "b")
     found: dict[str, Any] = {}
-    for member in fit.team.members:
+    for member in fit.replica_group.members:
         try:
             for candidate in fit.candidates(member):
                 found[f"{member.label} {candidate}"] = fit.predict(member, ask, candidate).scores.tolist()
