@@ -78,8 +78,8 @@ class Training:
         self.outcome = Outcome()
         if stack.hyperparameters["chunk"] and not stack.hyperparameters["batch_size"] and not stack.algorithm.additive:
             raise ModelError(
-                f"setting chunk = {stack.hyperparameters['chunk']}: this algorithm's loss of a full batch is no mean over "
-                "rows, so it cannot be taken in chunks: leave chunk at 0, or set batch_size"
+                f"setting chunk = {stack.hyperparameters['chunk']}: this algorithm's loss of a full batch is no mean "
+                "over rows, so it cannot be taken in chunks: leave chunk at 0, or set batch_size"
             )
         self.stages = stack.algorithm.stages(steps)
         assert sum(self.stages) == steps
