@@ -9,43 +9,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 from support import ROOT
 
 FLOORS = ["core", "cli", "splits", "loaders", "benchmarks", "baselines", "leaderboard"]
-MAY_USE = {
-    "core": {"core"},
-    "splits": {"core", "splits"},
-    "loaders": {"core", "splits", "loaders"},
-    "benchmarks": {"core", "splits", "loaders", "benchmarks"},
-    "baselines": {"core", "splits", "loaders", "benchmarks", "baselines"},
-    "leaderboard": {"core", "splits", "loaders", "benchmarks", "leaderboard"},
-    "cli": {"core", "splits", "loaders", "benchmarks", "baselines", "leaderboard", "cli"},
-}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SOURCES = [path for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]
-
-
-def imports(path: Path) -> set[str]:
-    """The rooms that a file imports from."""
-    found = set()
-    here = path.relative_to(ROOT).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            assert not any(name.name.split(".")[0] == "farshift" for name in node.names), f"{path}: absolute import"
-        if isinstance(node, ast.ImportFrom):
-            assert (node.module or "").split(".")[0] != "farshift", f"{path}: absolute import"
-            if node.level:
-                base = here[: len(here) - node.level + 1]
-                found.add([*base, *(node.module or node.names[0].name).split(".")][0])
-    return found
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_run_downward_and_are_relative(path):
-    assert imports(path) <= MAY_USE[path.relative_to(ROOT).parts[0]]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
