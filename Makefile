@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test test-slow check format dist clean bench-gpu bench-harness bench-loaders bench-scoring \
-	bench-splits bench-startup bench-training statistics-report fuzz fuzz-guided
+	bench-splits bench-startup bench-training same-as statistics-report fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -19,6 +19,8 @@ help:
 	@echo "make check      ruff and mypy"
 	@echo "make bench-gpu, bench-harness, bench-loaders, bench-scoring, bench-splits, bench-startup, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
+	@echo "make same-as BASE=COMMIT"
+	@echo "                compare what this tree prints with what another commit prints (BOARD=--board: its board too)"
 	@echo "make statistics-report"
 	@echo "                simulate how often the statistics are right, and write docs/statistics.md (ARGS='--trials 1000')"
 	@echo "make fuzz, fuzz-guided"
@@ -76,6 +78,10 @@ bench-training: $(READY)
 
 bench-gpu: $(READY)
 	$(BIN)/python tests/bench/training_gpu.py $(ARGS)
+
+# Does this tree print what another commit prints? BOARD=--board adds the board of all recorded runs.
+same-as: $(READY)
+	$(BIN)/python tests/same_outputs.py $(BASE) $(BOARD) $(ARGS)
 
 statistics-report: $(READY)
 	$(BIN)/python tests/simulation/run.py $(ARGS)
