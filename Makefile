@@ -16,7 +16,7 @@ help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too (a whole quickstart, a clean install, the real lm-eval and Inspect)"
-	@echo "make check      ruff and mypy"
+	@echo "make check      ruff, codespell and mypy"
 	@echo "make bench-gpu, bench-harness, bench-loaders, bench-scoring, bench-splits, bench-startup, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make same-as BASE=COMMIT"
@@ -51,6 +51,7 @@ test-slow: $(READY)
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m codespell_lib .
 	@mkdir -p $(VENV)/typecheck && ln -sfn "$(CURDIR)" $(VENV)/typecheck/farshift
 	cd $(VENV)/typecheck && MYPYPATH=. ../bin/mypy -p farshift --config-file farshift/pyproject.toml
 

@@ -30,8 +30,8 @@ NAME, HEAD = 170.0, 185.0
 MINUS = "\N{MINUS SIGN}"
 
 GREY, BAR, PALE = "#595959", "#b3b3b3", "#d9d9d9"
-BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-COLOURS = (BLUE, VERMILLION, GREEN, "#000000", "#E69F00", PURPLE, "#56B4E9")
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+COLOURS = (BLUE, VERMILION, GREEN, "#000000", "#E69F00", PURPLE, "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (3, 3)))
 
@@ -79,7 +79,7 @@ class Look:
     line: Any = "-"
 
 
-VIEWS = {"id": Look(BLUE, "o", "-"), "ood": Look(VERMILLION, "D", "--")}
+VIEWS = {"id": Look(BLUE, "o", "-"), "ood": Look(VERMILION, "D", "--")}
 """ID and OOD, where they are what is told apart; ID is hollow besides."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...core.errors import FarshiftError
 from ._panels import Record, apart, estimate, meaning_of_intervals, panels
 from ._rows import rows
-from ._style import BLUE, GREEN, PURPLE, VERMILLION, Look, key, marks
+from ._style import BLUE, GREEN, PURPLE, VERMILION, Look, key, marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KIND = "corrupted-label"
 
 LOOKS = {
-    "memorised": Look(VERMILLION, "X"),
+    "memorised": Look(VERMILION, "X"),
     "restored": Look(GREEN, "^"),
     "fit_clean": Look(PURPLE, "s"),
     "id": Look(BLUE, "o"),

@@ -231,7 +231,7 @@ def test_an_option_of_a_wrong_value_is_refused_without_being_repeated(option, va
 
 def test_an_option_that_there_is_not_is_refused():
     with pytest.raises(UnknownName, match="no option of openai: named 'temprature': did you mean temperature"):
-        from_spec("tiny@http://host/v1", {"temprature": "1"})
+        from_spec("tiny@http://host/v1", {"temprature": "1"})  # codespell:ignore temprature
     with pytest.raises(FarshiftError, match="the api completions has no system message"):
         from_spec("tiny@http://host/v1", {"api": "completions", "system": "Be brief."})
 

@@ -59,7 +59,8 @@ def test_augmentations_of_what_is_no_image_are_refused_before_anything_is_traine
 
 
 def test_an_augmentation_that_does_not_exist_is_named_before_anything_is_trained():
-    crafted = {"selection": ["last", "crafted_shift"], "crafted": {"families": ["blurr", "noise"], "folds": 2}}
+    families = ["blurr", "noise"]  # codespell:ignore blurr
+    crafted = {"selection": ["last", "crafted_shift"], "crafted": {"families": families, "folds": 2}}
     with pytest.raises(fs.FarshiftError, match="no augmentation named 'blurr': did you mean blur"):
         changed("optdigits/writers", {"protocol": crafted}).check()
 

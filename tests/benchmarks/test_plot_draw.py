@@ -86,7 +86,7 @@ def test_another_picture_is_refused_with_those_there_are(tmp_path):
     with pytest.raises(UnknownName, match="there are: calibration, gap, id_ood, noise, severity"):
         draw(many(1), "xyz", tmp_path / "a.png")
     with pytest.raises(UnknownName, match="did you mean severity"):
-        draw(many(1), "sevrity", tmp_path / "a.png")
+        draw(many(1), "sevrity", tmp_path / "a.png")  # codespell:ignore sevrity
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

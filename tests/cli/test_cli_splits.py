@@ -34,5 +34,6 @@ def test_the_page_of_all_splits_is_never_a_part_of_them(farshift, option):
 
 
 def test_a_misspelt_engine_is_refused_before_anything_is_read(farshift, tmp_path):
-    error = one_line_error(farshift("splits", "build", tmp_path / "absent.toml", "--engine", "proceses"))
-    assert "no engine named 'proceses': did you mean processes?" in error
+    misspelt = "proceses"  # codespell:ignore proceses
+    error = one_line_error(farshift("splits", "build", tmp_path / "absent.toml", "--engine", misspelt))
+    assert f"no engine named '{misspelt}': did you mean processes?" in error

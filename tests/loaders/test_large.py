@@ -167,8 +167,8 @@ def test_files_without_rows_are_one_error(tmp_path):
 
 
 def test_options_that_a_reader_does_not_know_are_one_error(tmp_path):
-    with pytest.raises(BadDefinition, match="source mine: .*unexpected keyword argument 'colums'"):
-        build_in_pieces("parquet", {"files": {}, "colums": {}}, SCHEMA, "source mine", tmp_path / "a.arrow")
+    with pytest.raises(BadDefinition, match="source mine: .*unexpected keyword argument 'column'"):
+        build_in_pieces("parquet", {"files": {}, "column": {}}, SCHEMA, "source mine", tmp_path / "a.arrow")
 
 
 INTERRUPTED = """

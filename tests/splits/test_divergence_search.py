@@ -154,7 +154,7 @@ def test_longer_compounds_are_runs_of_more_words():
         ({"test_rows": 47}, BadDefinition, "can be spared"),
         ({"test_rows": 12, "compound_words": 1}, BadDefinition, "at least two words"),
         ({"test_rows": 12, "atom_bound": -1.0}, BadDefinition, "atom_bound = -1.0"),
-        ({"test_rows": 12, "field": "comand"}, UnknownName, "did you mean command"),
+        ({"test_rows": 12, "field": "comand"}, UnknownName, "did you mean command"),  # codespell:ignore comand
     ],
 )
 def test_what_no_search_can_do_is_refused_in_one_line(parameters, error, says):

@@ -274,12 +274,12 @@ def test_a_published_version_never_changes(tmp_path):
     ("change", "complaint"),
     [
         ({"rule": "length/treshold"}, "did you mean length/threshold"),
-        ({"rule": "lenth/threshold"}, "did you mean length"),
+        ({"rule": "lenth/threshold"}, "did you mean length"),  # codespell:ignore lenth
         ({"parameters": '{ field = "actoins", at_most = 10 }'}, "did you mean actions"),
         ({"parameters": '{ field = "actions" }'}, "at_most"),
         ({"parameters": '{ field = "actions", at_most = 0 }'}, "no row in train"),
         ({"parameters": '{ field = "actions", at_most = 99 }'}, "does not hold the shift"),
-        ({"kind": "lenght", "parameters": "{}"}, "kind: Input should be"),
+        ({"kind": "lenght", "parameters": "{}"}, "kind: Input should be"),  # codespell:ignore lenght
         (
             {
                 "kind": "compositional",

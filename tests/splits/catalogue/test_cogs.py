@@ -149,4 +149,4 @@ def test_parts_that_the_rows_do_not_have_are_refused(change, complaint):
 
 def test_a_misspelt_field_is_refused_with_what_there_is():
     with pytest.raises(UnknownName, match="no field named 'orign': did you mean origin"):
-        published.parts(TABLE, field="orign", parts=PARTS)
+        published.parts(TABLE, field="orign", parts=PARTS)  # codespell:ignore orign

@@ -75,9 +75,9 @@ def test_rows_beyond_another_measure_are_dropped():
         ({"id_test": -1}, "id_test = -1"),
         ({"among": {"item": 0}}, "only 0 rows"),
         ({"id_test": 3}, "id_test = 3, but only 3 rows have length <= 5"),
-        ({"field": "lenght"}, "did you mean length"),
-        ({"paired_by": "itme"}, "did you mean item"),
-        ({"among": {"itme": 1}}, "did you mean item"),
+        ({"field": "lenght"}, "did you mean length"),  # codespell:ignore lenght
+        ({"paired_by": "itme"}, "did you mean item"),  # codespell:ignore itme
+        ({"among": {"itme": 1}}, "did you mean item"),  # codespell:ignore itme
     ],
 )
 def test_buckets_that_cannot_be_filled_are_refused(change, complaint):
