@@ -199,10 +199,10 @@ def splits_build(
 ) -> None:
     """Freeze splits: rows, digests, audit and identity. Refuses one that does not hold the shift it names; others of
     its family, and of other files, are frozen all the same, and the exit code is 1. A frozen split is audited anew."""
-    from ..core.engines import engine as known_engine
+    from ..core.engines import check_engine
     from ..loaders.freezing.freeze import drafts, freeze_each
 
-    known_engine(engine)  # cached rows need no engine, and a misspelt one would pass unseen
+    check_engine(engine)  # cached rows need no engine, and a misspelt one would pass unseen
     with watched():
         drafted = [(draft, file) for file in files for draft in drafts(file)]
         frozen, refused = freeze_each(drafted, out, engine)

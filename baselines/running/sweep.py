@@ -21,11 +21,11 @@ from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import Settings, checked
 from ...core.device import check_device
+from ...core.engines import Engine, Needs, as_completed, opened
 from ...core.errors import FarshiftError, MissingExtra, restated
 from ...core.progress import advance, say
 from ...core.world import World, world
 from ..diagnostics import chosen
-from ..engines import Engine, opened
 from ..recipe import recipe as find_recipe
 from .plan import Plan
 
@@ -133,7 +133,7 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
     for plan in plans:
         plan.check()
     with ExitStack() as held:
-        at_work = held.enter_context(opened(engine, device))
+        at_work = held.enter_context(opened(engine, Needs(device, threads=1)))
         folders = [held.enter_context(plan.begin(together)) for plan in plans]
         missing = [folder.missing() for folder in folders]
         if together.size > 1:
@@ -175,7 +175,7 @@ def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, Job]], at_work: Engin
     tells = together.rank == 0
     if tells:
         advance("training", 0, total)
-    for index, error in at_work.run(run_job, [job for _, job in jobs]):
+    for index, _, error in as_completed(at_work, run_job, [job for _, job in jobs]):
         number, job = jobs[index]
         plan = plans[number]
         if error is not None:

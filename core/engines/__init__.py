@@ -1,7 +1,6 @@
-"""Engines: where shards are worked on; one file each, with `mapped(function, items)`.
+"""Engines: where jobs run; one file each, with `opened(needs)`, a context that gives an `Engine`.
 
-`function` is importable by name, items and results are picklable. Yields the results in the order of the items, and
-holds only a few that nobody took yet. Results do not depend on the engine.
+A job's function is importable by name; jobs and results are picklable. Results do not depend on the engine.
 """
 
 from __future__ import annotations
@@ -9,21 +8,64 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ..errors import FarshiftError
 from ..plugins import module
 
-T = TypeVar("T")
+J = TypeVar("J")
 R = TypeVar("R")
-H = TypeVar("H")
-
-Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 
-def engine(name: str) -> Mapped:
-    """The `mapped` of the engine called `name`: local, processes or ray."""
-    mapped: Mapped = module("core/engines", name, "engine").mapped
-    return mapped
+@dataclass(frozen=True)
+class Needs:
+    """What jobs need. device: where they compute. workers: the most that run side by side, 0 for as many as there are.
+    threads: how many each takes for its arithmetic, 0 for the library's own choice."""
+
+    device: str = "cpu"
+    workers: int = 0
+    threads: int = 0
+
+
+class Engine(Protocol):
+    """Runs jobs. What `start` gives stands for a job that was started, and is passed to the other methods."""
+
+    @property
+    def workers(self) -> int:
+        """How many jobs run side by side."""
+
+    def start(self, function: Callable[[Any], Any], job: Any) -> Any:
+        """Begin `function(job)`."""
+
+    def first_done(self, started: Sequence[Any]) -> Any:
+        """Wait until one of the started jobs is done, and say which."""
+
+    def result(self, one: Any) -> Any:
+        """Wait for a job; its result. Raises what the job raised, or `FarshiftError` where its worker was lost."""
+
+    def stop(self, started: Sequence[Any]) -> None:
+        """End jobs at once. The engine starts none after that."""
+
+
+class Outcome(NamedTuple):
+    """How a job ended: its place among the jobs, its result, or the error that it raised."""
+
+    place: int
+    result: Any
+    error: FarshiftError | None
+
+
+def opened(name: str, needs: Needs | None = None) -> AbstractContextManager[Engine]:
+    """The engine called `name` (local, processes, ray, or one's own), while the context lasts."""
+    found: AbstractContextManager[Engine] = module("core/engines", name, "engine").opened(needs or Needs())
+    return found
+
+
+def check_engine(name: str) -> None:
+    """Raises `UnknownName` where there is no engine called `name`."""
+    module("core/engines", name, "engine")
 
 
 def usable_cores() -> int:
@@ -31,12 +73,55 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(start: Callable[[T], H], result: Callable[[H], R], items: Sequence[T], ahead: int) -> Iterator[R]:
-    """The results of `items`, in their order, of which at most `ahead` are started and not yet taken."""
-    started: deque[H] = deque()
-    for item in items:
-        if len(started) == ahead:
-            yield result(started.popleft())
-        started.append(start(item))
-    while started:
-        yield result(started.popleft())
+def mapped(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None = None) -> Iterator[R]:
+    """The results of `function` on jobs, in their order, from the engine called `name`. A single job is done here.
+
+    Only a few results are held that the caller has not taken yet. The first error ends it."""
+    check_engine(name)
+    return map(function, jobs) if len(jobs) < 2 else _mapped(name, function, jobs, needs)
+
+
+def _mapped(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None) -> Iterator[R]:
+    with opened(name, needs) as engine:
+        yield from in_order(engine, function, jobs)
+
+
+def in_order(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
+    """The results of jobs in their order, of which at most two for each worker are started and not yet taken. What is
+    under way ends when the caller stops early."""
+    started: deque[Any] = deque()
+    try:
+        for job in jobs:
+            if len(started) == 2 * engine.workers:
+                yield engine.result(started.popleft())
+            started.append(engine.start(function, job))
+        while started:
+            yield engine.result(started.popleft())
+    finally:
+        if started:
+            engine.stop(started)
+
+
+def as_completed(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[Outcome]:
+    """The outcomes of jobs as they end; jobs start in their order. A `FarshiftError` is an outcome, and does not stop
+    the other jobs; any other error does. What is under way ends when the caller stops early."""
+    started: list[tuple[int, Any]] = []
+    left = iter(enumerate(jobs))
+    try:
+        while True:
+            while len(started) < 2 * engine.workers and (following := next(left, None)) is not None:
+                place, job = following
+                started.append((place, engine.start(function, job)))
+            if not started:
+                return
+            done = engine.first_done([one for _, one in started])
+            place = next(place for place, one in started if one is done)
+            try:
+                outcome = Outcome(place, engine.result(done), None)
+            except FarshiftError as error:
+                outcome = Outcome(place, None, error)
+            started.remove((place, done))
+            yield outcome
+    finally:
+        if started:
+            engine.stop([one for _, one in started])

@@ -1,10 +1,35 @@
-"""One item after the other, in this process."""
+"""One job after the other, in this process, with all the threads that its libraries take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+from . import Needs
 
-def mapped(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
-    return (function(item) for item in items)
+Job = Callable[[], Any]
+
+
+class Local:
+    """A job runs when its result is taken."""
+
+    workers = 1
+
+    def start(self, function: Callable[[Any], Any], job: Any) -> Job:
+        return partial(function, job)
+
+    def first_done(self, started: Sequence[Job]) -> Job:
+        return started[0]
+
+    def result(self, one: Job) -> Any:
+        return one()
+
+    def stop(self, started: Sequence[Job]) -> None:
+        """No job is under way."""
+
+
+@contextmanager
+def opened(needs: Needs) -> Iterator[Local]:
+    yield Local()

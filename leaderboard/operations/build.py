@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...benchmarks.runs.run import Run
 from ...core.durable import ADVICE
+from ...core.engines import Needs, as_completed, opened
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import write_atomically
 from ...core.progress import advance, say
@@ -129,25 +129,22 @@ def _enter(board: Board, jobs: Sequence[Job], fetch: Fetch, team: str, workers: 
     done, left_out = 0, []
     built = _read_built(board)
     advance("entering runs", 0, len(jobs) or None)
-    with ProcessPoolExecutor(min(workers, len(batches) or 1), get_context("spawn")) as pool:
-        # The largest first: the processes then end together.
-        order = sorted(batches.values(), key=lambda batch: (-len(batch), batch[0].batch))
-        waiting = {pool.submit(_enter_batch, str(board.path), batch, fetch, team): batch for batch in order}
-        try:
-            for finished in as_completed(waiting):
-                digests, why = finished.result()
-                built |= digests
-                left_out += why
-                done += len(waiting[finished])
-                write_atomically(board.path / BUILT, json.dumps(built, sort_keys=True, indent=1).encode(), ADVICE)
-                advance("entering runs", done, len(jobs))
-        except BaseException:  # also Ctrl-C: what waits is not begun
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    # The largest first: the processes then end together.
+    order = sorted(batches.values(), key=lambda batch: (-len(batch), batch[0].batch))
+    with opened("processes", Needs(workers=workers)) as engine:
+        for index, found, error in as_completed(engine, partial(_enter_batch, str(board.path), fetch, team), order):
+            if error is not None:
+                raise error
+            digests, why = found
+            built |= digests
+            left_out += why
+            done += len(order[index])
+            write_atomically(board.path / BUILT, json.dumps(built, sort_keys=True, indent=1).encode(), ADVICE)
+            advance("entering runs", done, len(jobs))
     return sorted(left_out)
 
 
-def _enter_batch(folder: str, jobs: Sequence[Job], fetch: Fetch, team: str) -> tuple[dict[str, str], list[str]]:
+def _enter_batch(folder: str, fetch: Fetch, team: str, jobs: Sequence[Job]) -> tuple[dict[str, str], list[str]]:
     """Enter the runs of a batch, and keep the scores of their rows. Returns the digest of each job's run, by its key,
     and why some were left out."""
     board = Board(folder)

@@ -11,9 +11,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
 from ...benchmarks.statistics.worst_group import worst_group
 from ...core.canonical import canonical_json, identity_of
 from ...core.durable import ADVICE
+from ...core.engines import Needs, mapped
 from ...core.errors import Unavailable
 from ...core.files import write_atomically
 from ...core.progress import advance
@@ -118,16 +117,16 @@ def _make(board: Board, lacking: Mapping[str, list[Standing]]) -> None:
     if len(jobs) < MANY:
         for number, job in enumerate(jobs):
             advance("computing rows", number, len(jobs))
-            _keep(*job)
+            _keep(job)
     else:
-        with ProcessPoolExecutor(2, get_context("spawn")) as workers:
-            for number, _ in enumerate(workers.map(_keep, *zip(*jobs, strict=True))):
-                advance("computing rows", number, len(jobs))
+        for number, _ in enumerate(mapped("processes", _keep, jobs, Needs(workers=2))):
+            advance("computing rows", number, len(jobs))
     advance("computing rows", len(jobs), len(jobs))
 
 
-def _keep(submission: Path, places: Mapping[int, Path]) -> None:
+def _keep(job: tuple[Path, Mapping[int, Path]]) -> None:
     """Compute the rows of some runs of a stored submission, and keep each in its place."""
+    submission, places = job
     try:
         read = check(submission, set(places))
     except Unavailable:  # its readers say so

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.engines import engine
+from ...core.engines import mapped
 from ...core.errors import BadDefinition
 from ...core.plugins import module
 from ...core.progress import advance
@@ -34,7 +34,7 @@ def in_pieces(reader: ModuleType) -> bool:
 
 
 def build_in_pieces(
-    reader: str, arguments: dict[str, Any], schema: Schema, where: str, target: Path, engine_name: str = "local"
+    reader: str, arguments: dict[str, Any], schema: Schema, where: str, target: Path, engine: str = "local"
 ) -> str:
     """Write a source's rows, in ascending row id with `row_id` and `check`, as one Arrow file `target`.
 
@@ -46,7 +46,7 @@ def build_in_pieces(
         pieces = held.shards(**arguments)
     except TypeError as error:
         raise BadDefinition(f"{where}: {error}") from error
-    hashed = engine(engine_name)(partial(_hashed, reader, schema, where), pieces)
+    hashed = mapped(engine, partial(_hashed, reader, schema, where), pieces)
     ids: list[NDArray[np.uint64]] = []
     digests: list[Bytes] = []
     with ColumnFiles(schema, target) as files:

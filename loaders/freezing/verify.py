@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.engines import engine
+from ...core.engines import mapped
 from ...core.errors import BadData, FarshiftError, Unavailable
 from ...core.files import cache_root, write_atomically
 from ...core.plugins import PACKAGE
@@ -50,7 +50,7 @@ def verify_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (
     found: dict[str, Verdict] = {}
     # The sources with most manifests first: a long one that starts last would keep one process busy alone.
     groups = sorted(by_source.values(), key=lambda group: -len(group))
-    for verdicts in engine("processes")(partial(_verify_source, own_folders), groups):
+    for verdicts in mapped("processes", partial(_verify_source, own_folders), groups):
         found |= {verdict.name: verdict for verdict in verdicts}
         advance("splits proven", len(found), len(manifests))
     return [found[manifest.full_name] for manifest in manifests]
@@ -134,7 +134,7 @@ class Audited:
 def audit_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), write: bool = False) -> list[Audited]:
     """Measure manifests again, on the cores that there are; with `write`, what holds becomes the published audit."""
     found = []
-    for done, one in enumerate(engine("processes")(partial(_audited, own_folders, write), manifests)):
+    for done, one in enumerate(mapped("processes", partial(_audited, own_folders, write), manifests)):
         advance("splits audited", done + 1, len(manifests))
         found.append(one)
     return found

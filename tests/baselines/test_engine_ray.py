@@ -8,8 +8,8 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.baselines.engines import opened
 from farshift.baselines.running.sweep import run_baseline
+from farshift.core.engines import Needs, opened
 from farshift.core.errors import FarshiftError, MissingExtra, ModelError
 
 ON = "modadd97/xi35"
@@ -18,7 +18,7 @@ DYING = """
 '''Empirical risk whose first replica's process is killed once, after its eighth step.'''
 import os, signal
 from pathlib import Path
-from farshift.baselines import replica group
+from farshift.baselines.training import replica_group
 from farshift.baselines.algorithms.erm import Algorithm as Base
 
 KIND = "any"
@@ -27,7 +27,7 @@ TASKS = ("classification",)
 TOUCHES = ("train",)
 SEARCH = {}
 SETTINGS = {"loss": "cross-entropy", "label_smoothing": 0.0, "notes": ""}
-replica group.CHECKPOINT_SECONDS = 0.0
+replica_group.CHECKPOINT_SECONDS = 0.0
 
 class Algorithm(Base):
     def after(self, network, clock):
@@ -97,12 +97,12 @@ def test_an_error_of_a_replica_is_the_same_line_as_anywhere(tmp_path: Path) -> N
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("farshift.baselines.engines.ray.find_spec", lambda name: None)
+    monkeypatch.setattr("farshift.core.engines.ray.find_spec", lambda name: None)
     with (
         pytest.raises(
             MissingExtra, match=r"^the engine ray needs an optional dependency: pip install 'farshift\[ray\]'$"
         ),
-        opened("ray", "cpu"),
+        opened("ray"),
     ):
         pass
 
@@ -114,6 +114,6 @@ def test_a_cluster_without_a_gpu_says_so_for_cuda() -> None:
 
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
-    with pytest.raises(FarshiftError) as caught, opened("ray", "cuda"):
+    with pytest.raises(FarshiftError) as caught, opened("ray", Needs("cuda")):
         pass
     assert str(caught.value) == "the Ray cluster has no GPU, which --device cuda needs: choose another"

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from unittest.mock import patch
 
@@ -15,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.engines import engine, in_order
-from farshift.core.errors import BadData, BadDefinition, FarshiftError
+from farshift.core.errors import BadData, BadDefinition
 from farshift.core.plugins import module
 from farshift.loaders.acquire.large import build_in_pieces, in_pieces
 from farshift.loaders.acquire.source import identified
@@ -127,39 +121,6 @@ def test_only_a_reader_with_shards_is_read_in_pieces():
     assert not in_pieces(module("loaders/readers", "lines", "reader"))
 
 
-def cube(number: int) -> int:
-    if number == 13:
-        raise FarshiftError("13 brings bad luck")
-    return number**3
-
-
-@pytest.mark.parametrize("name", ["local", "processes"])
-def test_an_engine_gives_results_in_order_and_passes_errors_on(name):
-    assert list(engine(name)(cube, list(range(9)))) == [number**3 for number in range(9)]
-    assert list(engine(name)(cube, [])) == []
-    with pytest.raises(FarshiftError, match="13 brings bad luck"):
-        list(engine(name)(cube, [1, 13, 2]))
-
-
-@given(st.integers(0, 20), st.integers(1, 5))
-def test_no_more_is_started_than_may_be_held(count, ahead):
-    waiting: list[int] = []
-    most = 0
-
-    def start(item: int) -> int:
-        nonlocal most
-        waiting.append(item)
-        most = max(most, len(waiting))
-        return item
-
-    def result(item: int) -> int:
-        waiting.remove(item)
-        return item * 2
-
-    assert list(in_order(start, result, range(count), ahead)) == [item * 2 for item in range(count)]
-    assert most <= ahead
-
-
 def test_files_without_rows_are_one_error(tmp_path):
     pq.ParquetWriter(tmp_path / "none.parquet", pa.schema({"a": pa.int64()})).close()
     with pytest.raises(BadData, match=r"none.parquet has no rows"):
@@ -169,27 +130,3 @@ def test_files_without_rows_are_one_error(tmp_path):
 def test_options_that_a_reader_does_not_know_are_one_error(tmp_path):
     with pytest.raises(BadDefinition, match="source mine: .*unexpected keyword argument 'column'"):
         build_in_pieces("parquet", {"files": {}, "column": {}}, SCHEMA, "source mine", tmp_path / "a.arrow")
-
-
-INTERRUPTED = """
-import time
-from farshift.core.engines import engine
-if __name__ == "__main__":
-    print("begun", flush=True)
-    try:
-        list(engine("processes")(time.sleep, [60.0] * 6))
-    except KeyboardInterrupt:
-        print("interrupted")
-"""
-
-
-def test_ctrl_c_ends_worker_processes_at_once_and_silently(tmp_path):
-    (tmp_path / "script.py").write_text(INTERRUPTED)
-    pipe = subprocess.PIPE
-    command = [sys.executable, tmp_path / "script.py"]
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
-        assert process.stdout.readline() == "begun\n"
-        time.sleep(2.0)  # until the workers are there
-        os.killpg(process.pid, signal.SIGINT)
-        out, errors = process.communicate(timeout=30)
-    assert (out, "Traceback" in errors) == ("interrupted\n", False)

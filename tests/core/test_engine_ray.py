@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.engines import engine
+from farshift.core.engines import as_completed, mapped, opened
 from farshift.core.errors import FarshiftError
 from own_rows import DRAFT, texts
 
@@ -48,7 +48,7 @@ def test_a_worker_that_is_killed_costs_no_result(tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return item * item
 
-    assert list(engine("ray")(once_killed, list(range(6)))) == [item * item for item in range(6)]
+    assert list(mapped("ray", once_killed, list(range(6)))) == [item * item for item in range(6)]
     assert marker.exists()
 
 
@@ -57,4 +57,16 @@ def test_an_error_of_a_worker_is_the_error_of_the_whole(tmp_path):
         raise FarshiftError(f"item {item} cannot be read")
 
     with pytest.raises(FarshiftError, match="item 0 cannot be read"):
-        list(engine("ray")(refuse, [0, 1]))
+        list(mapped("ray", refuse, [0, 1]))
+
+
+def test_an_error_of_one_job_is_its_outcome(tmp_path):
+    def refuse_two(item: int) -> int:
+        if item == 2:
+            raise FarshiftError("2 cannot be read")
+        return item
+
+    with opened("ray") as engine:
+        outcomes = sorted(as_completed(engine, refuse_two, range(7)), key=lambda outcome: outcome.place)
+    assert [outcome.result for outcome in outcomes] == [0, 1, None, 3, 4, 5, 6]
+    assert [str(outcome.error) for outcome in outcomes if outcome.error] == ["2 cannot be read"]

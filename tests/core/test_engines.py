@@ -1,0 +1,164 @@
+"""Engines: the same results wherever jobs run; no more is started than may be held; nothing outlives its caller."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from farshift.core.engines import Needs, as_completed, check_engine, in_order, mapped, opened
+from farshift.core.errors import FarshiftError, UnknownName
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def cube(number: int) -> int:
+    if number == 13:
+        raise FarshiftError("13 brings bad luck")
+    if number == 14:
+        raise ZeroDivisionError("a fault of the program")
+    return number**3
+
+
+def thread_settings(_: int) -> str | None:
+    return os.environ.get("OMP_NUM_THREADS")
+
+
+def process_id(_: int) -> int:
+    return os.getpid()
+
+
+def killed(number: int) -> int:
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("name", ["local", "processes"])
+def test_results_come_in_order_and_the_first_error_ends_it(name):
+    assert list(mapped(name, cube, list(range(9)))) == [number**3 for number in range(9)]
+    assert list(mapped(name, cube, [])) == []
+    with pytest.raises(FarshiftError, match="13 brings bad luck"):
+        list(mapped(name, cube, [1, 13, 2]))
+
+
+@pytest.mark.parametrize("name", ["local", "processes"])
+def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
+    with opened(name) as engine:
+        found = sorted(as_completed(engine, cube, [1, 13, *range(2, 9)]), key=lambda outcome: outcome.place)
+    assert [outcome.place for outcome in found] == list(range(9))
+    assert [str(outcome.error) for outcome in found if outcome.error] == ["13 brings bad luck"]
+    assert [outcome.result for outcome in found] == [1, None, *(number**3 for number in range(2, 9))]
+
+
+@pytest.mark.parametrize("name", ["local", "processes"])
+def test_a_fault_of_the_program_is_no_outcome(name):
+    with pytest.raises(ZeroDivisionError), opened(name) as engine:
+        list(as_completed(engine, cube, [14, 1]))
+
+
+class Counting:
+    """An engine that gives jobs back in an order of its own and counts those that were started and not taken."""
+
+    def __init__(self, workers: int, choose: Callable[[int], int]) -> None:
+        self.workers, self.choose = workers, choose
+        self.held = self.most = 0
+        self.stopped: list[Any] = []
+
+    def start(self, function: Callable[[Any], Any], job: Any) -> Any:
+        self.held += 1
+        self.most = max(self.most, self.held)
+        return lambda: function(job)
+
+    def first_done(self, started: Sequence[Any]) -> Any:
+        return started[self.choose(len(started))]
+
+    def result(self, one: Any) -> Any:
+        self.held -= 1
+        return one()
+
+    def stop(self, started: Sequence[Any]) -> None:
+        self.stopped = list(started)
+
+
+@given(st.integers(0, 20), st.integers(1, 3), st.data())
+def test_no_more_is_started_than_may_be_held(count, workers, data):
+    engine = Counting(workers, lambda most: data.draw(st.integers(0, most - 1)))
+    assert list(in_order(engine, cube, range(-count, 0))) == [number**3 for number in range(-count, 0)]
+    outcomes = list(as_completed(engine, cube, range(-count, 0)))
+    assert {outcome.place: outcome.result for outcome in outcomes} == {
+        index: number**3 for index, number in enumerate(range(-count, 0))
+    }
+    assert len(outcomes) == count
+    assert engine.most <= 2 * workers
+    assert engine.stopped == []
+
+
+@pytest.mark.parametrize("use", [in_order, as_completed])
+def test_a_caller_that_stops_early_ends_what_is_under_way(use):
+    engine = Counting(2, lambda most: 0)
+    results = use(engine, cube, range(9))
+    next(results)
+    results.close()
+    assert len(engine.stopped) == engine.held == 3
+
+
+def test_each_process_takes_as_many_threads_as_its_jobs_need(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert set(mapped("processes", thread_settings, [0, 1], Needs(threads=1))) == {"1"}
+    assert set(mapped("processes", thread_settings, [0, 1])) == {"3"}
+    assert os.environ["OMP_NUM_THREADS"] == "3"
+
+
+def test_one_job_is_done_in_this_process_and_one_worker_is_this_process():
+    assert list(mapped("processes", process_id, [0])) == [os.getpid()]
+    assert set(mapped("processes", process_id, [0, 1, 2], Needs(workers=1))) == {os.getpid()}
+
+
+def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
+    with opened("processes", Needs(workers=2)) as engine:
+        if engine.workers == 1:
+            pytest.skip("one core: there are no workers")
+        outcomes = list(as_completed(engine, killed, [1] * 9))
+    said = {str(outcome.error) for outcome in outcomes}
+    assert said == {"a worker process died (killed, or out of memory): repeat the command"}
+    assert sorted(outcome.place for outcome in outcomes) == list(range(9))
+
+
+def test_ones_own_engine_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "core" / "engines").mkdir(parents=True)
+    (tmp_path / "core" / "engines" / "mine.py").write_text("from farshift.core.engines.local import opened\n")
+    with pytest.raises(UnknownName, match="no engine named 'mine'"):
+        check_engine("mine")
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    assert list(mapped("mine", cube, [2, 3])) == [8, 27]
+
+
+INTERRUPTED = """
+import time
+from farshift.core.engines import mapped
+if __name__ == "__main__":
+    print("begun", flush=True)
+    try:
+        list(mapped("processes", time.sleep, [60.0] * 6))
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_worker_processes_at_once_and_silently(tmp_path):
+    (tmp_path / "script.py").write_text(INTERRUPTED)
+    pipe = subprocess.PIPE
+    command = [sys.executable, tmp_path / "script.py"]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(2.0)  # until the workers are there
+        os.killpg(process.pid, signal.SIGINT)
+        out, errors = process.communicate(timeout=30)
+    assert (out, "Traceback" in errors) == ("interrupted\n", False)
