@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_python import COMMAND, WarmPython, warm_python
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts tests in the background has them ignore Ctrl-C, and whatever they start would inherit that.
@@ -22,12 +23,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def _session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     before = {name: os.environ.pop(name, None) for name in ("FARSHIFT_PATH", "FARSHIFT_MIRRORS", "FARSHIFT_OFFLINE")}
     before["FARSHIFT_CACHE"] = os.environ.get("FARSHIFT_CACHE")
-    os.environ["FARSHIFT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    os.environ["FARSHIFT_CACHE"] = str(_of_all_workers(tmp_path_factory) / "cache")
     yield
     for name, value in before.items():
         os.environ.pop(name, None)
         if value is not None:
             os.environ[name] = value
+
+
+def _of_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this run of pytest: a worker of pytest-xdist has one of its own inside."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture
@@ -38,17 +45,26 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def python() -> Iterator[WarmPython | None]:
+    """Processes of Python that have imported Farshift already."""
+    with warm_python() as server:
+        yield server
+
+
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def farshift() -> Cli:
+def farshift(python: WarmPython | None) -> Cli:
     """Run the real command in a process of its own."""
 
     def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from farshift.cli import main; main()", *map(str, arguments)]
+        command, environment = [*COMMAND, *map(str, arguments)], os.environ | environment
+        if python and python.fits(environment):
+            return python.run(command, env=environment)
         return subprocess.run(
-            command, capture_output=True, text=True, env=os.environ | environment, timeout=600, check=False
+            [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=600, check=False
         )
 
     return run

@@ -14,6 +14,7 @@ A line of `text` that begins with `farshift: error:` is one on stderr, and says 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -80,7 +81,7 @@ def run(example: Example, folder: Path, environment: Mapping[str, str]) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(example.content, "utf-8")
         return ""
-    program = ["bash", "-euo", "pipefail", "-c"] if example.sort == "sh" else [sys.executable, "-c"]
+    program = ["bash", "-euo", "pipefail", "-c"] if example.sort == "sh" else [_python(environment), "-c"]
     done = subprocess.run(
         [*program, example.content],
         cwd=folder,
@@ -98,6 +99,11 @@ def run(example: Example, folder: Path, environment: Mapping[str, str]) -> str:
         return ""
     last = done.stderr.splitlines()[-1:] if refused else []
     return difference([*done.stdout.splitlines(), *last], expected.splitlines())
+
+
+def _python(environment: Mapping[str, str]) -> str:
+    """The first Python on the path."""
+    return shutil.which("python", path=environment.get("PATH")) or sys.executable
 
 
 def difference(printed: list[str], expected: list[str]) -> str:

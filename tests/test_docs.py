@@ -68,10 +68,19 @@ def local(tmp_path_factory) -> Path:
     return tiny_hf.decoder(tmp_path_factory.mktemp("local") / "my-model")
 
 
+@pytest.fixture(scope="module")
+def commands(python, tmp_path_factory) -> Path:
+    """A folder of commands that start quickly, where the system allows it."""
+    folder = tmp_path_factory.mktemp("commands")
+    if python:
+        python.link(folder)
+    return folder
+
+
 @pytest.fixture
-def environment() -> dict[str, str]:
+def environment(commands) -> dict[str, str]:
     """A reader's: this Python's commands first on the path, and nothing set for language models."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     # The examples' networks are small: more threads would only wait for each other.
     return kept | {"PATH": path, "OMP_NUM_THREADS": "1"}

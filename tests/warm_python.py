@@ -1,0 +1,231 @@
+"""Processes of Python that have already imported what Farshift imports: most of a short command's time is imports.
+
+A server (this file, run as a program) imports once, and forks a process for each client. It gets the client's arguments,
+environment, folder and standard streams, and ends as any process ends; its libraries work on one thread.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import importlib
+import inspect
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+ROOMS = ("core", "splits", "loaders", "benchmarks", "baselines", "leaderboard", "cli")
+
+LIBRARIES = """
+alembic.command cryptography.hazmat.primitives.serialization filelock jinja2 multiprocessing.pool numpy pandas
+pyarrow.compute pyarrow.csv pyarrow.dataset pyarrow.ipc pyarrow.parquet pydantic rich.console rich.progress rich.table
+sklearn.linear_model sklearn.tree sqlalchemy.orm torch
+"""
+"""What Farshift loads when it is used. Left out is what reads variables when it is imported that tests set."""
+
+OWN = ("FARSHIFT_", "PYTEST_")
+"""Variables that are read when they are needed. Of any other, a library may have been the reader."""
+
+COMMAND = ("-c", "from farshift.cli import main; main()")
+"""Arguments of Python that make it the command `farshift`."""
+
+
+@dataclass(frozen=True)
+class WarmPython:
+    """A server's address, and the environment that it was started in."""
+
+    address: str
+    environment: Mapping[str, str]
+
+    def fits(self, environment: Mapping[str, str]) -> bool:
+        """Whether a process of this environment is the same forked as started: but for Farshift's own variables, it is
+        the server's."""
+        return _others(environment) == _others(self.environment)
+
+    def run(
+        self,
+        arguments: Sequence[object],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        timeout: float = 600,
+    ) -> subprocess.CompletedProcess[str]:
+        """Like `subprocess.run([sys.executable, *arguments], capture_output=True, text=True)`: `-c CODE` or `-m NAME`."""
+        command = [str(argument) for argument in arguments]
+        request = {"arguments": command, "env": dict(os.environ if env is None else env), "cwd": str(cwd or Path.cwd())}
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull, "rb") as nothing:
+            status = _ask(self.address, request, [stream.fileno() for stream in (nothing, out, err)], timeout)
+            if status is None:
+                raise subprocess.TimeoutExpired(command, timeout)
+            for stream in (out, err):
+                stream.seek(0)
+            return subprocess.CompletedProcess(command, status, out.read().decode(), err.read().decode())
+
+    def link(self, folder: Path) -> None:
+        """The commands `farshift` and `python` in a folder, for a shell's PATH."""
+        for name, first in (("farshift", COMMAND), ("python", ())):
+            path = folder / name
+            path.write_text(
+                f"#!{sys.executable} -IS\n"
+                "from __future__ import annotations\n"
+                "import array, json, os, socket, sys\n"
+                f"{inspect.getsource(_ask)}\n"
+                f"arguments = {list(first)!r} + sys.argv[1:]\n"
+                "request = {'arguments': arguments, 'env': dict(os.environ), 'cwd': os.getcwd()}\n"
+                f"status = _ask({self.address!r}, request, [0, 1, 2], None)\n"
+                "sys.exit(status if status >= 0 else 128 - status)\n"
+            )
+            path.chmod(0o755)
+
+
+@contextmanager
+def warm_python() -> Iterator[WarmPython | None]:
+    """A server for the length of a context; None where the system has no way to keep one."""
+    if not hasattr(os, "pidfd_open"):
+        yield None
+        return
+    environment = os.environ.copy()
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    with tempfile.TemporaryDirectory(prefix="warm") as folder:
+        address = str(Path(folder, "socket"))
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(address)
+            listener.listen(64)
+            number = listener.fileno()
+            server = subprocess.Popen(
+                [sys.executable, __file__, str(number)],
+                env=environment | one_thread,
+                pass_fds=[number],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+            )
+        try:
+            yield WarmPython(address, environment)
+        finally:
+            server.communicate()
+
+
+def _others(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith(OWN)}
+
+
+def _ask(address: str, request: Mapping[str, Any], streams: Sequence[int], timeout: float | None) -> int | None:
+    """The exit status of a process that the server forks; None where it did not end in time. It is killed then."""
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(timeout)
+        line.connect(address)
+        content = json.dumps(request).encode()
+        passed = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))
+        line.sendmsg([len(content).to_bytes(8, "big")], [passed])
+        line.sendall(content)
+        try:
+            return int(line.recv(16))
+        except TimeoutError:
+            return None
+
+
+def _serve(listener: socket.socket) -> None:
+    """Until stdin is closed: a process for each client that comes, and one that waits for it."""
+    while sys.stdin not in (ready := select.select([sys.stdin, listener], [], [])[0]):
+        line, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            _keep(line)
+        line.close()
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+    del ready
+
+
+def _keep(line: socket.socket) -> NoReturn:
+    """Tell a client how its process ended; end the process where the client is gone."""
+    size, streams, _, _ = socket.recv_fds(line, 8, 3)
+    content = b""
+    while len(content) < int.from_bytes(size, "big"):
+        content += line.recv(1 << 20)
+    pid = os.fork()
+    if pid == 0:
+        line.close()
+        _become(json.loads(content), streams)
+    for stream in streams:
+        os.close(stream)
+    ended = os.pidfd_open(pid)
+    if ended not in select.select([ended, line], [], [])[0]:
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    with suppress(OSError):
+        line.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
+
+
+def _become(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
+    """Be the process that a client asked for."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    status: object = 0
+    try:
+        _execute(*request["arguments"])
+    except SystemExit as error:
+        status = error.code
+        if not isinstance(status, int | None):
+            print(status, file=sys.stderr)
+            status = 1
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(status or 0)
+
+
+def _execute(option: str, what: str, *arguments: str) -> None:
+    sys.path[0] = ""
+    sys.argv = [option, *arguments]
+    if option == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        assert option == "-c", option
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(what, "<string>", "exec"), main.__dict__)
+
+
+def _import_all() -> None:
+    names = LIBRARIES.split()
+    for room in ROOMS:
+        package = importlib.import_module(f"farshift.{room}")
+        names += [found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    for name in names:
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+if __name__ == "__main__":
+    _import_all()
+    gc.collect()
+    gc.freeze()
+    _serve(socket.socket(fileno=int(sys.argv[1])))
