@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.encoding import EOS, PAD, Sizes
+from farshift.baselines.encoding.encoding import EOS, PAD, Sizes
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
 from farshift.baselines.recipe import declared, defaults, files, literal
 from farshift.baselines.training.replica_stack import ReplicaStack

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.replicas.stacked.rng import Rng, keys
-from farshift.baselines.replicas.stacked.stacked import attach, picked, stacked
+from farshift.baselines.replicas.rng import Rng, keys
+from farshift.baselines.replicas.stacked import attach, picked, stacked
 from torch import Tensor, nn
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.encoding import PAD, SequenceEncoding
+from farshift.baselines.encoding.encoding import PAD, SequenceEncoding
 from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.replicas.stacked import picked
 from farshift.baselines.training.algorithm import Clock
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
 from farshift.baselines.training.algorithm import Clock
 from farshift.baselines.training.replica_stack import ReplicaStack

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._adaptive import OnlineAdam, entropy
-from farshift.baselines.replicas.stacked.stacked import attach
+from farshift.baselines.replicas.stacked import attach
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from farshift.baselines.layers.linear import Linear
-from farshift.baselines.replicas.stacked.stacked import stacked
+from farshift.baselines.replicas.stacked import stacked
 from torch import Tensor, nn
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from farshift.baselines.augmentations import augmented
 from farshift.baselines.augmentations.primitives import primitives
-from farshift.baselines.encoding.encoding.encoding import encoding
+from farshift.baselines.encoding.encoding import encoding
 from farshift.baselines.recipe import declared, files
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError

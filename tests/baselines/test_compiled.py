@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.training.checkpoint import resume, save
 from farshift.baselines.training.graphs import capture as compiled
 from farshift.baselines.training.graphs.capture import Whole

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.layers.linear import Linear
-from farshift.baselines.replicas.stacked.rng import keys
-from farshift.baselines.replicas.stacked.stacked import stacked
+from farshift.baselines.replicas.rng import keys
+from farshift.baselines.replicas.stacked import stacked
 from farshift.baselines.training.algorithm import Clock
 from farshift.baselines.training.graphs.symbolic_clock import Condition, TracedClock, holds
 from farshift.baselines.training.precision import Precision

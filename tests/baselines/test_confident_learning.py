@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import confident_learning as cl
-from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.replicas.rng import keys
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from numpy.typing import NDArray

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._style import restyled
 from farshift.baselines.algorithms.itta import Elementwise
-from farshift.baselines.replicas.stacked.rng import keys, stream
+from farshift.baselines.replicas.rng import keys, stream
 from farshift.core.errors import ModelError
 from torch import Tensor
 

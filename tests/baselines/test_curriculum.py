@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from farshift.baselines.algorithms._rows import by_weight
-from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.replicas.rng import keys
 from farshift.baselines.training.losses import cross_entropy, of_rows
 from farshift.baselines.training.sampler import Batch, taken
 from farshift.baselines.training.trainer import Training

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.replicas.rng import keys
 from farshift.baselines.training.sampler import Data, Order, Sampler
 from farshift.core.errors import ModelError
 from hypothesis import given, settings

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.replicas.stacked.hyperparameters import Hyperparameters
+from farshift.baselines.replicas.hyperparameters import Hyperparameters
 from farshift.baselines.training.optimiser_step import OptimiserStep
 from torch import Tensor, nn
 

@@ -16,8 +16,8 @@ from farshift.baselines.diagnostics import (
     vendi,
 )
 from farshift.baselines.diagnostics._subject import Subject
-from farshift.baselines.encoding.encoding.encoding import Sizes
-from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.encoding.encoding import Sizes
+from farshift.baselines.replicas.stacked import picked
 from torch import nn
 
 from .trained_replicas import NAMES, mlp, numbers, plain, row_gradients, stack, texts

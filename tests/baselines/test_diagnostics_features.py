@@ -16,8 +16,8 @@ from farshift.baselines.diagnostics import (
     weight_participation,
 )
 from farshift.baselines.diagnostics._subject import Subject
-from farshift.baselines.encoding.encoding.encoding import Sizes
-from farshift.baselines.replicas.stacked.rng import keys
+from farshift.baselines.encoding.encoding import Sizes
+from farshift.baselines.replicas.rng import keys
 from scipy.integrate import dblquad
 from scipy.stats import chi, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression

@@ -7,7 +7,7 @@ import pytest
 import torch
 from farshift.baselines.diagnostics import ROWS, chosen, diagnosed, diagnostics
 from farshift.baselines.diagnostics._subject import Subject, drawn
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import literal
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.replica_group import ReplicaGroup

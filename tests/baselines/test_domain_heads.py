@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.encoding import Sizes
-from farshift.baselines.replicas.stacked.rng import uniform
+from farshift.baselines.encoding.encoding import Sizes
+from farshift.baselines.replicas.rng import uniform
 from farshift.baselines.training import checkpoint
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import coral, ib_erm, irm, mmd
 from farshift.baselines.algorithms._environment_risks import risks as of_environments
-from farshift.baselines.encoding.encoding.encoding import EOS, PAD
+from farshift.baselines.encoding.encoding import EOS, PAD
 from farshift.baselines.training.losses import split
 from farshift.baselines.training.sampler import Batch
 from farshift.core.errors import ModelError

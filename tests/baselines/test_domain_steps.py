@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._environments import chosen
-from farshift.baselines.replicas.stacked.rng import permutations
+from farshift.baselines.replicas.rng import permutations
 from torch import Tensor
 
 from .small_stacks import (

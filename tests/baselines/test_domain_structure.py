@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import rsc, sagnet
-from farshift.baselines.replicas.stacked.rng import permutations, uniform
+from farshift.baselines.replicas.rng import permutations, uniform
 from torch import Tensor
 
 from .small_stacks import CLASSES, batch_of, begun, clock_of, close, encode, farthest_alone, head, perceptron, weights

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from farshift.baselines.algorithms.domain_mixup import successors
 from farshift.baselines.algorithms.eqrm import kernel_quantile
 from farshift.baselines.algorithms.mixup import shares
-from farshift.baselines.replicas.stacked.rng import keys, permutations
+from farshift.baselines.replicas.rng import keys, permutations
 from farshift.baselines.training.algorithm import Clock
 from farshift.core.errors import ModelError
 from scipy.optimize import brentq

@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms.weak_to_strong import hardened
-from farshift.baselines.encoding.encoding.encoding import PAD, Sizes
+from farshift.baselines.encoding.encoding import PAD, Sizes
 from farshift.baselines.networks.deep_thinking import Convolution, Network
-from farshift.baselines.replicas.stacked.stacked import stacked
+from farshift.baselines.replicas.stacked import stacked
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training

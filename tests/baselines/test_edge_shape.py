@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._canny import HIGH, LOW, SIGMA, edges
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.core.errors import ModelError
 from numpy.typing import NDArray
 from scipy import ndimage

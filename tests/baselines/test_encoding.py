@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.baselines.encoding.encoding.encoding import EOS, PAD, UNKNOWN, ClassEncoding, SequenceEncoding, Vocabulary
+from farshift.baselines.encoding.encoding import EOS, PAD, UNKNOWN, ClassEncoding, SequenceEncoding, Vocabulary
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 

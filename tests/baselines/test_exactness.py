@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.replicas.stacked import picked
 from farshift.baselines.training.trainer import Training
 from torch import nn
 

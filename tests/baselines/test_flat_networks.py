@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.networks import linear, quadratic_mlp
-from farshift.baselines.replicas.stacked.stacked import size
+from farshift.baselines.replicas.stacked import size
 from farshift.core.errors import ModelError
 from sklearn.linear_model import LogisticRegression
 

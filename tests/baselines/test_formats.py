@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.encoding.encoding.encoding import PAD, SequenceEncoding, encoding
+from farshift.baselines.encoding.encoding import PAD, SequenceEncoding, encoding
 from farshift.baselines.formats import format_of
 from farshift.baselines.formats._computations import COMPUTATIONS
 from farshift.baselines.recipe import declared, files

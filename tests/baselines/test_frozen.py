@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import tiny_hf
 import torch
-from farshift.baselines.encoding.encoding import frozen
-from farshift.baselines.encoding.encoding.encoding import ClassEncoding
-from farshift.baselines.encoding.encoding.frozen import FrozenColumns, pinned
+from farshift.baselines.encoding import frozen
+from farshift.baselines.encoding.encoding import ClassEncoding
+from farshift.baselines.encoding.frozen import FrozenColumns, pinned
 from farshift.benchmarks.adapters._hf_quiet import quiet
 from farshift.benchmarks.model import Task
 from farshift.core.errors import FarshiftError, ModelError

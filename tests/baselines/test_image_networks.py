@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.encoding import Sizes
-from farshift.baselines.encoding.encoding.images import channel_axis, image_size, planes
+from farshift.baselines.encoding.encoding import Sizes
+from farshift.baselines.encoding.images import channel_axis, image_size, planes
 from farshift.baselines.layers import norm
 from farshift.baselines.layers.convolution import Conv2d
 from farshift.baselines.layers.norm import BatchNorm
 from farshift.baselines.layers.pooling import halved
 from farshift.baselines.networks import cnn, resnet
-from farshift.baselines.replicas.stacked.rng import Rng, keys
-from farshift.baselines.replicas.stacked.stacked import attach, picked, size, stacked
+from farshift.baselines.replicas.rng import Rng, keys
+from farshift.baselines.replicas.stacked import attach, picked, size, stacked
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.algorithms.ipr_pruning import participation
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.core.errors import ModelError

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.decoding import greedy, shifted
-from farshift.baselines.encoding.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
-from farshift.baselines.replicas.stacked.rng import Rng, keys
-from farshift.baselines.replicas.stacked.stacked import attach, picked
+from farshift.baselines.encoding.decoding import greedy, shifted
+from farshift.baselines.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
+from farshift.baselines.replicas.rng import Rng, keys
+from farshift.baselines.replicas.stacked import attach, picked
 from farshift.core.errors import ModelError
 from farshift.core.plugins import module
 from torch import Tensor

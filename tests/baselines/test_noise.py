@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.replicas.stacked.rng import Rng, beta, bits, keys, normal, permutations, stream, uniform
+from farshift.baselines.replicas.rng import Rng, beta, bits, keys, normal, permutations, stream, uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats

@@ -10,9 +10,9 @@ import pytest
 import torch
 from farshift.baselines.algorithms.coral import discrepancy
 from farshift.baselines.algorithms.ib_erm import bottleneck
-from farshift.baselines.encoding.encoding.encoding import ClassEncoding, SequenceEncoding, encoding
+from farshift.baselines.encoding.encoding import ClassEncoding, SequenceEncoding, encoding
 from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.stacked.hyperparameters import Hyperparameters, alike
+from farshift.baselines.replicas.hyperparameters import Hyperparameters, alike
 from farshift.baselines.running.plan import code_digest
 from farshift.baselines.running.suite import suite_plans
 from farshift.baselines.training.trainer import Training

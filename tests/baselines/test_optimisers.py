@@ -9,7 +9,7 @@ import torch
 from farshift.baselines.layers.hidden import is_hidden, mark_hidden
 from farshift.baselines.optimisers.muon import orthogonalised
 from farshift.baselines.recipe import declared, files
-from farshift.baselines.replicas.stacked.hyperparameters import Hyperparameters
+from farshift.baselines.replicas.hyperparameters import Hyperparameters
 from farshift.baselines.training.trainer import Training
 from farshift.core.plugins import module
 from torch import Tensor, nn

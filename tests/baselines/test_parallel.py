@@ -14,7 +14,7 @@ import farshift as fs
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.encoding.encoding.encoding import encoding
+from farshift.baselines.encoding.encoding import encoding
 from farshift.baselines.recipe import Recipe, complete
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.distributed import agreed, joined, shared

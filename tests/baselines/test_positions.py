@@ -13,7 +13,7 @@ from farshift.baselines.positions import Position, distances, places, position
 from farshift.baselines.positions.alibi import exponents
 from farshift.baselines.positions.sinusoidal import sinusoids
 from farshift.baselines.positions.t5_relative import limits
-from farshift.baselines.replicas.stacked.rng import Rng, keys
+from farshift.baselines.replicas.rng import Rng, keys
 from farshift.core.errors import ModelError, UnknownName
 from torch import Tensor
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._candidates import beams, sampled
-from farshift.baselines.encoding.encoding.decoding import greedy
-from farshift.baselines.encoding.encoding.encoding import BOS, EOS, PAD, Sizes
-from farshift.baselines.replicas.stacked.rng import keys
-from farshift.baselines.replicas.stacked.stacked import stacked
+from farshift.baselines.encoding.decoding import greedy
+from farshift.baselines.encoding.encoding import BOS, EOS, PAD, Sizes
+from farshift.baselines.replicas.rng import keys
+from farshift.baselines.replicas.stacked import stacked
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from farshift.core.plugins import module

@@ -9,8 +9,8 @@ import torch
 from farshift.baselines.layers import recurrence
 from farshift.baselines.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from farshift.baselines.networks._initial import recurrent
+from farshift.baselines.replicas.rng import Rng, keys
 from farshift.baselines.replicas.stacked import stacked as replicas
-from farshift.baselines.replicas.stacked.rng import Rng, keys
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 

@@ -13,7 +13,7 @@ from farshift.baselines.algorithms._mixture import FLOOR, ROUNDS, of_lower
 from farshift.baselines.algorithms._selection import selected, small
 from farshift.baselines.algorithms._transition import anchored
 from farshift.baselines.algorithms.dividemix import blended
-from farshift.baselines.replicas.stacked.rng import beta, permutations
+from farshift.baselines.replicas.rng import beta, permutations
 from farshift.baselines.training.algorithm import Clock
 from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.trainer import Training

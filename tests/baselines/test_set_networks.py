@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.encoding.encoding.encoding import PAD, UNKNOWN, Sizes
+from farshift.baselines.encoding.encoding import PAD, UNKNOWN, Sizes
 from farshift.baselines.networks import deep_sets, message_passing
 from farshift.core.errors import ModelError
 from torch import Tensor

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.decoding import shifted
-from farshift.baselines.encoding.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
-from farshift.baselines.replicas.stacked.rng import Rng, keys
-from farshift.baselines.replicas.stacked.stacked import attach, count, picked, size, stacked
+from farshift.baselines.encoding.decoding import shifted
+from farshift.baselines.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
+from farshift.baselines.replicas.rng import Rng, keys
+from farshift.baselines.replicas.stacked import attach, count, picked, size, stacked
 from farshift.core.errors import ModelError
 from farshift.core.plugins import module, named
 from torch import Tensor, nn

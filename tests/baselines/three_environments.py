@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.replicas.stacked import picked
 from farshift.baselines.training.algorithm import Clock
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 from farshift.baselines.diagnostics._subject import Subject
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import complete
-from farshift.baselines.replicas.stacked.stacked import picked
+from farshift.baselines.replicas.stacked import picked
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from torch import Tensor, nn

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.blind.data import Inputs
-from farshift.benchmarks.harness.evaluate.query import Query
-from farshift.benchmarks.harness.evaluate.time_limit import TimeLimit
+from farshift.benchmarks.harness.query import Query
+from farshift.benchmarks.harness.time_limit import TimeLimit
 from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.runs.run_folder import RunFolder

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from farshift.core.files import file_sha256
-from farshift.loaders.cache.store.store import intact, one_batch_options
+from farshift.loaders.cache.store import intact, one_batch_options
 from loaders_rows import BATCH, PIXELS, Rows
 
 _MEMORY = """

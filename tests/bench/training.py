@@ -23,9 +23,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import Recipe, defaults
-from farshift.baselines.replicas.stacked.stacked import size
+from farshift.baselines.replicas.stacked import size
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training

@@ -31,9 +31,9 @@ import farshift as fs
 import numpy as np
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding.encoding import Sizes
+from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import Recipe, complete, defaults, files, literal, recipes
-from farshift.baselines.replicas.stacked.hyperparameters import alike
+from farshift.baselines.replicas.hyperparameters import alike
 from farshift.baselines.running.search import drawn
 from farshift.baselines.training.graphs import capture as compiled
 from farshift.baselines.training.replica_stack import ReplicaStack

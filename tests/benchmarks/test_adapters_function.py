@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.adapters.function import adapt, predictor
 from farshift.benchmarks.fingerprint import fingerprint
-from farshift.benchmarks.harness.evaluate.factory import factory, model_name
+from farshift.benchmarks.harness.factory import factory, model_name
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 

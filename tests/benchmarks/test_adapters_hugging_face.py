@@ -15,7 +15,7 @@ from farshift.benchmarks.adapters._hf_classifier import outputs_of
 from farshift.benchmarks.adapters.hugging_face import from_spec
 from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin, Versioned
-from farshift.benchmarks.harness.evaluate.conformance import check_model
+from farshift.benchmarks.harness.conformance import check_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import FarshiftError, MissingExtra, ModelError, UnknownName

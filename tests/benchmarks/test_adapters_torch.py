@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.adapters.torch_module import _state_dict, adapt, from_spec
 from farshift.benchmarks.blind.training_table import TrainingTable
-from farshift.benchmarks.harness.evaluate.factory import factory
+from farshift.benchmarks.harness.factory import factory
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import FarshiftError, ModelError, UnknownName
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.harness.evaluate.checked_model import TASKS, CheckedModel, columns_of, differing, other_label
+from farshift.benchmarks.harness.checked_model import TASKS, CheckedModel, columns_of, differing, other_label
 from farshift.benchmarks.model import Task
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -19,7 +19,7 @@ from farshift.benchmarks.adapters import _child
 from farshift.benchmarks.adapters.command import from_spec
 from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from farshift.benchmarks.definition import PromptPin
-from farshift.benchmarks.harness.evaluate.model_spec import find_model
+from farshift.benchmarks.harness.model_spec import find_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.parsing import Place, read_answer
 from farshift.benchmarks.prompting.prompt import Prompt

@@ -11,7 +11,7 @@ from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import recipes
 from farshift.benchmarks.adapters.function import predictor
 from farshift.benchmarks.answers import Answers, Failed
-from farshift.benchmarks.harness.evaluate.conformance import CHECKS, check_model, checks
+from farshift.benchmarks.harness.conformance import CHECKS, check_model, checks
 from farshift.benchmarks.model import Task
 from farshift.core.errors import FarshiftError, ModelError
 

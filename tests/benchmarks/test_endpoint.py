@@ -13,7 +13,7 @@ import pytest
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
-from farshift.benchmarks.harness.evaluate.model_spec import find_model
+from farshift.benchmarks.harness.model_spec import find_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import FarshiftError, ModelError, Unavailable, UnknownName

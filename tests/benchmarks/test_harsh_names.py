@@ -9,7 +9,7 @@ from typing import Any
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.benchmarks.harness.evaluate.seed import MAX_CANDIDATES
+from farshift.benchmarks.harness.seed import MAX_CANDIDATES
 from farshift.benchmarks.settings import stated
 from farshift.core.errors import BadRun, FarshiftError, ModelError
 

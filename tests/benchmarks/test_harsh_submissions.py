@@ -11,8 +11,8 @@ import pytest
 import tomli_w
 from farshift.benchmarks.runs.run import card_digest, read_run
 from farshift.core.errors import BadSubmission
-from farshift.leaderboard.submission.pack.pack import pack
-from farshift.leaderboard.submission.pack.validate import check
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.validate import check
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.harness.evaluate.evaluate import evaluate
+from farshift.benchmarks.harness.evaluate import evaluate
 from farshift.benchmarks.interop import export, import_run
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadRun, FarshiftError, MissingExtra, UnknownName

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from farshift.benchmarks.harness.evaluate.model_spec import find_model, read_options, schemes
+from farshift.benchmarks.harness.model_spec import find_model, read_options, schemes
 from farshift.core.errors import BadDefinition, FarshiftError, UnknownName
 
 PARROT = """

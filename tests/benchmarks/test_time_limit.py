@@ -9,7 +9,7 @@ import time
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.harness.evaluate.time_limit import TimeLimit, TookTooLong
+from farshift.benchmarks.harness.time_limit import TimeLimit, TookTooLong
 from farshift.core.errors import ModelError
 
 HANGS = """

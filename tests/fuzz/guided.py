@@ -20,7 +20,7 @@ import atheris
 with atheris.instrument_imports(include=["farshift.leaderboard", "tomllib"]):
     import tomllib  # noqa: F401
 
-    from farshift.leaderboard.submission.pack.validate import checked
+    from farshift.leaderboard.submission.validate import checked
     from farshift.leaderboard.validation.problem import REMEDIES
     from farshift.leaderboard.validation.reader import answer
     from farshift.leaderboard.validation.wanted import Refused

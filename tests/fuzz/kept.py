@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from farshift.benchmarks.benchmark import Benchmark
-from farshift.leaderboard.submission.pack.validate import Submission, checked
+from farshift.leaderboard.submission.validate import Submission, checked
 from farshift.leaderboard.validation.process import Reader
 
 

@@ -19,7 +19,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.store import Store
 from farshift.leaderboard.operations.withdraw import remove, withdraw
 from farshift.leaderboard.storage.board_files import digests, held_back, named_files, place_problem
-from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 import postgres

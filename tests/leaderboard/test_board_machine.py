@@ -16,7 +16,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.places import verify_at
 from farshift.leaderboard.operations.withdraw import remove, withdraw
 from farshift.leaderboard.storage.export import export
-from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack import pack
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from farshift.core.errors import BadSubmission, FarshiftError, Unavailable
 from farshift.leaderboard.operations.places import submit_at
-from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 from intake import taking_in

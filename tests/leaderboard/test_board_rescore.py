@@ -11,7 +11,7 @@ from farshift.core.errors import BadSubmission
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import rescore as rescoring
 from farshift.leaderboard.operations.withdraw import withdraw
-from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 from newer_scorer import newer_scorer

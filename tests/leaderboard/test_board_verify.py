@@ -19,7 +19,7 @@ from farshift.leaderboard.operations.withdraw import withdraw
 from farshift.leaderboard.storage.board_files import digests
 from farshift.leaderboard.storage.export import export
 from farshift.leaderboard.storage.readers import ExportReader, FolderReader, UrlReader
-from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 import servers

@@ -14,7 +14,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.operations.challenge import answer, challenge, challenges, verify_challenges
 from farshift.leaderboard.publish.site import build
-from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables.snapshot import take_snapshot
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))

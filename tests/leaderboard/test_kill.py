@@ -10,7 +10,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models

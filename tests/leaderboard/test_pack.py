@@ -17,8 +17,8 @@ from farshift.benchmarks.scoring.score import score_predictions
 from farshift.core.errors import BadRun, BadSubmission, FarshiftError
 from farshift.core.files import file_sha256
 from farshift.core.plugins import read_toml
-from farshift.leaderboard.submission.pack.pack import pack
-from farshift.leaderboard.submission.pack.validate import check
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.validate import check
 from farshift.leaderboard.validation.card import TEMPLATE, ModelCard
 from farshift.leaderboard.validation.problem import REMEDIES
 

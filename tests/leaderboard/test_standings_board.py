@@ -12,7 +12,7 @@ from farshift.core.errors import BadDefinition, FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.publish.site import build
 from farshift.leaderboard.settings import baselines_of, write_baselines
-from farshift.leaderboard.submission.pack.pack import pack
+from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables.row_scores import packed, rows_of_entries, unpacked
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.tables.standings import tables

@@ -17,8 +17,8 @@ import pytest
 from farshift.benchmarks.benchmark import Benchmark, benchmarks
 from farshift.benchmarks.scoring.score import score_predictions
 from farshift.core.errors import BadSubmission
-from farshift.leaderboard.submission.pack.pack import pack
-from farshift.leaderboard.submission.pack.validate import check
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.validate import check
 from farshift.leaderboard.validation.problem import REMEDIES, Problem, problems_of
 from fuzz.kept import Validator
 from fuzz.packing import Parts, parts

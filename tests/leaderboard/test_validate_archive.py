@@ -10,8 +10,8 @@ import zipfile
 import farshift as fs
 import pytest
 from farshift.core.errors import BadSubmission
-from farshift.leaderboard.submission.pack.pack import pack
-from farshift.leaderboard.submission.pack.validate import check
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.validate import check
 from farshift.leaderboard.validation import archive as rules
 from farshift.leaderboard.validation.archive import Archive
 from farshift.leaderboard.validation.problem import REMEDIES, Problems

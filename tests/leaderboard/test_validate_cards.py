@@ -8,7 +8,7 @@ from typing import Any
 import farshift as fs
 import pytest
 from farshift.core.errors import BadSubmission
-from farshift.leaderboard.submission.pack.validate import check
+from farshift.leaderboard.submission.validate import check
 from farshift.leaderboard.validation.card import TEMPLATE, ModelCard, submission_card
 from farshift.leaderboard.validation.decoding import read_card
 from farshift.leaderboard.validation.problem import Problems

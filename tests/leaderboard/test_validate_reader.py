@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.submission.pack.validate import check
+from farshift.leaderboard.submission.validate import check
 from farshift.leaderboard.validation import decoding
 from farshift.leaderboard.validation.limits import ReaderLimits
 from farshift.leaderboard.validation.process import Reader

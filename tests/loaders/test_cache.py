@@ -18,8 +18,8 @@ from farshift.core.files import write_atomically
 from farshift.core.progress import listening
 from farshift.loaders.acquire.out_of_core import ColumnFiles
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.cache.store.entries import entries
-from farshift.loaders.cache.store.store import intact, stored_table
+from farshift.loaders.cache.entries import entries
+from farshift.loaders.cache.store import intact, stored_table
 from farshift.loaders.split import load
 from farshift.splits.schema import Field, Schema
 from support import Heard

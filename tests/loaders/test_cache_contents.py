@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import FarshiftError, UnknownName
 from farshift.core.files import locked
-from farshift.loaders.cache.store.contents import clear, contents, verify
-from farshift.loaders.cache.store.entries import entries, in_use, one_call, use
-from farshift.loaders.cache.store.store import intact, mark, stored_table
+from farshift.loaders.cache.contents import clear, contents, verify
+from farshift.loaders.cache.entries import entries, in_use, one_call, use
+from farshift.loaders.cache.store import intact, mark, stored_table
 
 DAY = 86_400
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.loaders.cache.store.contents import clear
-from farshift.loaders.cache.store.entries import REMADE, entries
-from farshift.loaders.cache.store.limit import cache_limit, size_in_bytes, size_in_words
-from farshift.loaders.cache.store.store import intact, stored_table
+from farshift.loaders.cache.contents import clear
+from farshift.loaders.cache.entries import REMADE, entries
+from farshift.loaders.cache.limit import cache_limit, size_in_bytes, size_in_words
+from farshift.loaders.cache.store import intact, stored_table
 from farshift.loaders.split import load
 from hypothesis import given
 from hypothesis import strategies as st

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http
-from farshift.loaders.stream.open.open import stream
+from farshift.loaders.stream.open import stream
 from hub_faults import Cut, Fault, Flip, Meanwhile, Refuse, Stall
 from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, send_clients_to, stocked
 from hub_server import REPOSITORY, serving

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http
-from farshift.loaders.stream.open.open import stream
+from farshift.loaders.stream.open import stream
 from hub_faults import Cut, Fault, Flip, IgnoreRange, Meanwhile, OtherRange, Refuse, Stall, Trickle, WrongLength
 from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, stocked
 from hub_server import serving

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from farshift.core.draws import shuffled
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.stream.open.open import stream
-from farshift.loaders.stream.open.verify import EpochTally
+from farshift.loaders.stream.open import stream
+from farshift.loaders.stream.verify import EpochTally
 from hub_rows import CORRUPTED, SORTS, TEXTS, Shop, ids, plain, send_clients_to, stocked
 from hub_server import serving
 from hypothesis import given, settings

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from farshift.core.errors import FarshiftError, Unavailable
 from farshift.loaders.remote import http
-from farshift.loaders.stream.open.open import stream
+from farshift.loaders.stream.open import stream
 from hub_faults import Cut, Refuse
 from hub_rows import SORTS, TEXTS, Batches, Shop, drained, ids, plain, stocked
 from hub_server import serving

@@ -22,7 +22,7 @@ from farshift.loaders.remote import http, samples, tars
 from farshift.loaders.remote.folder import FolderFile
 from farshift.loaders.remote.http import HttpFile
 from farshift.loaders.remote.parquet import ParquetFiles, scan
-from farshift.loaders.stream.open.open import stream
+from farshift.loaders.stream.open import stream
 from farshift.splits.schema import Field, Schema
 from range_server import serving
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData, FarshiftError, UnknownName
 from farshift.loaders.split import open_split
-from farshift.loaders.stream.open.open import stream
-from farshift.loaders.stream.open.verify import EpochTally
+from farshift.loaders.stream.open import stream
+from farshift.loaders.stream.verify import EpochTally
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader

@@ -18,9 +18,9 @@ from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.export.proof import assigned
 from farshift.loaders.remote.matching import Matching
 from farshift.loaders.split import open_split
-from farshift.loaders.stream.open import epoch as streamed_epoch
-from farshift.loaders.stream.open.open import stream
-from farshift.loaders.stream.open.verify import EpochTally
+from farshift.loaders.stream import epoch as streamed_epoch
+from farshift.loaders.stream.open import stream
+from farshift.loaders.stream.verify import EpochTally
 from farshift.splits.assignment import part_digests
 from farshift.splits.rows import heads, occurrence_numbers, row_digests, row_ids
 from farshift.splits.schema import Field, Schema

@@ -16,7 +16,7 @@ from farshift.loaders.remote import http, ranges
 from farshift.loaders.remote.http import HttpFile
 from farshift.loaders.remote.ranges import together
 from farshift.loaders.split import open_split
-from farshift.loaders.stream.open.open import stream
+from farshift.loaders.stream.open import stream
 from hypothesis import given
 from hypothesis import strategies as st
 from range_server import Ranges, serving

@@ -16,7 +16,7 @@ from farshift.core.errors import BadData
 from farshift.loaders.remote import http, prefetch
 from farshift.loaders.remote.prefetch import THREADS, ahead
 from farshift.loaders.split import open_split
-from farshift.loaders.stream.open.open import stream
+from farshift.loaders.stream.open import stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from range_server import serving
