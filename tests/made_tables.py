@@ -11,10 +11,10 @@ from farshift.benchmarks.statistics.sample import RowScores
 from farshift.leaderboard.entries import Standing
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.tables.row_scores import EntryRows
-from farshift.leaderboard.tables.snapshot import Gathered
+from farshift.leaderboard.tables.snapshot import Snapshot
 from farshift.leaderboard.tables.standings import tables
 from farshift.leaderboard.tables.suite_table import suite_tables
-from farshift.leaderboard.tables.table_view import sheet
+from farshift.leaderboard.tables.table_view import table_view
 from records import record
 
 ROWS = 600
@@ -44,15 +44,15 @@ def entry(
     return Standing(name, name * 4, 0, team, "", time, score), EntryRows(on_id, on_ood)
 
 
-def gathered(
+def snapshot(
     entries, attempts=None, challenges=(), baseline: str = "", name: str = "A board", apart=(), windows=()
-) -> Gathered:
+) -> Snapshot:
     """The tables of some entries, as a board's."""
     standings = [standing for standing, _ in entries]
     by_name = {standing.entry: found for standing, found in entries}
     assert len(by_name) == len(entries), "two entries of one name"
     tried = attempts or {}
-    sheets = tuple(sheet(table, by_name, {}, tried, challenges, baseline) for table in tables(standings))
+    views = tuple(table_view(table, by_name, {}, tried, challenges, baseline) for table in tables(standings))
     head = Record(len(entries), "2026-02-01T00:00:00Z", "scored", {}, "0" * 64, "1" * 64, "2" * 128)
-    suites = suite_tables(sheets, by_name)
-    return Gathered(name, "2026-01-01T00:00:00Z", head, sheets, tuple(apart), suites, tuple(windows), len(entries))
+    suites = suite_tables(views, by_name)
+    return Snapshot(name, "2026-01-01T00:00:00Z", head, views, tuple(apart), suites, tuple(windows), len(entries))

@@ -69,7 +69,7 @@ class WarmPython:
         """Like `subprocess.run([sys.executable, *arguments], capture_output=True, text=True)`: `-c CODE` or `-m NAME`."""
         command = [str(argument) for argument in arguments]
         request = {"arguments": command, "env": dict(os.environ if env is None else env), "cwd": str(cwd or Path.cwd())}
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull, "rb") as nothing:
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as nothing:
             status = _ask(self.address, request, [stream.fileno() for stream in (nothing, out, err)], timeout)
             if status is None:
                 raise subprocess.TimeoutExpired(command, timeout)
@@ -142,7 +142,7 @@ def _ask(address: str, request: Mapping[str, Any], streams: Sequence[int], timeo
 
 def _serve(listener: socket.socket) -> None:
     """Until stdin is closed: a process for each client that comes, and one that waits for it."""
-    while sys.stdin not in (ready := select.select([sys.stdin, listener], [], [])[0]):
+    while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
         line, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
@@ -151,7 +151,6 @@ def _serve(listener: socket.socket) -> None:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-    del ready
 
 
 def _keep(line: socket.socket) -> NoReturn:
@@ -180,9 +179,9 @@ def _become(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])

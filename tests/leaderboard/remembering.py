@@ -10,7 +10,7 @@ from unittest.mock import patch
 from farshift.benchmarks.scoring.score import Score
 from farshift.core.files import file_sha256
 from farshift.leaderboard.operations import submit as submitting
-from farshift.leaderboard.submission.pack import validate
+from farshift.leaderboard.submission import validate
 
 _USERS = ("operations.submit", "operations.verify", "operations.rescore")
 _check, _scored = validate.check, submitting.scored
