@@ -1,7 +1,7 @@
 """Exports: a board's tables in the formats of others. One file a format, found by its name.
 
 A format's module has `files(board, options) -> dict[str, bytes]`: relative path by path, what to write. It gets a
-`Gathered` (tables/snapshot.py); the same board gives the same bytes. `OPTIONS` names the options that it takes, each
+`Snapshot` (tables/snapshot.py); the same board gives the same bytes. `OPTIONS` names the options that it takes, each
 with what it is for; those in `NEEDED` must be given.
 """
 

@@ -14,7 +14,7 @@ NUMBERS = ("OOD", "ID", "gap", "behind the first", "worst group")
 
 
 def columns(table_view: TableView) -> list[str]:
-    """The columns of a sheet: those that hold something for at least one of its entries."""
+    """The columns of a table: those that hold something for at least one of its entries."""
     ranked = ["rank", "ties"] if table_view.ranked else []
     behind = ["behind the first", "best"] if table_view.ranked > 1 else []
     against = [f"beats {one_line(table_view.baseline)}"] if table_view.baseline else []

@@ -39,7 +39,7 @@ class Scale:
 
 
 def scale_of(table_view: TableView) -> Scale:
-    """The scale of a sheet's strips: 0 to 1 for shares, else from the lowest to the highest end of an interval."""
+    """The scale of a table's strips: 0 to 1 for shares, else from the lowest to the highest end of an interval."""
     scores = [row.standing.score for row in table_view.rows]
     if scores[0]["bounds"] == SHARE:
         return Scale(0.0, 1.0)
@@ -57,7 +57,7 @@ def rank_bar(row: Row, ranked: int) -> dict[str, float] | None:
 
 
 def letter_columns(table_view: TableView) -> list[str]:
-    """The letters of a sheet's tie groups, in their order."""
+    """The letters of a table's tie groups, in their order."""
     letters = {letter for row in table_view.rows for letter in split(row.ties)}
     return sorted(letters, key=lambda letter: (len(letter), letter))
 

@@ -26,7 +26,7 @@ def build(board: Board, out: Path | str | None = None) -> Path:
 
 
 def write_site(found: Snapshot, where: Path) -> Path:
-    """Write the pages of what was gathered into the folder `where`; pages of entries that are no more go."""
+    """Write the pages of a snapshot into the folder `where`; pages of entries that are no more go."""
     pages = _pages()
     entry = pages.get_template("entry.html")
     written = set()
@@ -58,7 +58,7 @@ def _entry(found: Snapshot, row: Row, table_view: TableView | None, left: Any = 
         "board": found,
         "row": row,
         "s": row.standing.score,
-        "sheet": table_view,
+        "table_view": table_view,
         "left": left,
         "curve": pictures.curve(row.standing.score),
     }

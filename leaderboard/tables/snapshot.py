@@ -1,4 +1,4 @@
-"""All that a board shows, gathered once: pages, exports and the command line read from it, and compute nothing."""
+"""All that a board shows, read once: pages, exports and the command line read from it, and compute nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .table_view import TableView, table_view
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A board as it stands at the ledger's record `head`. sheets: its tables; apart: entries that are in none, with the
+    """A board as it stands at the ledger's record `head`. views: its tables; apart: entries that are in none, with the
     reason; suites: the aggregates over its benchmarks; windows: what its sealed draws have come to."""
 
     name: str

@@ -1,4 +1,4 @@
-"""Sheets: a board's tables with all that may be said of their entries, and no more. Pages and exports show them."""
+"""Views of tables: a board's tables with all that may be said of their entries, and no more. Pages and exports show them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def table_view(
     challenges: Sequence[Challenge],
     baseline: str = "",
 ) -> TableView:
-    """A table's sheet. `rows`: of its entries, and `without` the reasons of those that have none here; `attempts`: how
+    """The view of a table. `rows`: of its entries, and `without` the reasons of those that have none here; `attempts`: how
     many entries each (team, identity) had scored; `baseline`: the name of the model that the others are held against,
     where the table has it."""
     order = [standing.entry for standing in table.rows]
