@@ -29,8 +29,8 @@ def build_board(
     Raises `UnknownName` for a benchmark or a baseline without a recorded result."""
     found = results()
     known = {on for on, _ in found}
-    _hold_known("benchmark with recorded results", benchmarks, known)
-    _hold_known("baseline with recorded results", baselines, {name for _, name in found})
+    _require_known("benchmark with recorded results", benchmarks, known)
+    _require_known("baseline with recorded results", baselines, {name for _, name in found})
     wanted = set(benchmarks) or ({one.name for one in members(suite)} if suite else known)
     chosen = [(on, name) for on, name in found if on in wanted and (not baselines or name in baselines)]
     if not chosen:
@@ -39,7 +39,7 @@ def build_board(
     return build(folder, NAME, TEAM, jobs, recorded, plain({on for on, _ in chosen}), workers)
 
 
-def _hold_known(what: str, names: Sequence[str], known: Collection[str]) -> None:
+def _require_known(what: str, names: Sequence[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
             raise UnknownName(what, name, known)

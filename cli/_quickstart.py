@@ -26,6 +26,7 @@ from ..core.files import lock_elsewhere, locked
 from ..core.progress import say
 from ..core.version import Stopwatch
 from ..leaderboard.board import Board
+from ..leaderboard.operations.submit import submit
 from ..leaderboard.publish.site import build
 from ..leaderboard.submission.pack import pack
 from ..splits.manifest import KINDS
@@ -138,7 +139,7 @@ def _on_board(runs: Iterable[Run], out: Path) -> Board:
     new = [run for run in runs if run.digest not in known]
     if new:
         file = pack(new, out / "submission.zip", team="quickstart")
-        entries, _ = board.submit(file)
+        entries, _ = submit(board, file)
         say(f"submitted {len(entries)} runs to {board.path}, scored from their predictions")
     else:
         say(f"all runs are on {board.path} already")

@@ -145,7 +145,7 @@ def board_export(
 ) -> None:
     """Write all that anybody needs to verify the board: ledger, submissions, scores."""
     from ..leaderboard.board import Board
-    from ..leaderboard.storage.export import export
+    from ..leaderboard.operations.export import export
 
     with watched():
         found = export(Board(folder), out)
@@ -161,9 +161,10 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
     """Score every entry of an older scorer anew from its predictions; both values are kept. Exit code 1 where one
     could not be."""
     from ..leaderboard.board import Board
+    from ..leaderboard.operations.rescore import rescore
 
     with watched():
-        found = Board(folder).rescore()
+        found = rescore(Board(folder))
     if json:
         emit_json(found.__dict__)
     else:

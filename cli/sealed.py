@@ -26,8 +26,8 @@ def seal(
 ) -> None:
     """Commit to a secret seed, draw a test that nobody has seen, and announce a window for answers."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.sealing import profile_of
-    from ..leaderboard.sealed.sealing import seal as go
+    from ..leaderboard.sealed.seal import profile_of
+    from ..leaderboard.sealed.seal import seal as go
 
     with watched():
         opened = Board(board)
@@ -50,9 +50,9 @@ def draw(
 ) -> None:
     """Hand a window's draw out: row ids and inputs, once the window is open."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.serving import blind_data
+    from ..leaderboard.sealed.export import export_draw
 
-    folder = blind_data(Board(board), window, out)
+    folder = export_draw(Board(board), window, out)
     emit_json({"draw": str(folder)}) if json else line(
         f"{folder}: inputs without labels. Answer them: farshift board answer {folder} MODEL --team TEAM --out FILE"
     )
@@ -80,7 +80,7 @@ def answer(
 ) -> None:
     """Train a model on the public training rows, have it answer a draw, and pack the answers."""
     from ..leaderboard.sealed.answers import pack_answers
-    from ..leaderboard.sealed.handing_out import read_draw
+    from ..leaderboard.sealed.draw_folder import read_draw
     from ..leaderboard.sealed.predicting import predict_draw
 
     with watched():
@@ -134,7 +134,7 @@ def hand_in(
 ) -> None:
     """Hand answers in to an open window. What is right is not said before it closes."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.collecting import hand_in as go
+    from ..leaderboard.sealed.submit import submit_answers as go
 
     with watched():
         receipt = go(Board(board), window, file, key)
@@ -148,8 +148,8 @@ def hand_in(
 def close(window: WindowName, board: Folder, json: Json = False) -> None:
     """Close a window whose time is over: score every answer, reveal the seed."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.revealing import close as go
-    from ..leaderboard.sealed.revealing import results
+    from ..leaderboard.sealed.close import close as go
+    from ..leaderboard.sealed.results import results
 
     with watched():
         opened = Board(board)
@@ -165,7 +165,7 @@ def windows(
 ) -> None:
     """The sealed windows of a board, and what each has come to."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.revealing import all_results, results
+    from ..leaderboard.sealed.results import all_results, results
 
     if window:
         found = results(Board(folder), window)

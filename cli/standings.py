@@ -151,9 +151,9 @@ def reply(
 ) -> None:
     """Reply to a challenge: a note, shown beside it."""
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.challenge import answer
+    from ..leaderboard.operations.challenge import reply as go
 
-    found = answer(Board(folder), name, by, note)
+    found = go(Board(folder), name, by, note)
     emit_json(found.record()) if json else line(f"challenge {name}: {len(found.answers)} replies")
 
 

@@ -36,11 +36,7 @@ from .ledger.book import Event
 from .ledger.keys import SigningKey, create_key
 from .ledger.migrate import migrate, require_current
 from .ledger.store import Store
-from .operations.rescore import Rescoring, rescore
-from .operations.submit import submit
-from .operations.verify import Verification, verify
 from .storage.board_files import INCOMING, publish, recover, stage
-from .storage.readers import FolderReader
 
 FORMAT = 2
 
@@ -126,19 +122,6 @@ class Board:
                 publish(self.path, staged, named)
         return added
 
-    def submit(self, file: Path | str) -> tuple[list[str], bool]:
-        """Validate, score and enter a submission. Returns its entries, and whether it is new: handing in the same
-        file again changes nothing. Nothing is entered unless every run of it was scored."""
-        return submit(self, Path(file))
-
-    def rescore(self) -> Rescoring:
-        """Score every entry of an older scorer anew, from its stored predictions; the older scores are kept."""
-        return rescore(self)
-
-    def verify(self, head: str | None = None, key: str | None = None) -> Verification:
-        """Recompute everything: the chain, each signature, each file's digest, each score from its predictions."""
-        return verify(FolderReader(self), head, key)
-
     def settled(self) -> list[Record]:
         """The records, when every file that they name has come to its place."""
         records = self.ledger.records()
@@ -213,11 +196,6 @@ def _read_card(path: Path) -> dict[str, Any]:
     if not (path / "board.toml").is_file():
         raise FarshiftError(f"{path} is no board: make one with farshift board init {path}")
     card = read_toml(path / "board.toml")
-    if card.get("format") == 1:
-        raise FarshiftError(
-            f"{path} is a board of format 1, whose ledger nobody signed: make a new one with farshift board init, and "
-            "pack and submit its runs again"
-        )
     if card.get("format") != FORMAT or not isinstance(card.get("key"), str) or "name" not in card:
         raise FarshiftError(f"{path / 'board.toml'}: format {card.get('format')!r} is not {FORMAT}, or it lacks a key")
     if "store" not in card:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.verify import verify
 
 
 def verified(board: Board) -> tuple[int, list[str]]:
     """Entries and differences."""
-    found = board.verify()
+    found = verify(board)
     assert found.not_recomputed == []
     return found.entries, found.differences

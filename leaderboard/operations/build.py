@@ -28,6 +28,8 @@ from ..settings import write_baselines
 from ..submission.pack import pack
 from ..tables.row_scores import rows_of_entries
 from ..tables.snapshot import take_snapshot
+from .submit import submit
+from .verify import verify
 
 BUILT = Path("derived") / "built.json"
 """Which run each job gave: job by its key. May be deleted: its jobs are then asked again."""
@@ -97,7 +99,7 @@ def build(
         say(f"{len(jobs) - len(todo)} of {len(jobs)} runs are on {folder} already")
     left_out = _enter(board, todo, fetch, team, workers)
     seconds = {"entering": watch.seconds()}
-    found = board.verify()
+    found = verify(board)
     seconds["verifying"] = watch.seconds() - seconds["entering"]
     page = write_site(take_snapshot(board), folder / "site")
     seconds["pages"] = watch.seconds() - sum(seconds.values())
@@ -162,6 +164,6 @@ def _enter_batch(folder: str, fetch: Fetch, team: str, jobs: Sequence[Job]) -> t
     if runs:
         with TemporaryDirectory() as place:
             file = pack(runs, Path(place) / "submission.zip", team=team)
-            names, _ = board.submit(file)
+            names, _ = submit(board, file)
         rows_of_entries(board, [one for one in board.standings() if one.entry in names])
     return digests, left_out

@@ -1,14 +1,13 @@
-"""Challenges: somebody ran an entry's model again, and other numbers came out.
+"""Challenges: somebody ran an entry's model again and got other scores.
 
-A challenge is a run of the same model on the same benchmark under the same protocol, handed in by anybody. It is
-validated and scored like a submission, kept in `challenges/<sha256>.zip`, and shown beside the entry with the paired
-difference and its interval; it never replaces the entry, takes no place in a table, and may be answered.
+A challenge is a run of the same model on the same benchmark under the same protocol, submitted by anybody. It is
+validated and scored like a submission, stored in `challenges/<sha256>.zip`, and shown beside the entry with the paired
+difference and its interval. It never replaces the entry, has no place in a table, and can be replied to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,56 +20,26 @@ from ...benchmarks.statistics.interval import difference_of_gaps, paired_differe
 from ...core.canonical import identity_of
 from ...core.errors import BadSubmission, FarshiftError, Unavailable, UnknownName
 from ..board import Board
-from ..entries import Body, Hex16, Hex64, Standing, entries, lacking
+from ..challenges import Challenge, ChallengeBody, challenge_path, read_challenges
+from ..entries import Standing, entries, lacking
 from ..ledger import Record
 from ..storage.board_files import digests
 from ..submission.pack import pack
 from ..submission.validate import Entry, check
 from ..tables.row_scores import EntryRows, rows_of, rows_of_entries
 
-MAX_WORDS = 2000
-"""Characters of a reason or an answer."""
-
-
-class _Filed(Body):
-    """What the record of a challenge has at least; a stranger's export may have anything."""
-
-    challenge: str = Hex16
-    entry: str = Hex16
-    team: str
-    reason: str
-    submission: str = Hex64
-    score: dict[str, Any]
-    difference: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Challenge:
-    """A challenge as it stands: against which entry, by whom, why, what the run again scored, and the answers."""
-
-    challenge: str
-    entry: str
-    team: str
-    reason: str
-    time: str
-    submission: str
-    score: dict[str, Any]
-    difference: dict[str, Any]
-    answers: tuple[dict[str, str], ...]
-
-    def record(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {**self.__dict__, "answers": list(self.answers)}
+MAX_CHARACTERS = 2000
+"""Of a reason or a reply."""
 
 
 def challenge(board: Board, entry: str, again: Path | str, team: str, reason: str) -> tuple[Challenge, bool]:
     """File a challenge against an entry: `again` is a run folder or a packed submission of one run. Returns it, and
     whether it is new.
 
-    Raises `BadSubmission` where the file is none, and `FarshiftError` where it is of another benchmark, protocol or
-    model, holds the very predictions of the entry, or where team or reason are missing."""
-    _hold_words("a team", team)
-    _hold_words("a reason", reason)
+    Raises `BadSubmission` where the file is not a valid submission, and `FarshiftError` where it is of another
+    benchmark, protocol or model, holds the same predictions as the entry, or where team or reason are missing."""
+    _require_text("a team", team)
+    _require_text("a reason", reason)
     challenged = _standing(board, entry)
     with TemporaryDirectory() as folder:
         file = Path(again)
@@ -80,9 +49,8 @@ def challenge(board: Board, entry: str, again: Path | str, team: str, reason: st
         submission = check(file)
     run = _one_run(submission.entries, challenged, str(again))
     if run.digest == entries(board.ledger.records())[entry].item.run_digest:
-        raise FarshiftError(f"{again} is the very run behind entry {entry}: a challenge is another run of the model")
+        raise FarshiftError(f"{again} is the run behind entry {entry} itself: a challenge is another run of the model")
     score = score_predictions(run.benchmark, run.predictions, run).record
-    difference = _difference(board, challenged, rows_of(run))
     body = {
         "challenge": identity_of({"entry": entry, "submission": submission.digest})[:16],
         "entry": entry,
@@ -90,68 +58,50 @@ def challenge(board: Board, entry: str, again: Path | str, team: str, reason: st
         "reason": reason,
         "submission": submission.digest,
         "score": score,
-        "difference": difference,
+        "difference": _difference(board, challenged, rows_of(run)),
     }
+    name = str(body["challenge"])
     files = {challenge_path(submission.digest): content}
     with board.locked():
-        known = {one.challenge: one for one in challenges(board)}
-        if old := known.get(str(body["challenge"])):
+        if old := _challenges(board).get(name):
             return old, False
         board.enter([("challenged", body | {"files": digests(files)})], files)
-    return next(one for one in challenges(board) if one.challenge == body["challenge"]), True
+    return _challenges(board)[name], True
 
 
-def answer(board: Board, challenge: str, by: str, note: str) -> Challenge:
-    """Answer a challenge with a note, which is shown beside it."""
-    _hold_words("who answers", by)
-    _hold_words("a note", note)
+def reply(board: Board, challenge: str, by: str, note: str) -> Challenge:
+    """Reply to a challenge with a note, which is shown beside it."""
+    _require_text("who replies", by)
+    _require_text("a note", note)
     with board.locked():
-        known = {one.challenge for one in challenges(board)}
+        known = _challenges(board)
         if challenge not in known:
             raise UnknownName("challenge", challenge, known)
         board.enter([("challenged", {"answers": challenge, "by": by, "note": note})], {})
-    return next(one for one in challenges(board) if one.challenge == challenge)
+    return _challenges(board)[challenge]
 
 
-def challenges(board: Board) -> list[Challenge]:
-    """Every challenge on a board, in the ledger's order, with its answers."""
-    records = [record for record in board.ledger.records() if record.kind == "challenged"]
-    answers: dict[str, list[dict[str, str]]] = {}
-    for record in records:
-        if "answers" in record.body:
-            said = {"by": record.body["by"], "note": record.body["note"], "time": record.time}
-            answers.setdefault(record.body["answers"], []).append(said)
-    return [
-        Challenge(
-            **{name: record.body[name] for name in _TOLD},
-            time=record.time,
-            answers=tuple(answers.get(record.body["challenge"], ())),
-        )
-        for record in records
-        if "challenge" in record.body
-    ]
-
-
-_TOLD = ("challenge", "entry", "team", "reason", "submission", "score", "difference")
+def _challenges(board: Board) -> dict[str, Challenge]:
+    return {one.challenge: one for one in read_challenges(board.ledger.records())}
 
 
 def verify_challenges(folder: Path, records: Sequence[Record]) -> tuple[list[str], list[str]]:
     """What is wrong with the scores of the challenges in a board's folder, or an export of it, by its ledger's records:
-    each computed again from its stored file (whose digest the caller has held to its record); and what could not be
-    computed again here, with why."""
+    each computed again from its stored file (whose digest the caller has compared with its record); and what could not
+    be computed again here, with why."""
     differences: list[str] = []
     not_recomputed: list[str] = []
     for record in records:
         if record.kind != "challenged" or "challenge" not in record.body:
             continue
         try:
-            body = _Filed.model_validate(record.body)
+            body = ChallengeBody.model_validate(record.body)
         except ValidationError as error:
             differences.append(lacking(record, error))
             continue
         name = f"challenge {body.challenge} of entry {body.entry}"
         try:
-            run = _named_run(check(folder / challenge_path(body.submission)).entries, body.score)
+            run = _run_of_score(check(folder / challenge_path(body.submission)).entries, body.score)
             if run is None:
                 not_recomputed.append(f"{name}: of an older identity, which this version does not score")
             elif score_predictions(run.benchmark, run.predictions, run).record != body.score:
@@ -163,14 +113,9 @@ def verify_challenges(folder: Path, records: Sequence[Record]) -> tuple[list[str
     return differences, not_recomputed
 
 
-def challenge_path(digest: str) -> str:
-    """Where a board keeps a challenge's file."""
-    return f"challenges/{digest}.zip"
-
-
-def _hold_words(what: str, text: str) -> None:
-    if not text.strip() or len(text) > MAX_WORDS:
-        raise FarshiftError(f"a challenge needs {what}: 1 to {MAX_WORDS} characters")
+def _require_text(what: str, text: str) -> None:
+    if not text.strip() or len(text) > MAX_CHARACTERS:
+        raise FarshiftError(f"a challenge needs {what}: 1 to {MAX_CHARACTERS} characters")
 
 
 def _standing(board: Board, entry: str) -> Standing:
@@ -180,17 +125,16 @@ def _standing(board: Board, entry: str) -> Standing:
     return found[entry]
 
 
-def _named_run(runs: Sequence[Entry], score: dict[str, Any]) -> Entry | None:
-    """The run of a submission that is of the model and identity of a score."""
+def _run_of_score(runs: Sequence[Entry], score: dict[str, Any]) -> Entry | None:
+    """The run of a submission that has the model and identity of a score."""
     for entry in runs:
-        here = entry.benchmark.identity(entry.budget, entry.steps, entry.selection)
-        if (entry.model, here) == (score.get("model"), score.get("entry_identity")):
+        if (entry.model, entry.entry_identity) == (score.get("model"), score.get("entry_identity")):
             return entry
     return None
 
 
 def _one_run(runs: Sequence[Entry], challenged: Standing, file: str) -> Entry:
-    run = _named_run(runs, challenged.score)
+    run = _run_of_score(runs, challenged.score)
     if run is None:
         score = challenged.score
         steps = f", {score['steps']} steps" if score["steps"] else ""
@@ -204,7 +148,7 @@ def _one_run(runs: Sequence[Entry], challenged: Standing, file: str) -> Entry:
 
 
 def _difference(board: Board, challenged: Standing, again: EntryRows) -> dict[str, Any]:
-    """The run again minus the entry, paired by rows: ID, OOD and gap."""
+    """The second run minus the entry, paired by rows: ID, OOD and gap."""
     found, without = rows_of_entries(board, [challenged])
     if challenged.entry in without:
         raise FarshiftError(f"entry {challenged.entry} cannot be compared: {without[challenged.entry]}")

@@ -9,6 +9,7 @@ from ...core.errors import FarshiftError
 from ..board import Board
 from ..storage.readers import LEDGER, ExportReader, UrlReader
 from ..submission.remote import RemoteBoard
+from .submit import submit
 from .verify import Verification, verify
 
 
@@ -20,12 +21,12 @@ def verify_at(place: str, head: str | None = None, key: str | None = None) -> Ve
     path = Path(place)
     if (path / LEDGER).is_file():
         return verify(ExportReader(path), head, key)
-    return Board(path).verify(head, key)
+    return verify(Board(path), head, key)
 
 
 def submit_at(place: str, file: Path) -> tuple[list[str], bool]:
-    """Hand a submission in at a place: the entries, and whether they are new."""
-    return RemoteBoard(place).submit(file) if _is_url(place) else Board(place).submit(file)
+    """Submit a file to the board at a place: the entries, and whether they are new."""
+    return RemoteBoard(place).submit(file) if _is_url(place) else submit(Board(place), file)
 
 
 def _is_url(place: str) -> bool:

@@ -28,7 +28,8 @@ class Rescoring:
 
 
 def rescore(board: Board) -> Rescoring:
-    """See `Board.rescore`. Submissions are entered one after another: a killed rescoring goes on when repeated."""
+    """Score every entry of an older scorer again, from its stored predictions; the older scores are kept. Submissions
+    are entered one after another: a killed rescoring goes on when repeated."""
     found = Rescoring()
     known, todo = benchmarks(), dict[str, list[Entered]]()
     for entered in entries(board.settled()).values():

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from ..board import Board
 
 
-def submit(board: Board, file: Path) -> tuple[list[str], bool]:
-    """See `Board.submit`."""
+def submit(board: Board, file: Path | str) -> tuple[list[str], bool]:
+    """Validate, score and enter a submission. Returns its entries, and whether it is new: submitting the same file
+    again changes nothing. Nothing is entered unless every run of it was scored."""
+    file = Path(file)
     if file.is_file() and (there := _entries_of(board, file_sha256(file))):
         return there, False
     submission = check(file)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, benchmarks
@@ -12,13 +14,15 @@ from ...core.canonical import identity_of
 from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName
 from ...core.files import file_sha256
 from ...core.progress import advance
+from ..board import Board
 from ..entries import Entered, Rescored, read_entries, submission_path
 from ..ledger import Record
 from ..ledger.chain import chain_problems
-from ..sealed.verifying import verify_sealed
+from ..sealed.verify import verify_sealed
 from ..storage.board_files import held_back, named_files, named_problems
-from ..storage.readers import BoardReader
+from ..storage.readers import BoardReader, files_in, plain_file
 from ..submission.validate import Entry, Submission, check
+from .challenge import verify_challenges
 from .submit import entry_name, item_of, scored, values
 
 
@@ -37,8 +41,33 @@ class Verification:
     not_recomputed: list[str] = field(default_factory=list)
 
 
-def verify(copy: BoardReader, head: str | None = None, key: str | None = None) -> Verification:
-    """Verify a copy of a board. head: the hash of a record, key: the board's public key, known from an earlier look."""
+class FolderReader:
+    """A board's own folder."""
+
+    whole = True
+
+    def __init__(self, board: Board) -> None:
+        self.place, self.folder, self.card, self._board = str(board.path), board.path, board.card, board
+
+    def read(self) -> tuple[list[Record], list[str]]:
+        # What a killed submit left is finished first; where the chain is broken, that waits.
+        with suppress(FarshiftError):
+            self._board.settled()
+        return self._board.ledger.store.records(), []
+
+    def file(self, path: str) -> Path | None:
+        return plain_file(self.folder, path)
+
+    def strays(self, folders: set[str]) -> list[str]:
+        found = files_in(self.folder, folders)
+        return sorted(set(found) - set(named_files(self._board.ledger.store.records())))  # entered meanwhile
+
+
+def verify(board: Board | BoardReader, head: str | None = None, key: str | None = None) -> Verification:
+    """Recompute everything: the chain, each signature, each file's digest, each score from its predictions.
+
+    head: the hash of a record, key: the board's public key, known from an earlier look."""
+    copy = FolderReader(board) if isinstance(board, Board) else board
     records, unread = copy.read()
     found = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
     found.differences += unread + _key_problems(records, found.key, key)
@@ -53,24 +82,18 @@ def verify(copy: BoardReader, head: str | None = None, key: str | None = None) -
     known = benchmarks()
     for number, (digest, those) in enumerate(by_submission.items()):
         for entered in those:
-            found.differences += [f"{entered.item}: {problem}" for problem in _said_wrong(copy, entered, good)]
+            found.differences += [f"{entered.item}: {problem}" for problem in _inconsistencies(copy, entered, good)]
         due = _recomputable(those, known, found)
         if due and submission_path(digest) in good:
             _recompute(copy, digest, due, found)
         advance("recomputing", number + 1, len(by_submission))
-    for differences, unsure in (verify_sealed(copy, records), _verify_challenges(copy, records)):
+    for differences, unsure in (verify_sealed(copy, records), verify_challenges(copy.folder, records)):
         found.differences += differences
         found.not_recomputed += unsure
     named = named_files(records)
     folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
     found.differences += [f"{path} belongs to no record" for path in copy.strays(folders) if path not in named]
     return found
-
-
-def _verify_challenges(copy: BoardReader, records: list[Record]) -> tuple[list[str], list[str]]:
-    from .challenge import verify_challenges  # which needs boards, which need this file
-
-    return verify_challenges(copy.folder, records)
 
 
 def _key_problems(records: list[Record], stated: str, known: str | None) -> list[str]:
@@ -107,7 +130,7 @@ def _recomputable(those: list[Entered], known: dict[str, Benchmark], found: Veri
     """The entries whose newest score this version of Farshift makes; why the others are left is noted."""
     due = []
     for entered in those:
-        if why := _why_not(known, entered):
+        if why := _not_recomputable(known, entered):
             found.not_recomputed.append(f"{entered.item}: {why}")
         elif entered.scores:
             due.append(entered)
@@ -130,8 +153,8 @@ def _recompute(copy: BoardReader, digest: str, due: list[Entered], found: Verifi
         found.differences += [f"{entered.item}: {problem}" for problem in _differences(entered, submission, entry)]
 
 
-def _said_wrong(copy: BoardReader, entered: Entered, good: set[str]) -> list[str]:
-    """What the ledger itself, and the scores that lie there, gainsay of an entry."""
+def _inconsistencies(copy: BoardReader, entered: Entered, good: set[str]) -> list[str]:
+    """What in an entry's records contradicts the ledger or the stored scores."""
     if not entered.scores:
         return ["was handed in and never scored"]
     problems = []
@@ -155,7 +178,7 @@ def _record(content: bytes) -> dict[str, Any]:
     return found
 
 
-def _why_not(known: dict[str, Benchmark], entered: Entered) -> str:
+def _not_recomputable(known: dict[str, Benchmark], entered: Entered) -> str:
     """Why an entry's newest score is not one that this version of Farshift makes; empty where it is."""
     if not entered.scores:
         return ""

@@ -1,14 +1,15 @@
-"""Sealed draws: rows of a benchmark that nobody has seen, from a seed that is committed to before and revealed after.
+"""Sealed draws: test rows of a benchmark that nobody has seen, from a secret seed committed to before the window and
+revealed after it.
 
-window.py       what a window says, its commitment, and where it stands by the ledger
+window.py       what a window announces, its commitment, and its state by the ledger
 profile.py      cells of difficulty, and how two samples compare
 drawing.py      the draw: the same generator, another seed, the public test's difficulty profile
-handing_out.py  what participants are given: inputs alone
-asked.py        the benchmark of a window, for harness, validator and scorer
+draw_folder.py  what participants get: inputs without labels
+benchmark.py    the benchmark of a window, for harness, validator and scorer
 predicting.py   training on the public rows and answering the draw, by the harness
 answers.py      the file of answers, packed and checked
-sealing.py      a board opens a window, serving.py hands its draw out, collecting.py takes answers
-revealing.py    the board closes it and reveals; scoring.py: what answers are worth
+seal.py         a board opens a window; export.py writes its draw, submit.py takes answers
+close.py        the board closes it, scores the answers (scoring.py) and reveals the seed; results.py: what came out
 contrast.py     public against sealed: a contamination probe
-verifying.py    and anybody checks all of it
+verify.py       everything checked again by anybody
 """

@@ -11,14 +11,14 @@ from ...core.errors import BadSubmission, FarshiftError
 from ..submission.pack import Card, pack
 from ..submission.validate import Entry, Submission, checked
 from ..validation.process import Reader
-from .asked import SealedBenchmark, sealed_benchmark
-from .handing_out import Draw, benchmark_of, read_draw
+from .benchmark import SealedBenchmark, sealed_benchmark
+from .draw_folder import Draw, benchmark_of, read_draw
 
 
 def pack_answers(run: Run, out: Path | str, draw: Draw | Path | str, team: str, card: Card | None = None) -> Path:
     """Pack the run that `predict_draw` wrote. `card`: the model card, as for any submission. Raises `BadSubmission`
     with every problem, the same that the board would find."""
-    _hold_team(team)
+    _require_team(team)
     given = draw if isinstance(draw, Draw) else read_draw(draw)
     sealed = sealed_benchmark(benchmark_of(given.terms), given)
     return pack([run], out, team=team, card=card, known={sealed.name: sealed})
@@ -33,11 +33,11 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
         submission = checked(content, path.name, reader, known={sealed.name: sealed})
     if len(submission.entries) != 1:
         raise BadSubmission(f"{path} has {len(submission.entries)} runs: answers to a window are one run")
-    _hold_team(submission.team)
+    _require_team(submission.team)
     return submission, submission.entries[0]
 
 
-def _hold_team(team: str) -> None:
+def _require_team(team: str) -> None:
     """Refuse answers of nobody."""
     if not team.strip():
         raise FarshiftError("answers to a window need a team: one submission is taken of each (--team)")

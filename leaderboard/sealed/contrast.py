@@ -24,7 +24,7 @@ from ...benchmarks.statistics.not_available import NotAvailable
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.spread import Spread, average
 from ...benchmarks.statistics.student_t import upper_tail
-from .asked import SealedBenchmark, public_view
+from .benchmark import SealedBenchmark, public_view
 from .drawing import VIEWS
 
 LEVEL = 0.05

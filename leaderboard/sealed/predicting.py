@@ -22,9 +22,9 @@ from ...benchmarks.runs.run import Run
 from ...benchmarks.settings import Settings, checked, stated
 from ...core.device import check_device
 from ...core.errors import FarshiftError
-from .asked import sealed_benchmark
+from .benchmark import sealed_benchmark
+from .draw_folder import Draw, benchmark_of, read_draw
 from .drawing import SEALED
-from .handing_out import Draw, benchmark_of, read_draw
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def predict_draw(
     chosen = seed_numbers(seeds, sealed, budget)
     named = checked(settings)
     seen = blind_data(public)
-    drawn = Inputs(SEALED, sealed.asked.row_ids, sealed.asked.numpy(public.task.inputs))
+    drawn = Inputs(SEALED, sealed.inputs.row_ids, sealed.inputs.numpy(public.task.inputs))
     blind = _WithDraw(seen.folder, seen.task, seen.card, drawn)
     with named_errors(f"reading the model, a {type(model).__name__},"):
         make = factory(model, public.task, device, blind.prompt)

@@ -7,7 +7,7 @@ from typing import Any
 from ...benchmarks.scoring.score import score_predictions
 from ...core.errors import FarshiftError
 from ..submission.validate import Entry
-from .asked import SealedBenchmark
+from .benchmark import SealedBenchmark
 from .contrast import contrast
 
 

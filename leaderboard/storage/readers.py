@@ -1,13 +1,12 @@
-"""A board as somebody finds it: its folder, an export of it, or an export behind a URL. All are read the same way."""
+"""Copies of a board, an export in a folder or behind a URL, read in the same way as the board itself."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from ...core.errors import BadData, FarshiftError
+from ...core.errors import BadData
 from ...core.files import write_atomically
 from ...core.plugins import read_toml
 from ...core.progress import say
@@ -15,23 +14,20 @@ from ...loaders.remote.http import HttpFile
 from ..ledger import Record
 from ..ledger.record import read_line
 from ..validation.limits import SUBMISSION_BYTES
-from .board_files import named_files, place_problem
-
-if TYPE_CHECKING:
-    from ..board import Board
+from .board_files import place_problem
 
 LEDGER = "ledger.jsonl"
 CARD = "board.toml"
 LIMITS = {CARD: 1 << 16, LEDGER: 1 << 30}
-"""Bytes that are taken from a stranger for these files; a submission's limit for any other."""
+"""The most bytes that are fetched for these files; for any other, as many as for a submission."""
 
 MAX_FETCHED = 1 << 36
-"""Bytes that are taken from a stranger in all."""
+"""The most bytes that are fetched in all."""
 
 
 class BoardReader(Protocol):
-    """A board's copy. card: what board.toml says; folder: where its files lie once `file` gave them; whole: whether it
-    must also have what is held back from others."""
+    """A board, or a copy of one. card: what board.toml says; folder: where its files lie once `file` gave them; whole:
+    whether it must also have what is not public yet."""
 
     place: str
     folder: Path
@@ -43,35 +39,13 @@ class BoardReader(Protocol):
         ...
 
     def file(self, path: str) -> Path | None:
-        """A file that a record names, here to be read; None where it is missing. `Unavailable` where a server does not
-        give it, `BadData` where it gives too much."""
+        """A file that a record names, ready to be read; None where it is missing. `Unavailable` where a server does not
+        give it, `BadData` where it is too large."""
         ...
 
     def strays(self, folders: set[str]) -> list[str]:
-        """The files that lie in these folders, as far as anybody can tell."""
+        """The files in these folders, as far as they can be listed."""
         ...
-
-
-class FolderReader:
-    """A board's own folder."""
-
-    whole = True
-
-    def __init__(self, board: Board) -> None:
-        self.place, self.folder, self.card, self._board = str(board.path), board.path, board.card, board
-
-    def read(self) -> tuple[list[Record], list[str]]:
-        # What a killed submit left is finished first; where the chain is broken, that waits.
-        with suppress(FarshiftError):
-            self._board.settled()
-        return self._board.ledger.store.records(), []
-
-    def file(self, path: str) -> Path | None:
-        return _plain_file(self.folder, path)
-
-    def strays(self, folders: set[str]) -> list[str]:
-        found = files_in(self.folder, folders)
-        return sorted(set(found) - set(named_files(self._board.ledger.store.records())))  # entered meanwhile
 
 
 class ExportReader:
@@ -87,14 +61,14 @@ class ExportReader:
         return read_lines((self.folder / LEDGER).read_bytes())
 
     def file(self, path: str) -> Path | None:
-        return _plain_file(self.folder, path)
+        return plain_file(self.folder, path)
 
     def strays(self, folders: set[str]) -> list[str]:
         return files_in(self.folder, folders)
 
 
 class UrlReader:
-    """An export behind an http(s) address, fetched file by file into a folder that is thrown away."""
+    """An export behind an http(s) address, fetched file by file into a temporary folder."""
 
     whole = False
 
@@ -111,10 +85,10 @@ class UrlReader:
     def file(self, path: str) -> Path | None:
         if not place_problem(path) and not (self.folder / path).is_file():
             self._fetch(path)
-        return _plain_file(self.folder, path)
+        return plain_file(self.folder, path)
 
     def strays(self, folders: set[str]) -> list[str]:
-        return []  # nobody lists a web server's files
+        return []  # the files of a web server cannot be listed
 
     def _fetch(self, name: str) -> None:
         file = HttpFile.open(f"{self.url}/{name}")
@@ -130,7 +104,7 @@ class UrlReader:
 
 
 def read_lines(content: bytes) -> tuple[list[Record], list[str]]:
-    """The records of an exported ledger, and what is wrong with lines that hold none."""
+    """The records of an exported ledger, and what is wrong with the other lines."""
     records, problems = [], []
     lines = content.split(b"\n")
     if lines.pop():
@@ -143,8 +117,8 @@ def read_lines(content: bytes) -> tuple[list[Record], list[str]]:
     return records, problems
 
 
-def _plain_file(folder: Path, path: str) -> Path | None:
-    """A file below `folder`; None for a path that leads elsewhere, whoever named it."""
+def plain_file(folder: Path, path: str) -> Path | None:
+    """A file below `folder`; None for a path that leads elsewhere."""
     found = folder / path
     return None if place_problem(path) or found.is_symlink() or not found.is_file() else found
 

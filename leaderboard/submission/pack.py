@@ -48,7 +48,7 @@ def pack(
     if not read:
         raise FarshiftError("pack: name at least one run folder")
     read.sort(key=lambda run: (run.benchmark, run.model, run.budget, run.digest))
-    _hold_apart(read)
+    _refuse_duplicates(read)
     content = _packed(read, _who(card, {"name": name, "team": team, "note": note}))
     out = Path(out)
     with Reader() as reader:
@@ -67,7 +67,7 @@ def _who(card: Card | None, given: dict[str, str]) -> SubmissionCard:
     return found
 
 
-def _hold_apart(runs: Sequence[Run]) -> None:
+def _refuse_duplicates(runs: Sequence[Run]) -> None:
     seen: dict[tuple[Any, ...], Run] = {}
     for run in runs:
         twin = seen.setdefault((run.benchmark, run.model, run.budget, run.steps, run.selection), run)

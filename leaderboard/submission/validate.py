@@ -131,7 +131,7 @@ def checked(
     for extra in sorted(set(archive.members) - listed):
         problems.add("run-not-listed", extra, f"not listed in {CARD}")
     entries = [entry for one in read if one is not None for entry in _entry(one, problems)]
-    _hold_apart(entries, problems)
+    _add_duplicates(entries, problems)
     problems.refuse_if_any(name)
     return Submission(archive.digest(), card, entries)
 
@@ -174,7 +174,7 @@ def _run(
     """One run's card and predictions, decoded."""
     file, predictions = run_files(number)
     card = _card(archive, file, reader, problems)
-    if card is None or not _holds(card, listed, file, problems):
+    if card is None or not _is_listed(card, listed, file, problems):
         return None
     if predictions not in archive.members:
         problems.add("entry-missing", predictions, "is missing")
@@ -199,7 +199,7 @@ def _run(
     return _Read(card, benchmark, table, rows, predictions)
 
 
-def _holds(card: dict[str, Any], listed: dict[str, str], file: str, problems: Problems) -> bool:
+def _is_listed(card: dict[str, Any], listed: dict[str, str], file: str, problems: Problems) -> bool:
     """Whether a run's card is whole, of values that a run writes, and the one that is listed."""
     if problem := card_problem(card):
         problems.add("run-edited", file, problem)
@@ -251,7 +251,7 @@ def _entry(run: _Read, problems: Problems) -> Iterator[Entry]:
         yield Entry(run.card, run.benchmark, run.table)
 
 
-def _hold_apart(entries: list[Entry], problems: Problems) -> None:
+def _add_duplicates(entries: list[Entry], problems: Problems) -> None:
     """Two entries of one model on one benchmark, budget and rule could not be told apart."""
     seen: dict[tuple[Any, ...], int] = {}
     for number, entry in enumerate(entries):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..board import Board
+from ..challenges import read_challenges
 from ..entries import Apart
 from ..ledger import Record
-from ..operations.challenge import challenges
-from ..sealed.revealing import all_results
+from ..sealed.results import all_results
 from ..settings import baselines_of
 from .row_scores import rows_of_entries
 from .standings import tables
@@ -59,7 +59,7 @@ def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None
     against = baselines_of(board.path)
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
     windows = [{name: told for name, told in one.items() if name != "state"} for one in all_results(board)]
-    filed, tried = challenges(board), board.attempts()
+    filed, tried = read_challenges(board.ledger.records()), board.attempts()
     views = tuple(
         table_view(table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""))
         for table in tables(standings)

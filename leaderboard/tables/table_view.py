@@ -1,4 +1,4 @@
-"""Views of tables: a board's tables with all that may be said of their entries, and no more. Pages and exports show them."""
+"""Views of tables: a board's tables with all that the statistics support, shown by pages and exports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...benchmarks.statistics.detectable import Detectable, measured
+from ..challenges import Challenge
 from ..entries import Standing
-from ..operations.challenge import Challenge
 from .row_scores import EntryRows
 from .standings import Table
 from .table_statistics import Ranked, against, optimism, ranked
@@ -95,9 +95,9 @@ def table_view(
     challenges: Sequence[Challenge],
     baseline: str = "",
 ) -> TableView:
-    """The view of a table. `rows`: of its entries, and `without` the reasons of those that have none here; `attempts`: how
-    many entries each (team, identity) had scored; `baseline`: the name of the model that the others are held against,
-    where the table has it."""
+    """The view of a table. `rows`: the row scores of its entries, and `without` the reasons of those that have none
+    here; `attempts`: how many entries each (team, identity) had scored; `baseline`: the name of the model that the
+    others are compared with, where the table has it."""
     order = [standing.entry for standing in table.rows]
     found = ranked(table.identity, table.better, rows, order)
     base = next((one.entry for one in table.rows if one.score["model"] == baseline and one.entry in found.places), "")

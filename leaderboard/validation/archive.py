@@ -145,7 +145,7 @@ class Archive:
             at += _CENTRAL.size + name_length + extra + comment
             if mark != _CENTRAL_MARK or len(raw) < name_length or at > len(directory):
                 raise Broken("zip-unreadable", f"its directory is damaged at entry {number + 1} of {count}")
-            _hold_entry(raw, flags, method, (packed, size, offset), extra or comment or disk)
+            _check_entry(raw, flags, method, (packed, size, offset), extra or comment or disk)
             if offset != place:
                 raise Broken("zip-overlap", f"entry {_text(raw)!r} begins at byte {offset}, and not at {place}")
             place = self._local(raw, offset, (flags, method, crc, packed, size)) + packed
@@ -201,7 +201,7 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _hold_entry(raw: bytes, flags: int, method: int, sizes: tuple[int, int, int], other: int) -> None:
+def _check_entry(raw: bytes, flags: int, method: int, sizes: tuple[int, int, int], other: int) -> None:
     """Refuse what no submission needs and readers disagree about."""
     name, (packed, size, _) = shown(_text(raw)), sizes
     if flags & _ENCRYPTED:

@@ -49,10 +49,7 @@ class SubmissionCard:
 def submission_card(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
     """What a submission.toml says; what is wrong in it is added to `problems`."""
     if card.get("format") != FORMAT:
-        older = ": this version takes no submissions of format 1" if card.get("format") == 1 else ""
-        problems.add(
-            "format-unknown", file, f"format {str(card.get('format'))[:40]!r} is not {FORMAT}{older}", "format"
-        )
+        problems.add("format-unknown", file, f"format {str(card.get('format'))[:40]!r} is not {FORMAT}", "format")
         return SubmissionCard("", "", "", ModelCard(), ())
     who = who_and_model({key: value for key, value in card.items() if key not in ("format", "runs")}, file, problems)
     runs = card.get("runs")

@@ -70,7 +70,7 @@ def read_predictions(content: pa.Buffer, wanted: Wanted, sink: BinaryIO) -> None
 
     try:
         file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False, **_THRIFT)
-        _hold_to_claims(file.metadata, wanted)
+        _check_footer(file.metadata, wanted)
         schema = _schema(file.schema_arrow, wanted)
         # Again, now that these columns are known to be there and to be texts.
         options = {"pre_buffer": False, "read_dictionary": _texts(schema), **_THRIFT}
@@ -91,7 +91,7 @@ def read_predictions(content: pa.Buffer, wanted: Wanted, sink: BinaryIO) -> None
         raise Refused.because("parquet-unreadable", f"not readable Parquet: {said[:200]}") from error
 
 
-def _hold_to_claims(metadata: Any, wanted: Wanted) -> None:
+def _check_footer(metadata: Any, wanted: Wanted) -> None:
     """Refuse a file whose footer speaks of more rows, groups or bytes than the rows wanted can need."""
     rows, groups = metadata.num_rows, metadata.num_row_groups
     if not 0 <= rows <= 2 * wanted.rows + 1000:

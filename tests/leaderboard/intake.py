@@ -14,6 +14,7 @@ from typing import Any
 
 from farshift.core.errors import BadSubmission, FarshiftError
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.validation.problem import problems_of
 from loopback import listening
 
@@ -53,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
             file = Path(folder) / "submission.zip"
             file.write_bytes(content)
             try:
-                entries, new = self.intake.board.submit(file)
+                entries, new = submit(self.intake.board, file)
             except BadSubmission as error:
                 return self._say(422, {"error": str(error), "problems": problems_of(error)})
             except FarshiftError as error:

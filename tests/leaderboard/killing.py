@@ -23,6 +23,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.storage.board_files import named_files
 from ledgers import ledger_in, withdrawn
 
@@ -104,7 +106,7 @@ def kill_submitting(folder: Path, files: Path, lives: int, seed: int) -> dict[st
         def work(tell: Tell, path: Path = board.path, file: Path = todo[0]) -> None:
             for step in ("check", "scored"):
                 setattr(submitting, step, _told(getattr(submitting, step), tell))
-            tell(Board(path).submit(file)[0])
+            tell(submit(Board(path), file)[0])
             time.sleep(60)
 
         said, killed = lived(work, draw.uniform(0, 0.08), int(draw.integers(0, 4)))
@@ -137,7 +139,7 @@ def _hold(board: Board, acknowledged: set[str]) -> None:
     board.settled()
     there = {path.stem for path in (board.path / "submissions").glob("*.zip")}
     assert there >= acknowledged
-    found = board.verify()
+    found = verify(board)
     assert found.differences == [] == found.not_recomputed
     assert {path for path in named_files(board.ledger.records()) if path.startswith("submissions")} == {
         f"submissions/{one}.zip" for one in acknowledged

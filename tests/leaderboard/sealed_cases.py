@@ -11,7 +11,7 @@ import numpy as np
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.sealed.answers import pack_answers
 from farshift.leaderboard.sealed.predicting import predict_draw
-from farshift.leaderboard.sealed.sealing import seal
+from farshift.leaderboard.sealed.seal import seal
 from farshift.leaderboard.sealed.window import Places, Window
 from farshift.loaders.acquire.source import identified, read_source
 from farshift.loaders.freezing.freeze import freeze

@@ -13,9 +13,12 @@ import pytest
 from farshift.benchmarks.benchmark import SCORER
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.rescore import rescore
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.operations.withdraw import remove, withdraw
-from farshift.leaderboard.storage.export import export
 from farshift.leaderboard.submission.pack import pack
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -72,9 +75,9 @@ class Machine(RuleBasedStateMachine):
     def submit(self, number: int) -> None:
         if self.conflicts(number):
             with pytest.raises(FarshiftError, match="on this board already"):
-                self.board.submit(self.files[number])
+                submit(self.board, self.files[number])
             return
-        entries, new = self.board.submit(self.files[number])
+        entries, new = submit(self.board, self.files[number])
         assert new is (number not in self.entered)
         assert entries == self.entered.setdefault(number, entries)
         if new:
@@ -100,7 +103,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def rescore(self) -> None:
-        found = self.board.rescore()
+        found = rescore(self.board)
         assert found.left == []
         assert {one["entry"] for one in found.rescored} == {
             entry for entry, scorer in self.scored.items() if scorer < self.scorer
@@ -114,7 +117,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def verify(self) -> None:
         copy = export(self.board, self.folder / "export").out
-        for found in (self.board.verify(), verify_at(str(copy), head=self.seen[-1].hash, key=self.board.ledger.key)):
+        for found in (verify(self.board), verify_at(str(copy), head=self.seen[-1].hash, key=self.board.ledger.key)):
             assert found.differences == []
             assert found.entries == len(self.scored)
             old = sum(scorer < self.scorer for scorer in self.scored.values())

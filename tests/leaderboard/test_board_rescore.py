@@ -10,6 +10,9 @@ import pytest
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import rescore as rescoring
+from farshift.leaderboard.operations.rescore import rescore
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.operations.withdraw import withdraw
 from farshift.leaderboard.submission.pack import pack
 
@@ -34,17 +37,17 @@ def files(runs, tmp_path_factory) -> list[Path]:
 @pytest.fixture
 def entered(board, files) -> Board:
     for file in files:
-        board.submit(file)
+        submit(board, file)
     return board
 
 
 def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
     before = {row.entry: row.score for row in entered.standings()}
     with newer_scorer(4):
-        found = entered.rescore()
+        found = rescore(entered)
         after = {row.entry: row.score for row in entered.standings()}
         assert verified(entered) == (3, [])
-        assert entered.rescore().rescored == [], "what is of this scorer is left"
+        assert rescore(entered).rescored == [], "what is of this scorer is left"
     assert found.left == []
     assert before.keys() == after.keys() == {one["entry"] for one in found.rescored}
     for entry, score in after.items():
@@ -60,7 +63,7 @@ def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
 
 def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
     with newer_scorer(4):
-        found = entered.verify()
+        found = verify(entered)
     assert found.differences == []
     assert len(found.not_recomputed) == 3
     assert all("scored by scorer 3: farshift board rescore" in why for why in found.not_recomputed)
@@ -69,7 +72,7 @@ def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
 def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
     old = entered.attempts()
     with newer_scorer(4):
-        entered.rescore()
+        rescore(entered)
     new = {key: count for key, count in entered.attempts().items() if key not in old}
     assert sorted(old.values()) == sorted(new.values()) == [1, 2]
 
@@ -78,7 +81,7 @@ def test_what_went_is_scored_anew_too(entered):
     (gone, *_) = (row.entry for row in entered.standings())
     withdraw(entered, gone, "a bug")
     with newer_scorer(4):
-        assert gone in {one["entry"] for one in entered.rescore().rescored}
+        assert gone in {one["entry"] for one in rescore(entered).rescored}
         (apart,) = entered.apart()
         assert apart.standing.score["scorer"] == 4
         assert verified(entered) == (3, [])
@@ -87,8 +90,8 @@ def test_what_went_is_scored_anew_too(entered):
 def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeypatch):
     with newer_scorer(4), monkeypatch.context() as changed:
         changed.setattr("farshift.benchmarks.benchmark.KNOWN", ())
-        found = entered.rescore()
-        checked = entered.verify()
+        found = rescore(entered)
+        checked = verify(entered)
     assert found.rescored == []
     assert len(found.left) == 3
     assert all("made for another protocol or manifest" in why for why in found.left)
@@ -105,7 +108,7 @@ def test_a_submission_that_cannot_be_scored_anew_is_left_and_the_others_are_not(
 
     monkeypatch.setattr(rescoring, "check", refusing)
     with newer_scorer(4):
-        found = entered.rescore()
+        found = rescore(entered)
     assert len(found.rescored) == 1
     assert len(found.left) == 2
     assert all("it no longer validates" in why for why in found.left)
@@ -122,17 +125,17 @@ def test_a_rescoring_that_was_cut_short_goes_on(entered, monkeypatch):
     with newer_scorer(4):
         with monkeypatch.context() as interrupted, pytest.raises(KeyboardInterrupt):
             interrupted.setattr(rescoring, "_enter", once)
-            entered.rescore()
-        assert len(entered.rescore().rescored) == 1
+            rescore(entered)
+        assert len(rescore(entered).rescored) == 1
         assert verified(entered) == (3, [])
 
 
 def test_an_old_score_that_was_changed_is_found_although_a_newer_one_stands(entered):
     with newer_scorer(4):
-        entered.rescore()
+        rescore(entered)
         file = sorted((entered.path / "scores").glob("*/3.json"))[0]
         file.write_text("{}")
-        (difference,) = entered.verify().differences
+        (difference,) = verify(entered).differences
     assert difference == f"{file.relative_to(entered.path)} was changed: its sha256 is not the ledger's"
 
 
@@ -140,8 +143,8 @@ def test_a_value_before_that_is_not_the_old_score_s_is_found(entered, monkeypatc
     real = rescoring.values
     monkeypatch.setattr(rescoring, "values", lambda record: real(record) | {"ood": 0.123})
     with newer_scorer(4):
-        entered.rescore()
-        found = entered.verify().differences
+        rescore(entered)
+        found = verify(entered).differences
     assert len(found) == 6
     assert "the value before its rescoring by scorer 4 is not that of scores/" in found[0]
     assert "the value after its rescoring by scorer 4 is not that of scores/" in found[1]

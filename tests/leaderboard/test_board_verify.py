@@ -14,11 +14,13 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import read_line
+from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify import FolderReader, verify
 from farshift.leaderboard.operations.withdraw import withdraw
 from farshift.leaderboard.storage.board_files import digests
-from farshift.leaderboard.storage.export import export
-from farshift.leaderboard.storage.readers import ExportReader, FolderReader, UrlReader
+from farshift.leaderboard.storage.readers import ExportReader, UrlReader
 from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -32,7 +34,7 @@ def made(runs, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     board = Board.init(folder / "board", "A test board")
     with remembering():
-        entries, _ = board.submit(pack(runs, folder / "s.zip", team="us"))
+        entries, _ = submit(board, pack(runs, folder / "s.zip", team="us"))
     withdraw(board, entries[2], "a bug")
     return board.path
 
@@ -68,7 +70,7 @@ def with_lines(place: Path, change: Callable[[list[bytes]], list[bytes]]) -> Non
 
 def test_an_export_verifies_and_holds_no_secret(board, exported):
     found = verify_at(str(exported))
-    here = board.verify()
+    here = verify(board)
     assert found == here
     assert found.differences == found.not_recomputed == []
     assert (found.entries, found.records) == (3, 6)
@@ -188,7 +190,7 @@ def forged(exported: Path, made: Path, tmp_path: Path) -> Path:
     """The same board, rewritten and signed with another key: everything in it fits."""
     other = Board.init(tmp_path / "forged", "A test board")
     (file,) = (made / "submissions").iterdir()
-    other.submit(file)
+    submit(other, file)
     return export(other, tmp_path / "forged-export").out
 
 
@@ -313,7 +315,7 @@ def test_a_tampered_board_shows_no_standings(board):
 def test_an_entry_of_an_unknown_benchmark_is_said_not_to_be_recomputed(board, monkeypatch):
     known = {"scan/length": find_benchmark("scan/length")}
     monkeypatch.setattr("farshift.leaderboard.operations.verify.benchmarks", lambda: known)
-    found = board.verify()
+    found = verify(board)
     assert found.differences == []
     assert len(found.not_recomputed) == 2
     assert all("no benchmark named 'modadd97/xi35'" in why and "FARSHIFT_PATH" in why for why in found.not_recomputed)
@@ -324,7 +326,7 @@ def test_data_that_cannot_be_had_is_no_difference(board, monkeypatch):
         raise Unavailable("no network")
 
     monkeypatch.setattr("farshift.leaderboard.operations.verify.check", unavailable)
-    found = board.verify()
+    found = verify(board)
     assert found.differences == []
     assert len(found.not_recomputed) == 3
     assert all("no network" in why for why in found.not_recomputed)

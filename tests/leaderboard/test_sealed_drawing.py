@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import FarshiftError
+from farshift.leaderboard.sealed.draw_folder import inputs_of
 from farshift.leaderboard.sealed.drawing import VIEWS, draw
-from farshift.leaderboard.sealed.handing_out import inputs_of
 from farshift.leaderboard.sealed.profile import two_sample
 from farshift.splits.rows import first_ids
 from hypothesis import given

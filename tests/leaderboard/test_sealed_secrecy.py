@@ -19,13 +19,13 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.sealed.collecting import hand_in
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.sealed.draw_folder import read_draw
 from farshift.leaderboard.sealed.drawing import draw
-from farshift.leaderboard.sealed.handing_out import read_draw
-from farshift.leaderboard.sealed.revealing import results
-from farshift.leaderboard.sealed.sealing import seed_file
-from farshift.leaderboard.sealed.serving import blind_data
-from farshift.leaderboard.storage.export import export
+from farshift.leaderboard.sealed.export import export_draw
+from farshift.leaderboard.sealed.results import results
+from farshift.leaderboard.sealed.seal import seed_file
+from farshift.leaderboard.sealed.submit import submit_answers
 from farshift.splits.rows import first_ids
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -56,15 +56,15 @@ def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, objec
     sealed(made, clock)
     said: dict[str, object] = {}
     with pytest.raises(FarshiftError) as early:
-        blind_data(made, WINDOW, folder / "early", clock)
+        export_draw(made, WINDOW, folder / "early", clock)
     said["too early"] = str(early.value)
     clock.set(OPENS, seconds=60)
-    blind_data(made, WINDOW, folder / "draw", clock)
-    receipts = [hand_in(made, WINDOW, file, clock=clock).record() for file in [handed.answers["ann"]]]
+    export_draw(made, WINDOW, folder / "draw", clock)
+    receipts = [submit_answers(made, WINDOW, file, clock=clock).record() for file in [handed.answers["ann"]]]
     said["receipts"] = receipts
     for number, file in enumerate(odd_ones):
         with pytest.raises(FarshiftError) as refused:
-            hand_in(made, WINDOW, file, clock=clock)
+            submit_answers(made, WINDOW, file, clock=clock)
         said[f"refusal {number}"] = str(refused.value)
     said["results"] = results(made, WINDOW)
     said["ledger"] = [(record.seq, record.time, record.kind, record.body) for record in made.ledger.records()[1:]]
@@ -142,9 +142,9 @@ def benchmark_draw(coins):  # noqa: F811
 
 
 def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):  # noqa: F811
-    hand_in(opened, WINDOW, handed.answers["ann"], clock=clock)
+    submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     export(opened, tmp_path / "export")
-    blind_data(opened, WINDOW, tmp_path / "draw", clock)
+    export_draw(opened, WINDOW, tmp_path / "draw", clock)
     secret = seed_file(opened, WINDOW)
     assert secret.read_text() == SEED.hex()
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
@@ -158,14 +158,14 @@ def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock,
 
 
 def test_answers_of_an_open_window_are_in_no_export(opened, handed, clock, tmp_path):  # noqa: F811
-    receipt = hand_in(opened, WINDOW, handed.answers["ann"], clock=clock)
+    receipt = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     export(opened, tmp_path / "export")
     assert not list((tmp_path / "export").rglob(f"{receipt.submission}*"))
     assert list((tmp_path / "export").rglob("draw.toml"))
 
 
 def test_a_seed_that_others_may_read_is_not_used(opened, clock):  # noqa: F811
-    from farshift.leaderboard.sealed.revealing import close
+    from farshift.leaderboard.sealed.close import close
 
     seed_file(opened, WINDOW).chmod(0o644)
     clock.set("2031-01-09T00:00:00Z")

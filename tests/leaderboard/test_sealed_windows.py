@@ -11,17 +11,21 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import BadSubmission, FarshiftError
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.sealed import collecting, revealing, sealing, verifying
+from farshift.leaderboard.sealed import close as closing
+from farshift.leaderboard.sealed import seal as sealing
+from farshift.leaderboard.sealed import submit as collecting
+from farshift.leaderboard.sealed import verify as verifying
 from farshift.leaderboard.sealed.answers import check_answers
-from farshift.leaderboard.sealed.collecting import hand_in
+from farshift.leaderboard.sealed.close import close
+from farshift.leaderboard.sealed.draw_folder import read_draw
 from farshift.leaderboard.sealed.drawing import draw
-from farshift.leaderboard.sealed.handing_out import read_draw
-from farshift.leaderboard.sealed.revealing import close, results
-from farshift.leaderboard.sealed.sealing import opening_files, seal, seed_file
-from farshift.leaderboard.sealed.verifying import verify_sealed
+from farshift.leaderboard.sealed.results import results
+from farshift.leaderboard.sealed.seal import opening_files, seal, seed_file
+from farshift.leaderboard.sealed.submit import submit_answers
+from farshift.leaderboard.sealed.verify import verify_sealed
 from farshift.leaderboard.sealed.window import Places, moment, windows
-from farshift.leaderboard.storage.export import export
 from farshift.leaderboard.storage.readers import ExportReader
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -41,7 +45,7 @@ def over(coins, handed, tmp_path_factory):  # noqa: F811
         sealed(made, clock)
         clock.set(OPENS, seconds=60)
         for file in handed.answers.values():
-            hand_in(made, WINDOW, file, clock=clock)
+            submit_answers(made, WINDOW, file, clock=clock)
         clock.set(CLOSES, seconds=1)
         close(made, WINDOW, clock)
     return made.path
@@ -64,12 +68,12 @@ def once(monkeypatch):
     elsewhere."""
 
     def check(file, against):
-        key = (Path(file).read_bytes(), against.given.commitment, against.drawn is None)
+        key = (Path(file).read_bytes(), against.draw.commitment, against.drawn is None)
         if key not in _READ:
             _READ[key] = check_answers(file, against)
         return _READ[key]
 
-    for user in (collecting, revealing, verifying):
+    for user in (collecting, closing, verifying):
         monkeypatch.setattr(user, "check_answers", check)
 
     def drawn(benchmark, seed):
@@ -78,7 +82,7 @@ def once(monkeypatch):
             _DRAWN[key] = draw(benchmark, seed)
         return _DRAWN[key]
 
-    for user in (sealing, revealing, verifying):
+    for user in (sealing, closing, verifying):
         monkeypatch.setattr(user, "draw", drawn)
 
 
@@ -124,19 +128,19 @@ def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock): 
     for at, state in (("2030-12-31T23:59:59Z", "announced"), (CLOSES, "due")):
         clock.set(at)
         with pytest.raises(FarshiftError, match=f"it is {state} now"):
-            hand_in(board, WINDOW, file, clock=clock)
+            submit_answers(board, WINDOW, file, clock=clock)
     clock.set(OPENS)
-    assert hand_in(board, WINDOW, file, clock=clock).new
+    assert submit_answers(board, WINDOW, file, clock=clock).new
     clock.set(CLOSES)
     close(board, WINDOW, clock)
     clock.set(OPENS)  # a board whose clock was set back
     with pytest.raises(FarshiftError, match="takes answers from"):
-        hand_in(board, WINDOW, handed.answers["bob"], clock=clock)
+        submit_answers(board, WINDOW, handed.answers["bob"], clock=clock)
 
 
 def test_one_submission_is_taken_of_each_team(opened, handed, clock, tmp_path, monkeypatch):  # noqa: F811
-    first = hand_in(opened, WINDOW, handed.answers["ann"], clock=clock)
-    again = hand_in(opened, WINDOW, handed.answers["ann"], clock=clock)
+    first = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
+    again = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     assert (again.new, again.seq, again.submission) == (False, first.seq, first.submission)
     check = collecting.check_answers
 
@@ -146,12 +150,12 @@ def test_one_submission_is_taken_of_each_team(opened, handed, clock, tmp_path, m
 
     monkeypatch.setattr(collecting, "check_answers", renamed)
     with pytest.raises(FarshiftError, match="one submission is taken of each team"):
-        hand_in(opened, WINDOW, handed.answers["bob"], clock=clock)
+        submit_answers(opened, WINDOW, handed.answers["bob"], clock=clock)
     assert kinds(opened).count("submitted") == 1
 
 
 def test_a_team_that_once_gave_a_key_must_give_it_ever_after(opened, handed, clock):  # noqa: F811
-    hand_in(opened, WINDOW, handed.answers["ann"], "a long secret", clock)
+    submit_answers(opened, WINDOW, handed.answers["ann"], "a long secret", clock)
     clock.set("2030-12-31T00:00:00Z")
     again = sealed(opened, clock)  # the same seed again: the same answers fit but for the window's name
     clock.set(OPENS)
@@ -160,9 +164,9 @@ def test_a_team_that_once_gave_a_key_must_give_it_ever_after(opened, handed, clo
         hashed = collecting.key_digest("Ann ", key)
         if refused:
             with pytest.raises(FarshiftError, match="handed in with a key before"):
-                collecting._hold_key(known, "Ann ", hashed)
+                collecting._require_key(known, "Ann ", hashed)
         else:
-            collecting._hold_key(known, "Ann ", hashed)
+            collecting._require_key(known, "Ann ", hashed)
     assert again.name == "coins__longer-2"
     assert "a long secret" not in str([record.body for record in opened.ledger.records()])
 
@@ -172,7 +176,7 @@ def test_answers_to_another_window_are_refused(opened, handed, clock):  # noqa: 
     sealed(opened, clock, bytes(32))
     clock.set(OPENS)
     with pytest.raises(BadSubmission, match="another version"):
-        hand_in(opened, "coins__longer-2", handed.answers["ann"], clock=clock)
+        submit_answers(opened, "coins__longer-2", handed.answers["ann"], clock=clock)
 
 
 def test_a_window_is_not_closed_before_its_time(opened, clock):  # noqa: F811
@@ -211,7 +215,7 @@ def test_closing_again_changes_nothing(revealed, clock):  # noqa: F811
 
 
 def test_a_revealed_window_verifies_on_the_board_and_from_an_export(revealed, tmp_path):
-    assert revealed.verify().differences == []
+    assert verify(revealed).differences == []
     export(revealed, tmp_path / "export")
     found = verify(ExportReader(tmp_path / "export"))
     assert (found.differences, found.not_recomputed) == ([], [])
@@ -224,9 +228,9 @@ def test_a_changed_or_missing_file_is_found(revealed, what):
     path = next(iter(sorted(place.iterdir()))) if place.is_dir() else place
     content = path.read_bytes()
     path.write_bytes(content + b" ")
-    assert any(path.name in line and "changed" in line for line in revealed.verify().differences)
+    assert any(path.name in line and "changed" in line for line in verify(revealed).differences)
     path.unlink()
-    assert any(path.name in line and "missing" in line for line in revealed.verify().differences)
+    assert any(path.name in line and "missing" in line for line in verify(revealed).differences)
 
 
 class Folder:
@@ -348,21 +352,21 @@ def test_sealing_that_is_cut_off_anywhere_is_carried_on_with_its_own_seed(coins,
         assert window.terms.commitment(bytes.fromhex(seed.read_text())) == window.commitment
         assert begun in (None, seed.read_text())
         assert not committed or committed == [window.commitment]
-        assert after.verify().differences == []
+        assert verify(after).differences == []
         if finished:
             break
     assert finished and step >= 8
 
 
 def test_a_close_that_is_cut_off_anywhere_is_carried_on(opened, handed, clock, tmp_path):  # noqa: F811
-    hand_in(opened, WINDOW, handed.answers["ann"], clock=clock)
+    submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     clock.set(CLOSES)
     finished = False
     for step in range(20):
         shutil.copytree(opened.path, tmp_path / f"copy-{step}")
         made = Board(tmp_path / f"copy-{step}")
         with pytest.MonkeyPatch.context() as patch:
-            interrupted(patch, step, [(made.ledger, "append"), (made.ledger.store, "append"), (revealing, "result")])
+            interrupted(patch, step, [(made.ledger, "append"), (made.ledger.store, "append"), (closing, "result")])
             try:
                 close(made, WINDOW, clock)
                 finished = True
@@ -372,7 +376,7 @@ def test_a_close_that_is_cut_off_anywhere_is_carried_on(opened, handed, clock, t
         if not finished:
             close(after, WINDOW, clock)
         assert kinds(after)[3:] == ["submitted", "window_closed", "scored", "seed_revealed"], step
-        assert after.verify().differences == []
+        assert verify(after).differences == []
         if finished:
             break
     assert finished and step >= 6
@@ -388,7 +392,7 @@ def test_a_seed_that_is_lost_after_the_commitment_is_asked_for(board, clock):  #
 def test_a_window_nobody_answered_is_revealed_all_the_same(opened):  # noqa: F811
     close(opened, WINDOW, Clock(CLOSES))
     assert results(opened, WINDOW)["entries"] == []
-    assert opened.verify().differences == []
+    assert verify(opened).differences == []
 
 
 def test_a_window_of_a_benchmark_that_is_not_here_is_not_recomputed(revealed, monkeypatch):

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from farshift.leaderboard.challenges import Challenge
 from farshift.leaderboard.entries import Apart, Left
-from farshift.leaderboard.operations.challenge import Challenge
 from farshift.leaderboard.publish.page_pictures import Scale, rank_bar, scale_of
 from farshift.leaderboard.publish.site import write_site
 from made_tables import entry, snapshot

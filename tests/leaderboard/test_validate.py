@@ -17,6 +17,7 @@ import pytest
 from farshift.benchmarks.benchmark import Benchmark, benchmarks
 from farshift.benchmarks.scoring.score import score_predictions
 from farshift.core.errors import BadSubmission
+from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.submission.validate import check
 from farshift.leaderboard.validation.problem import REMEDIES, Problem, problems_of
@@ -220,7 +221,7 @@ def _relisted(submission: Parts) -> Parts:
 def test_a_refused_submission_leaves_no_trace_on_a_board(good, board, tmp_path):
     (tmp_path / "s.zip").write_bytes(changed(good, lambda card, table: (card, table.slice(1))).packed())
     with pytest.raises(BadSubmission):
-        board.submit(tmp_path / "s.zip")
+        submit(board, tmp_path / "s.zip")
     assert board.standings() == []
 
 

@@ -89,7 +89,7 @@ def test_a_wrong_card_is_told_key_by_key(change, expected):
 def test_a_submission_of_format_1_is_told_what_to_do(runs, tmp_path):
     good = parts(fs.read_run(runs[0]))
     (tmp_path / "s.zip").write_bytes(dataclasses.replace(good, card=b'format = 1\nteam = ""\n').packed())
-    with pytest.raises(BadSubmission, match="no submissions of format 1 .pack the runs again with farshift pack"):
+    with pytest.raises(BadSubmission, match="format '1' is not 2 .pack the runs again with farshift pack"):
         check(tmp_path / "s.zip")
 
 

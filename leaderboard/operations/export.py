@@ -11,8 +11,8 @@ import tomli_w
 from ...core.errors import FarshiftError
 from ...core.files import file_sha256, lock_elsewhere, locked, write_atomically
 from ...core.progress import advance
-from .board_files import held_back, named_files
-from .readers import CARD, LEDGER, files_in
+from ..storage.board_files import held_back, named_files
+from ..storage.readers import CARD, LEDGER, files_in
 
 if TYPE_CHECKING:
     from ..board import Board

@@ -6,8 +6,6 @@ revealed, which `close` carries on.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...core.canonical import canonical_json
@@ -15,12 +13,11 @@ from ...core.errors import FarshiftError
 from ...core.progress import advance
 from ..storage.board_files import digests
 from .answers import check_answers
-from .asked import sealed_benchmark
-from .contrast import flagged
+from .benchmark import sealed_benchmark
+from .draw_folder import benchmark_of, read_draw
 from .drawing import draw
-from .handing_out import benchmark_of, read_draw
 from .scoring import result
-from .sealing import profile_of, secret_seed
+from .seal import secret_seed
 from .window import Clock, Places, Window, find_window, stamp, utc_now, windows
 
 if TYPE_CHECKING:
@@ -61,39 +58,3 @@ def _reveal(board: Board, window: Window) -> None:
         files |= mine
         advance("scoring", number + 1, len(window.answers))
     board.enter([*events, ("seed_revealed", {"window": window.name, "seed": seed.hex()})], files)
-
-
-def results(board: Board, window: str) -> dict[str, Any]:
-    """What a window has come to, as plain JSON: its terms and state, how its draw compares with the public test, and,
-    once it is revealed, every team's score and contrast, with Holm's correction over them."""
-    found = find_window(board.ledger.records(), window)
-    told: dict[str, Any] = {
-        "terms": found.terms.record(),
-        "commitment": found.commitment,
-        "state": found.state(utc_now()),
-        "answers": len(found.answers),
-        "seed": None if found.seed is None else found.seed.hex(),
-        "profile": None if found.opened is None else profile_of(board, found.name),
-    }
-    scores = {digest: _score(board, found, digest) for digest in found.scores}
-    contrasts = flagged([score.get("contrast", {}) for score in scores.values()])
-    told["entries"] = [
-        {"team": found.answers[digest]["team"], "model": found.answers[digest]["model"], "submission": digest}
-        | {"score": score.get("score"), "contrast": one, "n/a": score.get("n/a")}
-        for (digest, score), one in zip(scores.items(), contrasts, strict=True)
-    ]
-    return told
-
-
-def all_results(board: Board) -> list[dict[str, Any]]:
-    """What every window of a board has come to, in the ledger's order."""
-    return [results(board, name) for name in windows(board.ledger.records())]
-
-
-def _score(board: Board, window: Window, digest: str) -> Mapping[str, Any]:
-    path = board.path / Places(window.name).score(digest)
-    content = path.read_bytes() if path.is_file() else b""
-    if digests({Places(window.name).score(digest): content}) != window.scores[digest]["files"]:
-        raise FarshiftError(f"{path} is missing or was changed: farshift board verify {board.path} lists what differs")
-    found: dict[str, Any] = json.loads(content)
-    return found

@@ -13,9 +13,9 @@ from ...benchmarks.benchmark import SCORER
 from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError, Unavailable
 from .answers import check_answers
-from .asked import SealedBenchmark, sealed_benchmark
+from .benchmark import SealedBenchmark, sealed_benchmark
+from .draw_folder import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
 from .drawing import draw
-from .handing_out import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
 from .scoring import result
 from .window import Places, Recorded, Window, moment, team_id, windows
 

@@ -19,8 +19,8 @@ from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError
 from ...core.private import read_private, write_private
 from ..storage.board_files import digests
+from .draw_folder import draw_files, inputs_digest, inputs_of
 from .drawing import Drawn, check_sealable, draw
-from .handing_out import draw_files, inputs_digest, inputs_of
 from .window import SEED_BYTES, Clock, Places, Terms, Window, moment, stamp, utc_now, windows
 
 if TYPE_CHECKING:

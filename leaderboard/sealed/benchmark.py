@@ -19,24 +19,24 @@ from ...benchmarks.definition import View
 from ...core.canonical import identity_of
 from ...core.errors import FarshiftError
 from ...loaders.part import Part
+from .draw_folder import Draw
 from .drawing import SEALED, VIEWS, Drawn
-from .handing_out import Draw
 
 
 @dataclass(frozen=True)
 class SealedBenchmark(Benchmark):
-    """The benchmark of a window. `drawn` is None while nobody knows the labels: then it can be answered and answers can
-    be held to its rows, and nothing can be scored."""
+    """The benchmark of a window. `drawn` is None while the labels are secret: then answers can be made and checked
+    against its rows, and nothing can be scored."""
 
-    given: Draw
-    asked: Part
+    draw: Draw
+    inputs: Part
     drawn: Drawn | None = None
 
     def identity(self, *args: Any, **options: Any) -> str:
         """The public benchmark's, and the window and draw."""
         inner = super().identity(*args, **options)
-        draw = {"commitment": self.given.commitment, "inputs": self.given.digest}
-        return identity_of({"entry": inner, "window": self.given.terms.record(), "draw": draw})
+        seeded = {"commitment": self.draw.commitment, "inputs": self.draw.digest}
+        return identity_of({"entry": inner, "window": self.draw.terms.record(), "draw": seeded})
 
     def has_part(self, name: str) -> bool:
         return name == SEALED or super().has_part(name)
@@ -44,13 +44,13 @@ class SealedBenchmark(Benchmark):
     def part(self, name: str) -> Part:
         if name != SEALED:
             return super().part(name)
-        return self.asked if self.drawn is None else self.drawn.rows
+        return self.inputs if self.drawn is None else self.drawn.rows
 
     def view(self, view: View | str) -> tuple[Part, NDArray[Any]]:
         name = view if isinstance(view, str) else ""
         if (view.part if isinstance(view, View) else self.definition.views[view].part) == SEALED:
             if self.drawn is None:
-                raise FarshiftError(f"window {self.given.terms.window}: its labels are sealed")
+                raise FarshiftError(f"window {self.draw.terms.window}: its labels are sealed")
             rows = self.drawn.rows
             chosen = rows.select(self.drawn.sides[name]) if name else rows
             return chosen, chosen.truth()
@@ -66,21 +66,21 @@ def public_view(name: str) -> str:
     return f"public_{name}"
 
 
-def sealed_benchmark(benchmark: Benchmark, given: Draw, drawn: Drawn | None = None) -> SealedBenchmark:
-    """The benchmark of a window, from what was handed out; with the draw itself it can be scored."""
+def sealed_benchmark(benchmark: Benchmark, draw: Draw, drawn: Drawn | None = None) -> SealedBenchmark:
+    """The benchmark of a window, from the published draw; with `drawn`, its labels, it can be scored."""
     definition = benchmark.definition
     views: Mapping[str, View] = {name: View(part=SEALED) for name in VIEWS} | {
         public_view(name): definition.views[name] for name in VIEWS
     }
     mine = definition.model_copy(update={"views": dict(views), "composed": None})
-    asked = Part(
+    inputs = Part(
         split=benchmark.manifest.full_name,
-        identity=given.digest,
+        identity=draw.digest,
         name=SEALED,
         schema=benchmark.split.source.schema,
         label=benchmark.task.label,
-        source=given.inputs,
-        places=np.arange(given.inputs.num_rows),
+        source=draw.inputs,
+        places=np.arange(draw.inputs.num_rows),
         carried={},
     )
-    return SealedBenchmark(mine, benchmark.path, given, asked, drawn)
+    return SealedBenchmark(mine, benchmark.path, draw, inputs, drawn)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ...core.files import write_atomically
-from .handing_out import CARD, INPUTS
+from .draw_folder import CARD, INPUTS
 from .window import Clock, Places, find_window, utc_now
 
 if TYPE_CHECKING:
     from ..board import Board
 
 
-def blind_data(board: Board, window: str, out: Path | str, clock: Clock = utc_now) -> Path:
+def export_draw(board: Board, window: str, out: Path | str, clock: Clock = utc_now) -> Path:
     """Copy a draw into the folder `out`. `FarshiftError` before the window opens, and where `out` holds other files."""
     found = find_window(board.settled(), window)
     state = found.state(clock())

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import FarshiftError
 from ..storage.board_files import digests
 from .answers import check_answers
-from .asked import sealed_benchmark
-from .handing_out import benchmark_of, read_draw
+from .benchmark import sealed_benchmark
+from .draw_folder import benchmark_of, read_draw
 from .window import Clock, Places, Window, find_window, team_id, utc_now, windows
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Receipt:
         return asdict(self)
 
 
-def hand_in(board: Board, window: str, file: Path | str, key: str = "", clock: Clock = utc_now) -> Receipt:
+def submit_answers(board: Board, window: str, file: Path | str, key: str = "", clock: Clock = utc_now) -> Receipt:
     """Take a team's answers to a window. Handing the same file in again changes nothing.
 
     key: a secret of the team's own. A team that once gave one must give it ever after, so that nobody else answers
     under its name; the ledger has its digest only. `FarshiftError` where the window is not open, the team has answered,
     or the key is another; `BadSubmission` with every problem of the file."""
     found = find_window(board.ledger.records(), window)
-    _hold_open(found, clock())
+    _require_open(found, clock())
     content = Path(file).read_bytes() if Path(file).is_file() else b""
     given = read_draw((board.path / Places(found.name).card).parent)
     submission, entry = check_answers(file, sealed_benchmark(benchmark_of(found.terms), given))
@@ -58,10 +58,10 @@ def hand_in(board: Board, window: str, file: Path | str, key: str = "", clock: C
             mine = record.kind == "submitted" and record.body.get("window") == found.name
             if mine and record.body["submission"] == submission.digest:
                 return Receipt(found.name, submission.team, submission.digest, record.seq, record.time, False)
-        _hold_open(found, clock())
+        _require_open(found, clock())
         hashed = key_digest(submission.team, key)
-        _hold_first(found, submission.team)
-        _hold_key(current.values(), submission.team, hashed)
+        _require_first(found, submission.team)
+        _require_key(current.values(), submission.team, hashed)
         files = {Places(found.name).answers(submission.digest): content}
         body = {
             "window": found.name,
@@ -82,7 +82,7 @@ def key_digest(team: str, key: str) -> str:
     return sha256(f"{team_id(team)}\n{key}".encode()).hexdigest() if key else ""
 
 
-def _hold_open(window: Window, now: datetime) -> None:
+def _require_open(window: Window, now: datetime) -> None:
     state = window.state(now)
     if state != "open" or window.closed is not None:
         raise FarshiftError(
@@ -90,7 +90,7 @@ def _hold_open(window: Window, now: datetime) -> None:
         )
 
 
-def _hold_first(window: Window, team: str) -> None:
+def _require_first(window: Window, team: str) -> None:
     for digest, body in window.answers.items():
         if team_id(body["team"]) == team_id(team):
             raise FarshiftError(
@@ -99,7 +99,7 @@ def _hold_first(window: Window, team: str) -> None:
             )
 
 
-def _hold_key(every: Iterable[Window], team: str, hashed: str) -> None:
+def _require_key(every: Iterable[Window], team: str, hashed: str) -> None:
     mine = [body for one in every for body in one.answers.values() if team_id(body["team"]) == team_id(team)]
     known = {body["team_key"] for body in mine} - {""}
     if known and hashed not in known:
