@@ -7,13 +7,16 @@ import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..core.errors import BadDefinition, UnknownName
-from ..core.plugins import named, read_definition
+from ..core.errors import BadDefinition, ModelError, UnknownName
+from ..core.plugins import module, module_file, named, read_definition
 from .ranges import out_of_range
+
+if TYPE_CHECKING:
+    from ..benchmarks.model import Task
 
 Kind = Literal["any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 Role = Literal["plain", "helps"]
@@ -210,3 +213,34 @@ def recipe(name: str) -> Recipe:
     if name not in known:
         raise UnknownName("baseline", name, known)
     return read(known[name])
+
+
+def touches(recipe: Recipe) -> tuple[str, ...]:
+    """What data a recipe looks at: names of `algorithm.TOUCHABLE`."""
+    if recipe.algorithm is None:
+        return ("train",)
+    found: tuple[str, ...] = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TOUCHES")
+    stops = recipe.settings.get("check_every") and recipe.settings.get("patience")
+    return (*found, "id_val") if stops and "id_val" not in found else found
+
+
+def check_task(recipe: Recipe, task: Task) -> None:
+    """Refuse a recipe that cannot do a task, before anything is spent."""
+    if recipe.estimator:
+        sorts = ("classification", "sequence") if recipe.whole_answers else ("classification",)
+        if task.type not in sorts:
+            raise ModelError(f"{recipe.name} is for {' and '.join(sorts)} tasks, and this is a {task.type} task")
+        return
+    assert recipe.network
+    assert recipe.algorithm
+    sort = module("baselines/networks", recipe.network, "network").TASK
+    if sort not in (task.type, "aligned") or (sort == "aligned" and not task.aligned):
+        raise ModelError(
+            f"{recipe.name}: the network {recipe.network} is for {sort} tasks, and this is a {task.type} task"
+        )
+    tasks = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TASKS")
+    if task.type not in tasks:
+        raise ModelError(
+            f"{recipe.name}: the algorithm {recipe.algorithm} is for {' and '.join(tasks)} tasks, "
+            f"and this is a {task.type} task"
+        )

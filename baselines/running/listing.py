@@ -6,8 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from ..baseline import touches
-from ..recipe import Recipe, complete, declared, files, literal, recipes
+from ..recipe import Recipe, complete, declared, files, literal, recipes, touches
 
 
 def listing() -> list[dict[str, Any]]:

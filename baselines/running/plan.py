@@ -19,8 +19,7 @@ from ...core.errors import BadDefinition, ModelError
 from ...core.files import file_sha256
 from ...core.plugins import PACKAGE, module_file
 from ...core.world import ALONE, World
-from ..baseline import check_task, touches
-from ..recipe import Recipe, Sort, complete, files
+from ..recipe import Recipe, Sort, check_task, complete, files, touches
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from ...benchmarks.benchmark import Benchmark, suite
 from ...benchmarks.harness.evaluate import seed_numbers
 from ...benchmarks.model import Budget
 from ...core.errors import FarshiftError, ModelError
-from ..baseline import check_task
-from ..recipe import Recipe, recipe, recipes
+from ..recipe import Recipe, check_task, recipe, recipes
 from .plan import Plan, check_data
 
 

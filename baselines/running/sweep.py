@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,11 +12,10 @@ from typing import Any
 
 from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.blind.data import blind_data
-from ...benchmarks.harness.evaluate import seed_numbers
+from ...benchmarks.harness.evaluate import finished, seed_numbers
+from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.query import Query
-from ...benchmarks.harness.seed import BATCH, TIME_LIMIT, run_seed
-from ...benchmarks.harness.time_limit import TimeLimit
-from ...benchmarks.model import Budget, Model
+from ...benchmarks.model import Budget
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import Settings, checked
@@ -74,7 +73,7 @@ def run_job(job: Job) -> None:
     processes.
 
     A replica that fails does not stop the others; the first one's error is raised at the end."""
-    from ..baseline import baseline
+    from ..baseline import group_trainer
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
@@ -82,30 +81,19 @@ def run_job(job: Job) -> None:
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
     kept, code = job.folder / TRAINING, str(job.plan["model"]["code"])
     diagnose = job.plan["model"].get("diagnose", ())
-    replica_group = ReplicaGroup(
-        recipe, benchmark.task, members, benchmark.name, kept, job.stack, code, together, diagnose
+    group = ReplicaGroup(recipe, benchmark.task, members, benchmark.name, kept, job.stack, code, together, diagnose)
+    folder, query = RunFolder(job.folder, job.plan), Query.of(benchmark, world=together)
+    evaluation = Evaluation(
+        folder, benchmark, blind_data(benchmark), group_trainer(group), job.budget, query, job.settings
     )
-    adaptation = benchmark.definition.protocol.touch.adaptation
-    query = Query(benchmark.task, BATCH, TimeLimit(TIME_LIMIT), adaptation, together)
-
-    def make(seed: int, setting: Mapping[str, Any]) -> Model:
-        return baseline(recipe, benchmark.task, seed, benchmark.name, setting, replica_group)
-
-    failed: list[tuple[int, FarshiftError]] = []
-    for seed in job.missing:
-        try:
-            folder = RunFolder(job.folder, job.plan)
-            run_seed(folder, benchmark, make, seed, job.budget, query, settings=job.settings)
-        except FarshiftError as error:
-            failed.append((seed, error))
-            if together.size > 1:
-                break  # the others may be waiting for this one: they end with it
+    # Where processes train together the others may be waiting for the one that failed: they end with it.
+    failed = evaluation.run(job.missing, keep_going=together.size == 1)
     if failed:
-        seed, first = failed[0]
+        seed, first = next(iter(failed.items()))
         more = f" (and {len(failed) - 1} more of its replicas failed)" if len(failed) > 1 else ""
         raise restated(type(first), f"seed {seed}: {first}{more}")
     if together.rank == 0:
-        replica_group.forget()
+        group.forget()
 
 
 def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
@@ -148,7 +136,7 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
         for plan, folder in zip(plans, folders, strict=True):
             if id(plan) in broken:
                 continue
-            runs.append(folder.finish() if together.rank == 0 else folder.wait_for_finish())
+            runs.append(finished(folder, together))
             if together.rank == 0:
                 rmtree(folder.path / TRAINING, ignore_errors=True)  # what killed processes left
         return runs, failures

@@ -51,6 +51,7 @@ def save(training: Training, path: Path, identity: str) -> None:
         "stage": training.stage,
         "in_stage": training.in_stage,
         "finished": training.finished,
+        "seconds": training.seconds,
         "losses": _keyed(outcome.losses),
         "steps": _keyed(outcome.steps),
         "failed": _keyed(outcome.failed),
@@ -87,7 +88,7 @@ def resume(training: Training, path: Path, identity: str) -> bool:
         )
     whole = training.stack
     training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
-    training.finished = card["finished"]
+    training.finished, training.seconds_before = card["finished"], card.get("seconds", 0.0)
     outcome = training.outcome
     outcome.losses, outcome.steps, outcome.failed = (_numbered(card[name]) for name in ("losses", "steps", "failed"))
     outcome.ended = [_taken(whole, arrays, f"ended/{place}") for place in range(card["ended"])]

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Budget, Columns, Task, TrainingRows
 from ...core.canonical import identity_of
-from ...core.errors import FarshiftError, ModelError
+from ...core.errors import ModelError
 from ...core.files import write_atomically
 from ...core.plugins import module
 from ...core.progress import say
+from ...core.version import Stopwatch
 from ...core.world import ALONE, World
 from ..augmentations import augmented
-from ..baseline import check_task, touches
 from ..diagnostics import diagnosed
 from ..encoding.encoding import encoding
 from ..encoding.frozen import FrozenColumns
 from ..estimator import Estimator
-from ..recipe import Recipe, check, complete
+from ..recipe import Recipe, check, check_task, complete, touches
 from ..replicas.hyperparameters import alike
 from ..replicas.stacked import size
 from . import stack_size as stacking
@@ -36,6 +36,7 @@ from .predict import Encoding, inputs_of
 from .predict import answers as answers_of
 from .replica_stack import ReplicaStack
 from .sampler import Data
+from .shares import Shares
 from .trainer import Outcome, Training
 from .training_rows import Member, Rows, columns_of, digest_of, numbered, tensor_digest
 
@@ -54,7 +55,7 @@ class _Trained:
 
 
 class ReplicaGroup:
-    """Replicas of one recipe on one benchmark: whoever is fitted first has all of them trained."""
+    """Replicas of one recipe on one benchmark, trained together."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class ReplicaGroup:
         diagnose: Sequence[str] = (),
     ) -> None:
         """kept: a folder for checkpoints, from which training goes on after a kill; none by default. stack: the most
-        replicas that are trained at once; 0: as many as pay. code: a digest of what trains, so that no checkpoint of
+        replicas that are trained at once; 0: automatic. code: a digest of what trains, so that no checkpoint of
         other code is taken up. together: the processes that train each replica together. diagnose: names of diagnostics
         that a trained member's remarks hold."""
         check(recipe, f"recipe {recipe.name}")
@@ -79,7 +80,6 @@ class ReplicaGroup:
         self.diagnose = tuple(diagnose)
         self.written: list[Path] = []
         self.members = list(members)
-        self._fits: dict[str, Fit | FarshiftError] = {}
 
     def name(self, member: Member) -> str:
         """What seeds a member's replica."""
@@ -94,39 +94,31 @@ class ReplicaGroup:
                 self.kept.rmdir()
 
     def fit(self, rows: Rows, budget: Budget) -> Fit:
-        """All members trained on these rows; they are trained at the first call. A selection rule may have them trained
-        on other rows too: each set of rows is a fit of its own."""
-        digest = rows.digest()
-        if digest not in self._fits:
-            try:
-                self._fits[digest] = Fit(self, rows, budget)
-            except FarshiftError as error:
-                self._fits[digest] = error
-        found = self._fits[digest]
-        if isinstance(found, FarshiftError):
-            raise found
-        return found
+        """Train all members on these rows. A selection rule may have them trained on other rows too: each set of rows
+        is a training of its own."""
+        return Fit(self, rows, budget)
 
 
 class Fit:
     """The members of a replica group trained on some rows, each then asked as if it were alone."""
 
-    def __init__(self, replica_group: ReplicaGroup, rows: Rows, budget: Budget) -> None:
-        self.replica_group, self.recipe, self.task, self.benchmark = (
-            replica_group,
-            replica_group.recipe,
-            replica_group.task,
-            replica_group.benchmark,
-        )
+    def __init__(self, group: ReplicaGroup, rows: Rows, budget: Budget) -> None:
+        self.group, self.recipe, self.task, self.benchmark = group, group.recipe, group.task, group.benchmark
         self._trained: dict[str, _Trained | ModelError | Estimator] = {}
         self._memo: dict[tuple[str, str], dict[str, Any]] = {}
         self._read: Callable[[Columns], Columns] = dict
         self._digest = rows.digest()
+        self._shares = Shares([member.label for member in group.members])
         self._fit(rows, budget)
+        self._shares.close()
 
     def remarks(self, member: Member) -> dict[str, Any]:
         """What a member's training came to, and what its diagnostics are. Raises its `ModelError` if it failed."""
         return self._found(member).remarks
+
+    def seconds(self, member: Member) -> float:
+        """A member's share of the training's seconds (`shares.py`)."""
+        return self._shares.of(member.label)
 
     def _found(self, member: Member) -> _Trained | Estimator:
         found = self._trained[member.label]
@@ -143,13 +135,14 @@ class Fit:
         if self.recipe.encoder:
             self._read = FrozenColumns(self.recipe.encoder, self.task, rows, budget.device).columns
             rows = self._read(rows)
-        members = self.replica_group.members
+        members = self.group.members
         if self.recipe.estimator:
             for member in members:
-                name = self.replica_group.name(member)
+                name, watch = self.group.name(member), Stopwatch()
                 self._trained[member.label] = Estimator(
                     self.recipe, self.task, self.benchmark, name, member.settings, rows, weight
                 )
+                self._shares.add(watch.seconds(), {member.label: 1})
             return
         settings = {member.label: complete(self.recipe, self.benchmark, member.settings) for member in members}
         steps = budget.steps or self.recipe.steps(budget.name, self.benchmark)
@@ -210,21 +203,24 @@ class Fit:
         settled = dict(zip((member.label for member in members), settings, strict=True))
 
         def training(some: Sequence[Member]) -> Training:
-            names = [self.replica_group.name(member) for member in some]
+            names = [self.group.name(member) for member in some]
             chosen = [settled[member.label] for member in some]
             kind = self.recipe.network or "", self.recipe.algorithm or ""
             stack = ReplicaStack(*kind, chosen, names, coding.sizes, self.task.type, data, steps)
-            return Training(stack, data, steps, self.replica_group.together)
+            return Training(stack, data, steps, self.group.together)
 
         def go(some: Sequence[Member]) -> None:
             identity = self._identity(some, [settled[member.label] for member in some], data, steps)
-            outcome = self._run(training(some), identity, self._file(some, ".npz"))
+            made = training(some)
+            outcome = self._run(made, identity, self._file(some, ".npz"))
             self._note(some, coding, outcome, data)
+            taken = {member.label: outcome.steps.get(number, 0) for number, member in enumerate(some)}
+            self._shares.add(made.seconds, taken, made.seconds_before)
 
-        if self.replica_group.together.size > 1:  # no process may stack otherwise than the others
-            stacking.in_stacks(members, self.replica_group.stack or 1, go, halves=False)
+        if self.group.together.size > 1:  # no process may stack otherwise than the others
+            stacking.in_stacks(members, self.group.stack or 1, go, halves=False)
         else:
-            stacking.in_stacks(members, self.replica_group.stack or self._count(training, members), go)
+            stacking.in_stacks(members, self.group.stack or self._count(training, members), go)
 
     def _count(self, training: Callable[[Sequence[Member]], Training], members: list[Member]) -> int:
         """How many replicas to stack. A resumed training does as before: elsewhere than on a CPU this is measured, and
@@ -239,12 +235,12 @@ class Fit:
 
     def _file(self, members: Sequence[Member], suffix: str) -> Path | None:
         """What is kept of some members' training on these rows, where anything is."""
-        if self.replica_group.kept is None:
+        if self.group.kept is None:
             return None
-        key = identity_of([[self.replica_group.name(member) for member in members], self._digest])
-        path = self.replica_group.kept / f"{key[:16]}{suffix}"
-        if path not in self.replica_group.written:
-            self.replica_group.written.append(path)
+        key = identity_of([[self.group.name(member) for member in members], self._digest])
+        path = self.group.kept / f"{key[:16]}{suffix}"
+        if path not in self.group.written:
+            self.group.written.append(path)
         return path
 
     def _identity(self, members: Sequence[Member], settings: list[dict[str, Any]], data: Data, steps: int) -> str:
@@ -252,14 +248,14 @@ class Fit:
         known = [data, *(data.held[name] for name in sorted(data.held))]
         rows = [[tensor_digest(x) for x in (*some.inputs, some.target, some.weight)] for some in known]
         rows += [[tensor_digest(x)] for x in (data.group, *(data.unlabelled or ())) if x is not None]
-        names = [self.replica_group.name(member) for member in members]
+        names = [self.group.name(member) for member in members]
         card = (
             self.recipe.model_dump(mode="json"),
             names,
             settings,
             rows,
             steps,
-            self.replica_group.code,
+            self.group.code,
             torch.__version__,
         )
         return identity_of(list(card))
@@ -271,7 +267,7 @@ class Fit:
             return training.run()
         if resume(training, path, identity):
             say(f"{label}: goes on at step {training.total} of {training.steps}")
-        if self.replica_group.together.rank > 0:
+        if self.group.together.rank > 0:
             return training.run()
         last = time.monotonic()
 
@@ -285,7 +281,7 @@ class Fit:
 
     def _note(self, members: Sequence[Member], coding: Encoding, outcome: Outcome, data: Data) -> None:
         for number, why in outcome.failed.items():
-            self._trained[members[number].label] = ModelError(f"{self.replica_group.name(members[number])}: {why}")
+            self._trained[members[number].label] = ModelError(f"{self.group.name(members[number])}: {why}")
         for candidate, whole in [*outcome.candidates, *(("last", stack) for stack in outcome.ended)]:
             for at, number in enumerate(whole.number.tolist()):
                 # What one replica learns while it is asked must not teach the others.
@@ -302,7 +298,7 @@ class Fit:
                 assert isinstance(found, _Trained)
                 found.stacks[candidate] = stack, place
         for whole in outcome.ended:
-            inside = diagnosed(whole, data, self.task.type, self.benchmark, self.replica_group.diagnose)
+            inside = diagnosed(whole, data, self.task.type, self.benchmark, self.group.diagnose)
             for number, values in zip(whole.number.tolist(), inside, strict=True):
                 if isinstance(found := self._trained[members[number].label], _Trained):
                     found.remarks |= values
@@ -334,7 +330,7 @@ class Fit:
         kept = self._memo.setdefault(asked, {})
         if member.label not in kept:
             answers = answers_of(found.coding, stack, batch)
-            for one in self.replica_group.members:
+            for one in self.group.members:
                 trained = self._trained[one.label]
                 # One that stopped early has no later candidates.
                 if isinstance(trained, _Trained) and trained.stacks.get(candidate, (None,))[0] is stack:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
+from ...core.version import Stopwatch
 from ...core.world import ALONE, World
 from .algorithm import Clock
 from .distributed import SharedOptimiserStep, noise_keys, refuse_unshared, shared
@@ -72,6 +73,7 @@ class Training:
         self.together = together
         if together.size > 1:
             refuse_unshared(stack.algorithm, data)
+        self._watch, self.seconds_before = Stopwatch(), 0.0
         self.total = 0
         self.stage, self.in_stage = 0, 0
         self.finished = False
@@ -110,6 +112,11 @@ class Training:
     def _optimiser_step(self, parameters: list[Any], rates: str = "lr") -> OptimiserStep:
         kind = SharedOptimiserStep if self.together.size > 1 else OptimiserStep
         return kind(parameters, self.stack.hyperparameters.exact(rates), self.stack.hyperparameters)
+
+    @property
+    def seconds(self) -> float:
+        """Of wall clock since it was made, and before, in processes from whose checkpoint it goes on."""
+        return self.seconds_before + self._watch.seconds()
 
     @property
     def done(self) -> bool:
@@ -183,6 +190,7 @@ class Training:
         rates = self.stack.hyperparameters.exact("lr")
         for place, at in enumerate(broken):
             if at >= 0:
+                self.outcome.steps[int(self.stack.number[place])] = at + 1
                 self.outcome.failed[int(self.stack.number[place])] = (
                     f"the loss is not finite at step {at + 1} of {self.steps}: "
                     f"lower the setting lr (now {rates[place]:g}) or set clip"

@@ -19,7 +19,7 @@ from ...core.errors import FarshiftError
 from ...core.version import version
 from ...core.world import ALONE, World, world
 from ..benchmark import Benchmark, find_benchmark
-from ..blind.data import blind_data
+from ..blind.data import BlindData, blind_data
 from ..fingerprint import fingerprint
 from ..limits import MAX_SEEDS, name_problem
 from ..model import Budget
@@ -28,9 +28,9 @@ from ..runs.run import Run
 from ..runs.run_folder import RunFolder, stated_identity
 from ..settings import Settings, checked, stated
 from .factory import factory, model_name
-from .query import Query
-from .seed import BATCH, TIME_LIMIT, run_seed
-from .time_limit import TimeLimit
+from .loop import Evaluation
+from .query import BATCH, TIME_LIMIT, Query
+from .training import one_by_one
 
 
 def evaluate(
@@ -49,6 +49,7 @@ def evaluate(
     time_limit: float | None = None,
     code: str | None = None,
     on_hang: Callable[[], None] | None = None,
+    blind: BlindData | None = None,
 ) -> Run:
     """Evaluate a model on a benchmark and write a run folder.
 
@@ -63,6 +64,7 @@ def evaluate(
     settings: named values for the factory (or for an estimator's parameters); each is trained and kept as candidates.
     time_limit: seconds for one batch, 0 for none; 600 by default, none for a model that keeps time itself (endpoints,
       commands). on_hang: called where native code does not come back (time_limit.py).
+    blind: the files that the model is given; by default those of the benchmark.
     code: a digest of the model's code; taken of its source by default. An unfinished run goes on only with the same.
 
     Under `torchrun` every process calls this alike; each predicts its share, and the run is the same to the byte.
@@ -79,7 +81,7 @@ def evaluate(
     spend = Budget(budget, steps, device)
     named = checked(settings)
     together = world()
-    blind = blind_data(benchmark)
+    blind = blind or blind_data(benchmark)
     with named_errors(f"reading the model, a {type(model).__name__},"):
         make = factory(model, benchmark.task, device, blind.prompt)
         card: dict[str, Any] = {
@@ -90,17 +92,13 @@ def evaluate(
         }
     if settings:
         card["settings"] = {key: stated(values) for key, values in named.items()}
+    query = Query.of(benchmark, batch_size, _seconds(time_limit, model), on_hang, together)
     with begin(benchmark, out, card, spend, chosen, selection, together) as folder:
-        teller = Query(
-            benchmark.task,
-            batch_size,
-            TimeLimit(_seconds(time_limit, model), on_hang),
-            benchmark.definition.protocol.touch.adaptation,
-            together,
-        )
+        evaluation = Evaluation(folder, benchmark, blind, one_by_one(make), spend, query, named)
         for seed in folder.missing():
-            run_seed(folder, benchmark, make, seed, spend, teller, blind, named)
-        return folder.finish() if together.rank == 0 else folder.wait_for_finish()
+            for error in evaluation.run([seed]).values():
+                raise error
+        return finished(folder, together)
 
 
 def _seconds(time_limit: float | None, model: Any) -> float:
@@ -175,6 +173,11 @@ def begin(
         "farshift": version(),
     }
     return RunFolder.begin(path, plan, together)
+
+
+def finished(folder: RunFolder, together: World = ALONE) -> Run:
+    """The run of a folder whose seeds are done: the first process finishes it, the others wait until it has."""
+    return folder.finish() if together.rank == 0 else folder.wait_for_finish()
 
 
 def _identity(benchmark: Benchmark, path: Path, budget: Budget, rule: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from ...core.errors import ModelError
 from ...core.progress import advance
 from ...core.world import ALONE, World
 from ..answers import Answers
+from ..benchmark import Benchmark
 from ..blind.data import Inputs
 from ..definition import Adaptation
 from ..model import Task
@@ -23,7 +24,12 @@ from ..parsing import Place, named_errors, read_answer
 from ..runs.shards import Job, Shard
 from .time_limit import TimeLimit, TookTooLong
 
-_TELL_SECONDS = 0.1
+BATCH = 512
+TIME_LIMIT = 600.0
+"""Rows that a model is asked at once, and seconds that it may take over them, unless set otherwise."""
+
+_PROGRESS_SECONDS = 0.1
+"""Between two reports of progress."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,19 @@ class Query:
     adaptation: Adaptation | None = None
     world: World = ALONE
 
+    @classmethod
+    def of(
+        cls,
+        benchmark: Benchmark,
+        batch_size: int = BATCH,
+        seconds: float = TIME_LIMIT,
+        on_hang: Callable[[], None] | None = None,
+        world: World = ALONE,
+    ) -> Query:
+        """How a benchmark's protocol has models asked; `seconds` for one batch, 0 for no limit."""
+        adaptation = benchmark.definition.protocol.touch.adaptation
+        return cls(benchmark.task, batch_size, TimeLimit(seconds, on_hang), adaptation, world)
+
     def ask(self, model: Any, candidate: str, inputs: Inputs, job: Job, label: str) -> None:
         """Ask `model` for every row of `inputs` that is this process's and has no answer in `job` yet, and keep the
         answers in its shards. What was answered before an error stays kept."""
@@ -68,7 +87,7 @@ class Query:
                 yield Step(number, start, stop, slice(start, stop))
 
     def _walk(self, model: Any, steps: Iterator[Step], shard: Shard, label: str, done: int = 0) -> None:
-        inputs, told = shard.inputs, 0.0
+        inputs, reported = shard.inputs, 0.0
         with shard, self.limit.watching():
             for step in steps:
                 place = Place(inputs.name, step.number, inputs.row_ids[step.rows])
@@ -77,9 +96,9 @@ class Query:
                         model.reset()
                 shard.add(step.start, step.stop, place.rows, self._answers(model, inputs, step, place))
                 done += step.stop - step.start
-                if time.monotonic() - told > _TELL_SECONDS or done == len(inputs):
+                if time.monotonic() - reported > _PROGRESS_SECONDS or done == len(inputs):
                     advance(label, done, len(inputs))
-                    told = time.monotonic()
+                    reported = time.monotonic()
 
     def _answers(self, model: Any, inputs: Inputs, step: Step, place: Place) -> Answers:
         batch = inputs.batch(step.rows)

@@ -48,15 +48,15 @@ def fitted(
     together: World = ALONE,
     given: Rows | None = None,
 ) -> Fit:
-    replica_group = ReplicaGroup(recipe, ADD, members, "toy/toy", kept, stack, code, together)
-    return replica_group.fit(given or rows(groups), Budget("quick"))
+    group = ReplicaGroup(recipe, ADD, members, "toy/toy", kept, stack, code, together)
+    return group.fit(given or rows(groups), Budget("quick"))
 
 
 def answers(fit: Fit) -> dict[str, Any]:
     """What each member's checkpoints say of all rows, or why it failed."""
     ask = additions().only("a", "b")
     found: dict[str, Any] = {}
-    for member in fit.replica_group.members:
+    for member in fit.group.members:
         try:
             for candidate in fit.candidates(member):
                 found[f"{member.label} {candidate}"] = fit.predict(member, ask, candidate).scores.tolist()

@@ -70,8 +70,8 @@ def test_the_step_that_is_named_is_the_first_one_and_not_the_one_of_the_look(mon
 def test_settings_that_cannot_be_cost_their_own_replicas_alone() -> None:
     fit = fitted(made(), [Member(0, {"loss": "cubic"}), Member(0, {})])
     with pytest.raises(ModelError, match="loss = 'cubic'"):
-        fit.remarks(fit.replica_group.members[0])
-    assert fit.remarks(fit.replica_group.members[1])["steps"] == 12
+        fit.remarks(fit.group.members[0])
+    assert fit.remarks(fit.group.members[1])["steps"] == 12
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training import checkpoint, trainer
 from farshift.baselines.training import stack_size as stacking
-from farshift.baselines.training.replica_group import Fit, ReplicaGroup
+from farshift.baselines.training.replica_group import Fit
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import Member, Rows
-from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
 from farshift.core.progress import listening
 
 from .killed_groups import answers, fitted, killed_before, made, rows
-from .toys import ADD
 
 SEEDS = [Member(0, {}), Member(1, {}), Member(2, {})]
 RATES = [Member(0, {}), Member(0, {"lr": 1e30}), Member(1, {"lr": 0.02})]
@@ -153,11 +152,13 @@ def test_a_team_that_is_done_leaves_nothing_behind(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     fit = fitted(made(), SEEDS, kept)
     assert {path.suffix for path in kept.iterdir()} == {".npz", ".stack"}
-    fit.replica_group.forget()
+    fit.group.forget()
     assert not kept.exists()
 
 
-def test_an_error_of_a_whole_fit_is_met_once_and_told_to_every_member(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_whole_fit_is_met_once_and_told_to_every_member(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun: list[Fit] = []
 
     def refused(self: Fit, *_: Any) -> None:
@@ -165,8 +166,6 @@ def test_an_error_of_a_whole_fit_is_met_once_and_told_to_every_member(monkeypatc
         raise ModelError("it cannot be")
 
     monkeypatch.setattr(Fit, "_fit", refused)
-    replica_group = ReplicaGroup(made(), ADD, SEEDS, "toy/toy")
-    for _ in SEEDS:
-        with pytest.raises(ModelError, match="it cannot be"):
-            replica_group.fit(rows(), Budget("quick"))
+    with pytest.raises(ModelError, match=r"seed 0: it cannot be \(and 2 more of its replicas failed\)$"):
+        run_baseline("mlp", "modadd97/xi35", seeds=3, steps=3, out=tmp_path / "run")
     assert len(begun) == 1

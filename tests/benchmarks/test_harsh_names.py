@@ -9,7 +9,7 @@ from typing import Any
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.benchmarks.harness.seed import MAX_CANDIDATES
+from farshift.benchmarks.limits import MAX_CANDIDATES
 from farshift.benchmarks.settings import stated
 from farshift.core.errors import BadRun, FarshiftError, ModelError
 
@@ -250,7 +250,7 @@ def test_settings_and_checkpoints_together_make_no_more_candidates_than_a_board_
             return [(str(number), self) for number in range(3)]
 
     assert MAX_CANDIDATES == 1000
-    monkeypatch.setattr("farshift.benchmarks.harness.seed.MAX_CANDIDATES", 5)
+    monkeypatch.setattr("farshift.benchmarks.harness.loop.MAX_CANDIDATES", 5)
     with pytest.raises(ModelError, match="more than 5 candidates: give fewer settings or checkpoints"):
         fs.evaluate(Many, on=ON, seeds=1, settings={"a": {}, "b": {}})
 

@@ -182,7 +182,7 @@ def test_leave_one_group_out_trains_on_the_other_groups_and_asks_for_the_one(tmp
     sizes = {group: int((train.carried["group"] == group).sum()) for group in ("after", "and", "none")}
     whole = (["after", "and", "none"], len(train), True)
     folds = [(sorted(set(sizes) - {out}), len(train) - sizes[out], False) for out in ("after", "and", "none")]
-    assert Grouped.log == [whole, *folds] * 2
+    assert Grouped.log == [one for one in (whole, *folds) for _ in range(2)]
     predictions = run.predictions()
     asked = predictions.filter([part == "leave_one_group_out" for part in predictions["part"].to_pylist()])
     assert sorted(asked["row_id"].to_pylist()) == sorted(train.row_ids.tolist() * 2), "each row once for each setting"

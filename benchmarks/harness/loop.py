@@ -1,0 +1,221 @@
+"""The evaluation loop, the one way from models to a run's predictions: train them on a set of rows, ask each checkpoint
+for every part, keep the answers. User's models, baselines and answers to sealed draws all go through it.
+
+A run has a training set for its candidates, and one for each fold of a selection rule that trains models of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from ...core.errors import FarshiftError, ModelError
+from ...core.progress import say
+from ...core.version import Stopwatch
+from ..benchmark import Benchmark
+from ..blind.data import BlindData, Inputs
+from ..limits import MAX_CANDIDATES, name_problem
+from ..model import Budget, Model
+from ..parsing import named_errors
+from ..runs.run_folder import RunFolder
+from ..runs.shards import Job
+from ..settings import Settings, plain_remarks
+from .query import Query
+from .training import Trained, TrainedModels, Trainer, TrainingSet, check_adaptation
+
+
+@dataclass(frozen=True)
+class _Round:
+    """A set of rows to train on, and what the models trained on it are asked for. suffix: of its jobs' file names."""
+
+    rows: TrainingSet
+    parts: list[Inputs]
+    suffix: str = ""
+
+    @property
+    def fold(self) -> bool:
+        """Whether its models serve a selection rule alone: then only their last checkpoint is asked."""
+        return self.rows.fold is not None
+
+
+_Jobs = dict[tuple[int, str], list[Job]]
+"""By seed and setting: the job of its candidates, then those of its folds."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A run under way: where its answers are kept, how its models are trained, and how they are asked."""
+
+    folder: RunFolder
+    benchmark: Benchmark
+    blind: BlindData
+    trainer: Trainer
+    budget: Budget
+    query: Query
+    settings: Settings
+
+    def run(self, seeds: Sequence[int], keep_going: bool = False) -> dict[int, FarshiftError]:
+        """Train the models of some seeds together, ask them, and keep what they answer; what is there already is
+        not done again. The seeds that failed, each with its first error: with `keep_going` the others go on then,
+        without it the first error ends the loop."""
+        failed: dict[int, FarshiftError] = {}
+        jobs: _Jobs = {}
+        rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
+        for this in self._rounds():
+            left = [seed for seed in seeds if seed not in failed]
+            for seed, error in self._round(this, left, jobs):
+                if error is not None:
+                    failed[seed] = error
+                    if not keep_going:
+                        return failed
+                elif rule.folds is None:
+                    self._finish(seed, jobs)
+        for seed in seeds:
+            if rule.folds is not None and seed not in failed:
+                self._finish(seed, jobs)
+        return {seed: failed[seed] for seed in seeds if seed in failed}
+
+    def _rounds(self) -> Iterator[_Round]:
+        parts = [self.blind.part(part) for part in self.benchmark.predicted_parts]
+        yield _Round(TrainingSet(self.benchmark, self.blind), parts)
+        rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
+        for number, fold in enumerate(rule.folds(self.benchmark, self.blind) if rule.folds else ()):
+            asked = [replace(fold.asked, name=rule.part)]
+            yield _Round(TrainingSet(self.benchmark, self.blind, fold), asked, f".{rule.part}.{number}")
+
+    def _round(self, this: _Round, seeds: list[int], jobs: _Jobs) -> Iterator[tuple[int, FarshiftError | None]]:
+        """Train on one set of rows and ask; each seed when it is done, with its error where it failed."""
+        pending: dict[int, list[str]] = {}
+        for seed in seeds:
+            for setting in self.settings:
+                job = self.folder.job(seed, _file_name(setting) + this.suffix, self.benchmark.task, this.fold)
+                jobs.setdefault((seed, setting), []).append(job)
+                if not job.is_done():
+                    pending.setdefault(seed, []).append(setting)
+        models: TrainedModels | FarshiftError | None = None
+        if pending:
+            try:
+                with named_errors(f"{self.benchmark.name}: fit"):
+                    models = self.trainer(this.rows, self.budget)
+            except FarshiftError as error:
+                models = error
+        for seed in seeds:
+            try:
+                for setting in pending.get(seed, ()):
+                    if isinstance(models, FarshiftError):
+                        raise models
+                    assert models is not None
+                    with models.trained(seed, self.settings[setting]) as trained:
+                        self._ask(trained, jobs[seed, setting], setting, this)
+                    self._check_candidates(seed, jobs)
+            except FarshiftError as error:
+                yield seed, error
+            else:
+                yield seed, None
+
+    def _ask(self, trained: Trained, jobs: list[Job], setting: str, this: _Round) -> None:
+        """Ask a trained model's checkpoints for a round's parts, and finish its job, the last of `jobs`."""
+        job, prefix = jobs[-1], f"{setting}/" if setting else ""
+        only = jobs[0].answered()[-1] if this.fold else ""  # the candidate for which a fold's last checkpoint stands
+        model, spent = trained.model, _remarked(trained.remarks)
+        measured: dict[str, float] = {}
+        if trained.seconds is None:
+            self._say_untrained(job.seed)
+        else:
+            job.mark_trained()
+            measured["fit_seconds"] = trained.seconds
+            self._check_ceiling(job.seed, spent | measured)
+        watch = Stopwatch()
+        for checkpoint, ready in self._checkpoints(model, job.seed, bool(only)):
+            check_adaptation(ready, self.benchmark)
+            candidate = only or f"{prefix}{checkpoint}"
+            for inputs in this.parts:
+                which = "" if candidate == "last" else f" {candidate}"
+                label = f"{self.benchmark.name} {inputs.name} seed {job.seed}{which}"
+                self.query.ask(ready, candidate, inputs, job, label)
+        if callable(remarks := getattr(model, "remarks", None)):
+            with named_errors(f"{self._where(job.seed)}: remarks"):
+                spent |= _remarked(remarks())
+        measured["predict_seconds"] = watch.seconds()
+        self._check_ceiling(job.seed, spent | measured)
+        if self.query.world.rank == 0:
+            self.folder.finish_job(job, spent | measured, list(trained.touched))
+
+    def _check_candidates(self, seed: int, jobs: _Jobs) -> None:
+        if sum(len(jobs[seed, setting][0].answered()) for setting in self.settings) > MAX_CANDIDATES:
+            raise ModelError(
+                f"{self._where(seed)}: more than {MAX_CANDIDATES} candidates: give fewer settings or checkpoints"
+            )
+
+    def _finish(self, seed: int, jobs: _Jobs) -> None:
+        if self.query.world.rank == 0:
+            self.folder.finish_seed(seed, [job for setting in self.settings for job in jobs[seed, setting]])
+
+    def _where(self, seed: int) -> str:
+        return f"{self.benchmark.name}, seed {seed}"
+
+    def _say_untrained(self, seed: int) -> None:
+        seeds, name = self.folder.plan["seeds"], self.folder.plan["model"]["name"]
+        if seed == seeds[0] and len(seeds) > 1:
+            say(f"{name} has no fit: it is not trained here, and each seed asks it as it is made")
+
+    def _checkpoints(self, model: Any, seed: int, only_last: bool) -> Iterable[tuple[str, Model]]:
+        if getattr(model, "checkpoints", None) is None:
+            return [("last", model)]
+        where = self._where(seed)
+        with named_errors(f"{where}: checkpoints"):
+            found = iter(model.checkpoints())
+        return _drawn(found, where, only_last)
+
+    def _check_ceiling(self, seed: int, spent: Mapping[str, Any]) -> None:
+        """A model that spent more than the protocol allows, by the clock or by its own remarks, is stopped here."""
+        ceiling = self.benchmark.definition.protocol.ceiling
+        for name, most, used in (
+            ("steps", ceiling.steps, spent.get("steps", 0)),
+            ("epochs", ceiling.epochs, spent.get("epochs", 0)),
+            ("device_seconds", ceiling.device_seconds, spent.get("fit_seconds", 0)),
+        ):
+            if most is not None and isinstance(used, int | float) and used > most:
+                raise ModelError(f"{self._where(seed)}: fit spent {used:g} {name}, and the protocol allows {most:g}")
+
+
+def _file_name(setting: str) -> str:
+    """A name for a setting's files. A setting may be called anything and a file may not, so a digest tells them apart,
+    also where a file system takes upper and lower case for the same."""
+    if not setting:
+        return "main"
+    return f"{re.sub('[^a-z0-9]+', '-', setting.lower())[:30]}-{sha256(setting.encode()).hexdigest()[:12]}"
+
+
+def _drawn(found: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model]]:
+    names: set[str] = set()
+    last: tuple[str, Model] | None = None
+    while True:
+        with named_errors(f"{where}: checkpoints"):
+            item = next(found, None)
+            if item is None:
+                break
+            name, ready = item
+        if problem := name_problem(name, "its name") or ("the name was given before" if name in names else ""):
+            raise ModelError(f"{where}: checkpoint {name!r}: {problem}")
+        names.add(name)
+        if len(names) > MAX_CANDIDATES:
+            raise ModelError(f"{where}: more than {MAX_CANDIDATES} checkpoints")
+        last = (name, ready)
+        if not only_last:
+            yield last
+    if last is None:
+        raise ModelError(f"{where}: checkpoints gave none")
+    if only_last:
+        yield last
+
+
+def _remarked(remarks: object) -> dict[str, Any]:
+    """What a model remarks, without the names of what is measured here."""
+    return {name: value for name, value in plain_remarks(remarks).items() if name not in _MEASURED}
+
+
+_MEASURED = ("fit_seconds", "predict_seconds")

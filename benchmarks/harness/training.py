@@ -1,0 +1,136 @@
+"""How the models of a run are trained: one at a time, as a user's own are, or many together, as replicas are.
+
+A `Trainer` takes a set of rows and a budget, and gives the models trained on them. The evaluation loop (`loop.py`)
+asks each one: whether it was trained alone or among others makes no difference there.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...core.errors import ModelError
+from ...core.version import Stopwatch
+from ..benchmark import Benchmark
+from ..blind.data import BlindData
+from ..blind.training_table import TrainingTable
+from ..model import Budget
+from ..parsing import named_errors
+from ..selection import Fold
+from ..settings import plain_remarks
+from .factory import Factory
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The rows of one training: the benchmark's training rows, or those of a fold of a selection rule. They are read
+    when they are asked for."""
+
+    benchmark: Benchmark
+    blind: BlindData
+    fold: Fold | None = None
+
+    def train(self) -> TrainingTable:
+        return self.blind.training("train") if self.fold is None else self.fold.train
+
+    def val(self) -> TrainingTable | None:
+        """Validation rows; None where the benchmark has none, and for a fold."""
+        return self.blind.training("id_val") if self.fold is None and self.blind.has_part("id_val") else None
+
+    def opened(self, takes: Callable[[str], bool]) -> dict[str, Any]:
+        """What a training takes by name beyond training and validation rows, `ood_val` and `unlabelled`: given where
+        the protocol opens it, None where it does not."""
+        touch = self.benchmark.definition.protocol.touch
+        opened: dict[str, Any] = {}
+        if takes("ood_val"):
+            given = touch.ood_val_labels and self.blind.has_part("ood_val")
+            opened["ood_val"] = self.blind.training("ood_val") if given else None
+        if takes("unlabelled"):
+            opened["unlabelled"] = self.blind.part("ood_test").batch(slice(None)) if touch.ood_test_inputs else None
+        return opened
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that can be asked, and what its training came to."""
+
+    model: Any
+    remarks: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    """Of its training; its share where it was trained with others. None for a model that is not trained here."""
+    touched: Sequence[str] = ()
+    """What the protocol opens and the training took, by name."""
+
+
+class TrainedModels(Protocol):
+    """The models of some seeds and settings, trained on one set of rows."""
+
+    def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[Trained]:
+        """The model of a seed and a setting's values, open while the context lasts. `ModelError` where its training
+        failed."""
+
+
+Trainer = Callable[[TrainingSet, Budget], TrainedModels]
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """Models that a factory makes: each is made, trained if it has `fit`, and closed before the next one."""
+
+    make: Factory
+    rows: TrainingSet
+    budget: Budget
+
+    @contextmanager
+    def trained(self, seed: int, values: Mapping[str, Any]) -> Iterator[Trained]:
+        where = f"{self.rows.benchmark.name}, seed {seed}"
+        with named_errors(f"{where}: the model's factory"):
+            model = self.make(seed, values)
+        with _closed_after(model, f"{where}: close"):
+            check_adaptation(model, self.rows.benchmark)
+            yield self._fit(model, where) if getattr(model, "fit", None) is not None else Trained(model)
+
+    def _fit(self, model: Any, where: str) -> Trained:
+        watch = Stopwatch()
+        with named_errors(f"{where}: fit"):
+            opened = self.rows.opened(inspect.signature(model.fit).parameters.__contains__)
+            remarks = plain_remarks(model.fit(self.rows.train(), self.rows.val(), self.budget, **opened))
+        return Trained(model, remarks, watch.seconds(), touched(opened))
+
+
+def one_by_one(make: Factory) -> Trainer:
+    """A trainer of the models that a factory makes."""
+    return lambda rows, budget: OneByOne(make, rows, budget)
+
+
+def touched(opened: Mapping[str, Any]) -> list[str]:
+    """What a training took of what it asked for by name."""
+    return [name for name, value in opened.items() if value is not None]
+
+
+def check_adaptation(model: Any, benchmark: Benchmark) -> None:
+    """`ModelError` for a model that adapts while it is asked, where the protocol does not allow it."""
+    if getattr(model, "reset", None) is not None and benchmark.definition.protocol.touch.adaptation is None:
+        raise ModelError(
+            f"the model {type(model).__name__} has reset(), so it adapts at test time, and the protocol of "
+            f"{benchmark.name} does not allow that: evaluate it without, or on a benchmark that does"
+        )
+
+
+@contextmanager
+def _closed_after(model: Any, what: str) -> Iterator[None]:
+    """Close a model that can be closed; an error before it says more than one from closing."""
+    close = getattr(model, "close", None)
+    try:
+        yield
+    except BaseException:
+        if callable(close):
+            with suppress(Exception):
+                close()
+        raise
+    if callable(close):
+        with named_errors(what):
+            close()
