@@ -88,7 +88,7 @@ def resume(training: Training, path: Path, identity: str) -> bool:
         )
     whole = training.stack
     training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
-    training.finished, training.seconds_before = card["finished"], card.get("seconds", 0.0)
+    training.finished, training.seconds_before = card["finished"], card["seconds"]
     outcome = training.outcome
     outcome.losses, outcome.steps, outcome.failed = (_numbered(card[name]) for name in ("losses", "steps", "failed"))
     outcome.ended = [_taken(whole, arrays, f"ended/{place}") for place in range(card["ended"])]
