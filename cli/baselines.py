@@ -129,7 +129,7 @@ def run(
     ] = 0,
     selection: Selection = None,
     stack: Annotated[
-        int, typer.Option("--stack", min=0, metavar="K", help="The most replicas trained at once; 0: as many as pay.")
+        int, typer.Option("--stack", min=0, metavar="K", help="The most replicas trained at once; 0: automatic.")
     ] = 0,
     diagnose: Annotated[
         str, typer.Option("--diagnose", metavar="D,D", help="Measure trained replicas: coherence,sharpness .. or all.")

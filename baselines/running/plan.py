@@ -36,7 +36,7 @@ class Plan:
     selection: str | None = None
     """The rule that chooses among candidates; by default the protocol's."""
     stack: int = 0
-    """The most replicas that are trained at once; 0: as many as pay."""
+    """The most replicas that are trained at once; 0: chosen automatically."""
     diagnose: tuple[str, ...] = ()
     """Names of diagnostics that are measured of each trained replica."""
 
