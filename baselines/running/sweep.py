@@ -213,8 +213,8 @@ def run_baseline(
     seeds: how many, or which (the protocol's number by default). budget: "full" or "quick"; `steps` overrides its
     optimiser steps. engine: "local", "processes" (one process a core) or "ray". settings: values by name, tried beside
     each other and chosen among by `selection`, the protocol's rule by default. stack: the most replicas that are
-    trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all": what they
-    measure of each trained replica goes on the run card, among what its seed spent.
+    trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
+    what they measure of each trained replica goes on the run card, among what its seed spent.
     """
     recipe, benchmark, wanted = find_recipe(name), find_benchmark(on), chosen(diagnose)
     spending = spend(budget, steps, device)
