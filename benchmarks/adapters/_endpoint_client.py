@@ -5,23 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import ModelError
+from ...core.retry import may_pass, pause, retry_after
 from ._responses import Response
 
 if TYPE_CHECKING:
     import openai
 
 Wait = Callable[[float], Awaitable[None]]
-
-FIRST_WAIT, MOST_WAIT = 0.5, 30.0
-"""Seconds before the first further try, doubled before each one after it, and the most of it."""
 
 LONGEST_HOLD = 300.0
 """Seconds that an endpoint may ask a prompt to wait, in all. Such waits are no failed tries."""
@@ -125,7 +121,7 @@ class EndpointClient:
             failed += 1
             if failed > self.retries:
                 break
-            await self.wait(min(FIRST_WAIT * 2 ** (failed - 1), MOST_WAIT))
+            await self.wait(pause(failed))
         if trouble.advice:
             raise ModelError(f"{self.where}: {trouble.reason}: {trouble.advice}")
         return Lost(trouble.reason, by_endpoint=True)
@@ -174,8 +170,8 @@ class EndpointClient:
         if error.code == "insufficient_quota":
             raise ModelError(f"{self.where} answers {status}: the quota is spent: raise it, then run again") from None
         said = f"status {status}{': ' if words else ''}{words}"
-        if status in (408, 409, 425, 429) or status >= 500:
-            hold = retry_after(error.response.headers) or 0.0
+        if may_pass(status) or status == 409:  # which endpoints answer to a request that met another one
+            hold = retry_after(error.response.headers.get("Retry-After")) or 0.0
             raise _Trouble(said, hold, advice=_SLOWER if status == 429 else "") from None
         if _over_context(error, words):
             return Lost(CONTEXT, by_endpoint=False)
@@ -218,20 +214,6 @@ class EndpointClient:
             raise _Trouble("the response holds something that is no text")
         usage = body.get("usage")
         return Response(text, finish_reason, _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"))
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a `Retry-After` header (RFC 9110, section 10.2.3: seconds, or a date) asks to wait; None without a
-    readable one."""
-    value = headers.get("retry-after", "")
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _over_context(error: openai.APIStatusError, words: str) -> bool:

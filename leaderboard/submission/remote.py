@@ -10,13 +10,12 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...core.errors import FarshiftError, Unavailable, first_line
 from ...core.files import offline
 from ...core.progress import advance
-from ...loaders.remote.http import RETRIED, Broken, persist
+from ...core.retry import Broken, may_pass, persist, retry_after
 from ...loaders.remote.received import json_object
 from ..validation.problem import Problem, refusal, shown
 from .validate import check
@@ -47,7 +46,7 @@ class RemoteBoard:
         if offline():
             raise Unavailable(f"{self.url} was not asked: FARSHIFT_OFFLINE is set")
         target = f"{self.url.rstrip('/')}/{PATH}"
-        return persist(lambda: self._post(target, file, digest), Event(), f"{file} could not be handed in at {target}")
+        return persist(lambda: self._post(target, file, digest), f"{file} could not be handed in at {target}")
 
     def _post(self, target: str, file: Path, digest: str) -> tuple[list[str], bool]:
         import httpx2
@@ -92,8 +91,8 @@ def _read(answer: httpx2.Response, target: str) -> bytes:
 
 def _understood(answer: httpx2.Response, target: str, content: bytes) -> tuple[list[str], bool]:
     """The entries, or the error that the answer is."""
-    if answer.status_code in RETRIED:
-        raise Broken(f"the server answered {answer.status_code}")
+    if may_pass(answer.status_code):
+        raise Broken(f"the server answered {answer.status_code}", retry_after(answer.headers.get("Retry-After")))
     if answer.is_redirect:
         where = answer.headers.get("Location", "elsewhere")
         raise FarshiftError(f"{target} has moved to {where}: hand it in there (submissions follow no redirects)")

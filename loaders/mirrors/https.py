@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...core.progress import advance
+from ...core.retry import may_pass, pause, retry_after
 from . import MirrorFailed, own_disk
 
 NETWORK = True
-_TRIES = 4
+_TRIES = 4  # fewer than elsewhere: there are other mirrors
 _SILENCE = 30.0  # seconds without a byte after which a connection counts as dead
-_PAUSE = 0.2  # seconds before the second try; doubled before each later one
-_LONGEST_PAUSE = 30.0  # seconds, whatever a server asks for
 _BLOCK = 1 << 18
-_PASSING = (408, 425, 429, 500, 502, 503, 504)
 
 
 def describe(mirror: dict[str, Any]) -> str:
@@ -38,10 +36,10 @@ def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
     broken: Exception | None = None
     tries = 0
     while have < size:
-        if tries == _TRIES or _hopeless(broken):
+        if tries == _TRIES or _final(broken):
             raise MirrorFailed(_reason(broken) or f"the download ended at {have} of {size} bytes") from broken
         if tries:
-            time.sleep(_pause(broken, tries))
+            time.sleep(pause(tries, _asked(broken)))
         broken = None
         try:
             download.go_on(have)
@@ -104,14 +102,13 @@ def _reason(broken: Exception | None) -> str:
     return "" if broken is None else str(getattr(broken, "reason", None) or broken) or type(broken).__name__
 
 
-def _pause(broken: Exception | None, tries: int) -> float:
-    told = broken.headers.get("Retry-After", "") if isinstance(broken, urllib.error.HTTPError) else ""
-    return min(float(told), _LONGEST_PAUSE) if told.isdigit() else _PAUSE * 2 ** (tries - 1)
+def _asked(broken: Exception | None) -> float | None:
+    return retry_after(broken.headers.get("Retry-After")) if isinstance(broken, urllib.error.HTTPError) else None
 
 
-def _hopeless(broken: Exception | None) -> bool:
-    """A refusal, a name that does not resolve or a refused connection will not mend in a second."""
+def _final(broken: Exception | None) -> bool:
+    """Also a name that does not resolve and a refused connection, which do not change in seconds."""
     if isinstance(broken, urllib.error.HTTPError):
-        return broken.code not in _PASSING
+        return not may_pass(broken.code)
     reason = getattr(broken, "reason", broken)
     return type(reason).__name__ == "gaierror" or isinstance(reason, ConnectionRefusedError)

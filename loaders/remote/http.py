@@ -1,52 +1,33 @@
 """A file on a web server, by byte ranges: broken connections are resumed, wrong answers are never taken for data.
 
 A range is asked for as RFC 9110 (section 14) says. An answer must cover it, come from the file that was opened (the
-same entity tag and length), and arrive whole. Whatever else happens is tried again from the first byte that is missing,
-after pauses that double, `TRIES` times in all.
+same entity tag and length), and arrive whole. What may pass is tried again (`core/retry.py`), from the first byte that
+is missing.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from itertools import count
+from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, Unavailable, first_line
 from ...core.files import offline
+from ...core.retry import Broken, may_pass, persist, retry_after
 from . import Halted
 
 if TYPE_CHECKING:
     import httpx2
 
-T = TypeVar("T")
-
-TRIES = 6
-PAUSE = 0.25
-"""Seconds before the second try; each later pause is twice the one before."""
-
-LONGEST_PAUSE = 60.0
-"""Seconds. A server that asks for a longer pause (Retry-After) is asked again after this one."""
-
 STALL = 30.0
 """Seconds without a byte, after which a connection counts as broken."""
 
-RETRIED = (408, 425, 429, 500, 502, 503, 504)
 _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
-
-
-class Broken(Exception):
-    """An answer did not come, or not as a whole; the next may. `pause` is what the server asked for, in seconds."""
-
-    def __init__(self, reason: str, pause: float | None = None) -> None:
-        super().__init__(reason)
-        self.pause = pause
 
 
 @dataclass
@@ -71,7 +52,7 @@ class HttpFile:
             with _asked(url, query | {"Range": "bytes=0-0"}) as answer:
                 return cls(url, _length(url, answer), _tag(answer), query, content)
 
-        return persist(ask, Event(), f"{url} could not be opened")
+        return persist(ask, f"{url} could not be opened")
 
     @property
     def name(self) -> str:
@@ -91,7 +72,7 @@ class HttpFile:
         got = bytearray()
         if start < stop:
             what = f"{self.url}: bytes {start} to {stop} could not be had"
-            persist(lambda: self._go_on(start, stop, got, halt), halt, what)
+            persist(lambda: self._go_on(start, stop, got, halt), what, partial(_wait, halt))
         return bytes(got)
 
     def _go_on(self, start: int, stop: int, got: bytearray, halt: Event) -> None:
@@ -161,18 +142,10 @@ class HttpFile:
             raise Broken(f"Content-Length is {announced} and Content-Range is {told!r}")
 
 
-def persist(attempt: Callable[[], T], halt: Event, what: str) -> T:
-    """What `attempt` gives, after as many tries as it takes; `Unavailable` after `TRIES`."""
-    for tried in count(1):
-        try:
-            return attempt()
-        except Broken as error:
-            if tried >= TRIES:
-                raise Unavailable(f"{what} in {tried} tries ({error}): try again later") from error
-            asked = PAUSE * 2 ** (tried - 1) if error.pause is None else error.pause
-        if halt.wait(min(asked, LONGEST_PAUSE)):
-            raise Halted
-    raise AssertionError("the loop has no end")
+def _wait(halt: Event, seconds: float) -> None:
+    """Wait; `Halted` where `halt` is set meanwhile."""
+    if halt.wait(seconds):
+        raise Halted
 
 
 @contextmanager
@@ -190,8 +163,9 @@ def _asked(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
         patience = httpx2.Timeout(STALL, connect=min(10.0, STALL))
         wanted = {**headers, "Accept-Encoding": "identity"}
         with client.stream("GET", url, headers=wanted, timeout=patience) as answer:
-            if answer.status_code in RETRIED:
-                raise Broken(f"the server answered {answer.status_code}", _retry_after(answer))
+            if may_pass(answer.status_code):
+                pause = retry_after(answer.headers.get("Retry-After"))
+                raise Broken(f"the server answered {answer.status_code}", pause)
             if answer.status_code == 416:
                 raise BadData(f"{url} is shorter than it was said to be: the server has no {headers['Range']}")
             if answer.status_code not in (200, 206):
@@ -235,15 +209,3 @@ def _length(url: str, answer: httpx2.Response) -> int:
 def _tag(answer: httpx2.Response) -> str | None:
     found: str | None = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
     return found
-
-
-def _retry_after(answer: httpx2.Response) -> float | None:
-    """Seconds until the server wants to be asked again, if it says: a number or a date (RFC 9110, 10.2.3)."""
-    told = answer.headers.get("Retry-After", "").strip()
-    if re.fullmatch("[0-9]{1,18}", told):
-        return float(told)
-    try:
-        when = parsedate_to_datetime(told)
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

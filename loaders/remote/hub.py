@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Event
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from ...core.errors import FarshiftError, Unavailable, first_line
 from ...core.files import offline
-from .http import RETRIED, Broken, HttpFile, persist
+from ...core.retry import Broken, may_pass, persist, retry_after
+from .http import HttpFile
 
 T = TypeVar("T")
 
@@ -95,12 +95,14 @@ def _asked(question: Callable[[], T], what: str) -> T:
         try:
             return question()
         except HfHubHTTPError as error:
-            if error.response is not None and error.response.status_code in RETRIED:
-                raise Broken(f"the Hub answered {error.response.status_code}") from error
+            answer = error.response
+            if answer is not None and may_pass(answer.status_code):
+                pause = retry_after(answer.headers.get("Retry-After"))
+                raise Broken(f"the Hub answered {answer.status_code}", pause) from error
             raise Unavailable(f"{what} is not on the Hub: {first_line(error)}") from error
         except (FileNotFoundError, HFValidationError, OfflineModeIsEnabled) as error:
             raise Unavailable(f"{what} is not on the Hub: {first_line(error)}") from error
         except httpx2.TransportError as error:
             raise Broken(first_line(error)) from error
 
-    return persist(attempt, Event(), f"{what} could not be had")
+    return persist(attempt, f"{what} could not be had")

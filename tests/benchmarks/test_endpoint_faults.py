@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from email.utils import formatdate
 
 import numpy as np
 import pytest
-from farshift.benchmarks.adapters._endpoint_client import LONGEST_HOLD, Pace, retry_after
+from farshift.benchmarks.adapters._endpoint_client import LONGEST_HOLD, Pace
 from farshift.benchmarks.adapters.openai_endpoint import Endpoint, from_spec
 from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
@@ -215,19 +214,6 @@ def test_a_key_that_the_endpoint_repeats_is_in_no_message(server):
     with pytest.raises(ModelError, match=r"not with Bearer \*\*\*") as caught:
         model(server.url).predict(words("one"))
     assert KEY not in str(caught.value)
-
-
-@given(st.floats(0, 1e6))
-def test_a_wait_in_seconds_is_read_to_the_digit(seconds):
-    assert retry_after({"retry-after": str(seconds)}) == seconds
-
-
-def test_a_wait_until_a_date_is_read_and_what_is_no_wait_is_none():
-    assert retry_after({"retry-after": formatdate(time.time() + 100, usegmt=True)}) == pytest.approx(100, abs=2)
-    assert retry_after({"retry-after": formatdate(time.time() - 100, usegmt=True)}) == 0.0
-    assert retry_after({"retry-after": "-5"}) == 0.0
-    for nonsense in ({}, {"retry-after": "soon"}, {"retry-after": "nan"}, {"retry-after": "inf"}):
-        assert retry_after(nonsense) is None
 
 
 @given(st.floats(1, 6000), st.integers(1, 20))

@@ -21,7 +21,7 @@ from support import one_line_error
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch):
     monkeypatch.setattr("farshift.leaderboard.submission.remote.check", check)
-    monkeypatch.setattr("farshift.loaders.remote.http.PAUSE", 0.01)
+    monkeypatch.setattr("farshift.core.retry.PAUSE", 0.01)
     with remembering():
         yield
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from farshift.core import retry
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http
 from farshift.loaders.stream.open import stream
@@ -18,7 +19,7 @@ MEMORY = 1 << 16
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http, "PAUSE", 0.002)
+        patch.setattr(retry, "PAUSE", 0.002)
         patch.setattr(http, "STALL", 0.2)
         send_clients_to(hub, patch, tmp_path_factory.mktemp("hf"))
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"), 2_000_000)

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 import hub_client
 import pytest
+from farshift.core import retry
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from farshift.loaders.mirrors import https
@@ -29,7 +30,7 @@ def shard(tmp_path_factory) -> bytes:
 def hub(shard, cache, monkeypatch) -> Iterator[Hub]:
     """A server of one file, and a client that waits for tenths of a second where it would wait for many seconds."""
     monkeypatch.setattr(https, "_SILENCE", 0.15)
-    monkeypatch.setattr(https, "_PAUSE", 0.005)
+    monkeypatch.setattr(retry, "PAUSE", 0.005)
     with serving() as hub:
         hub.commit({"rows.tar": shard})
         yield hub
@@ -117,7 +118,7 @@ def test_a_file_that_is_replaced_in_the_middle_is_never_taken(hub, shard):
 
 def test_a_server_that_asks_to_wait_is_given_its_time_up_to_a_limit(hub, shard, monkeypatch):
     wanted = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
-    monkeypatch.setattr(https, "_LONGEST_PAUSE", 0.3)
+    monkeypatch.setattr(retry, "LONGEST_PAUSE", 0.3)
     plan(hub, Refuse(429, "3600"))
     start = time.monotonic()
     assert fetch_file(wanted).read_bytes() == shard
@@ -140,7 +141,7 @@ def test_whatever_faults_come_one_after_another_no_wrong_byte_is_taken(faults, s
     content = shard[:30_000]
     with pytest.MonkeyPatch.context() as patch, serving() as hub:
         patch.setattr(https, "_SILENCE", 0.05)
-        patch.setattr(https, "_PAUSE", 0.001)
+        patch.setattr(retry, "PAUSE", 0.001)
         patch.setenv("FARSHIFT_CACHE", str(tmp_path_factory.mktemp("cache")))
         hub.commit({"rows.tar": content})
         plan(hub, *faults)

@@ -7,6 +7,7 @@ from threading import Event, Timer
 
 import numpy as np
 import pytest
+from farshift.core import retry
 from farshift.core.draws import bits
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import Halted, http
@@ -22,7 +23,7 @@ CONTENT = bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes()  # 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[Hub]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http, "PAUSE", 0.002)
+        patch.setattr(retry, "PAUSE", 0.002)
         patch.setattr(http, "STALL", 0.15)
         yield hub
 
@@ -71,13 +72,13 @@ def test_a_passing_fault_costs_time_and_nothing_else(hub, file, faults):
 
 REFUSED = {
     "absent": ([Refuse(404)], Unavailable, "answered 404"),
-    "down": ([Refuse(500)] * http.TRIES, Unavailable, "could not be had in 6 tries .the server answered 500"),
-    "busy for good": ([Refuse(429, "0")] * http.TRIES, Unavailable, "answered 429.*try again later"),
-    "cut for good": ([Cut(0)] * http.TRIES, Unavailable, "bytes 10000 to 110000 could not be had in 6 tries"),
-    "stalled for good": ([Stall(0)] * http.TRIES, Unavailable, "no byte came for 0.15 seconds"),
+    "down": ([Refuse(500)] * retry.TRIES, Unavailable, "could not be had in 6 tries .the server answered 500"),
+    "busy for good": ([Refuse(429, "0")] * retry.TRIES, Unavailable, "answered 429.*try again later"),
+    "cut for good": ([Cut(0)] * retry.TRIES, Unavailable, "bytes 10000 to 110000 could not be had in 6 tries"),
+    "stalled for good": ([Stall(0)] * retry.TRIES, Unavailable, "no byte came for 0.15 seconds"),
     "no ranges": ([IgnoreRange()], Unavailable, "knows no range requests"),
     "no ranges after a cut": ([Cut(1_000), IgnoreRange()], Unavailable, "knows no range requests"),
-    "always another range": ([OtherRange(1)] * http.TRIES, Unavailable, "Content-Range is"),
+    "always another range": ([OtherRange(1)] * retry.TRIES, Unavailable, "Content-Range is"),
 }
 
 
@@ -100,7 +101,7 @@ def test_a_file_that_is_replaced_between_or_within_reads_is_never_mixed(hub, fil
 
 
 def test_a_reader_that_is_closed_does_not_wait_for_the_server(hub, file, monkeypatch):
-    monkeypatch.setattr(http, "PAUSE", 30.0)
+    monkeypatch.setattr(retry, "PAUSE", 30.0)
     plan(hub, Refuse(503))
     halt = Event()
     Timer(0.05, halt.set).start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from farshift.core import retry
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http
 from farshift.loaders.stream.open import stream
@@ -21,7 +22,7 @@ BODY = {"shards": "GET */shards/*-00000[12].tar", "parquet": "GET */parquet/rows
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http, "PAUSE", 0.002)
+        patch.setattr(retry, "PAUSE", 0.002)
         patch.setattr(http, "STALL", 0.2)
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from farshift.core import retry
 from farshift.core.errors import FarshiftError, Unavailable
-from farshift.loaders.remote import http
 from farshift.loaders.stream.open import stream
 from hub_faults import Cut, Refuse
 from hub_rows import SORTS, TEXTS, Batches, Shop, drained, ids, plain, stocked
@@ -27,7 +27,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http, "PAUSE", 0.002)
+        patch.setattr(retry, "PAUSE", 0.002)
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
 
 

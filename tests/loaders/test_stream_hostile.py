@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exported import export
+from farshift.core import retry
 from farshift.core.errors import BadData, FarshiftError, Unavailable
-from farshift.loaders.remote import http, samples, tars
+from farshift.loaders.remote import samples, tars
 from farshift.loaders.remote.folder import FolderFile
 from farshift.loaders.remote.http import HttpFile
 from farshift.loaders.remote.parquet import ParquetFiles, scan
@@ -271,7 +272,7 @@ def test_a_redirect_out_of_the_web_is_refused(tmp_path, target):
 
 @pytest.mark.parametrize("pause", ["²", "9" * 400, "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "never"])
 def test_a_pause_that_means_nothing_is_no_pause(tmp_path, monkeypatch, pause):
-    monkeypatch.setattr(http, "PAUSE", 0.001)
+    monkeypatch.setattr(retry, "PAUSE", 0.001)
     (tmp_path / "a.tar").write_bytes(b"content")
     with serving(tmp_path) as site:
         site.faults["/a.tar"], site.retry_after = ["429"], [pause]

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from farshift.core import retry
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http, ranges
 from farshift.loaders.remote.http import HttpFile
@@ -36,7 +37,7 @@ def exports(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def soon(monkeypatch):
-    monkeypatch.setattr(http, "PAUSE", 0.001)
+    monkeypatch.setattr(retry, "PAUSE", 0.001)
     monkeypatch.setattr(http, "STALL", 0.2)
 
 
@@ -180,10 +181,10 @@ def test_pauses_double_unless_the_server_says_when_to_ask_again(site):
     site.retry_after = [formatdate(time.time() + 30, usegmt=True), "7"]
     assert file.read(0, 9, halt) == BODY[:9]
     assert 25 < halt.seconds[0] <= 30, "a date"
-    assert halt.seconds[1:] == [2 * http.PAUSE, 7.0, 8 * http.PAUSE]
+    assert halt.seconds[1:] == [2 * retry.PAUSE, 7.0, 8 * retry.PAUSE]
     site.faults["/file"], site.retry_after = ["429"], ["86400"]
     assert file.read(0, 9, halt) == BODY[:9]
-    assert halt.seconds[-1] == http.LONGEST_PAUSE
+    assert halt.seconds[-1] == retry.LONGEST_PAUSE
 
 
 def test_a_redirect_is_followed_once_and_asked_again_when_it_ends(site):

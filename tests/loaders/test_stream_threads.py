@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from farshift.core import retry
 from farshift.core.errors import BadData
-from farshift.loaders.remote import http, prefetch
+from farshift.loaders.remote import prefetch
 from farshift.loaders.remote.prefetch import THREADS, ahead
 from farshift.loaders.split import open_split
 from farshift.loaders.stream.open import stream
@@ -66,7 +67,7 @@ def test_no_thread_outlives_its_iterator(shards, ending):
 
 
 def test_a_reader_that_waits_for_a_server_ends_when_it_is_closed(shards, monkeypatch):
-    monkeypatch.setattr(http, "PAUSE", 60.0)
+    monkeypatch.setattr(retry, "PAUSE", 60.0)
     monkeypatch.setattr(prefetch, "THREADS", 1)  # so that the second asked for is the second wanted
     with serving(shards) as site:
         batches = replace(stream(NAME, "id_test", site.url), memory=4_000).batches(1)
@@ -83,9 +84,10 @@ def test_a_reader_that_waits_for_a_server_ends_when_it_is_closed(shards, monkeyp
 LEFT_OPEN = """
 import sys
 from dataclasses import replace
-from farshift.loaders.remote import http, prefetch
+from farshift.core import retry
+from farshift.loaders.remote import prefetch
 from farshift.loaders.stream.open import stream
-http.PAUSE, prefetch.THREADS = 60.0, 1  # one thread: the second asked for is the second wanted
+retry.PAUSE, prefetch.THREADS = 60.0, 1  # one thread: the second asked for is the second wanted
 batches = replace(stream("prefix_sums/32_to_64", "id_test", sys.argv[1]), memory=4_000).batches(1)
 next(batches)
 print("open", flush=True)

@@ -1,0 +1,78 @@
+"""When a request is tried again: one policy for downloads, streams, endpoints and submissions.
+
+A connection that breaks, an answer that is cut off and a status that may pass are worth another try; any other refusal
+is final. Pauses double from try to try, and a server that says when to ask again (`Retry-After`) is asked then.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import count
+from typing import TypeVar
+
+from .errors import Unavailable
+
+T = TypeVar("T")
+
+TRIES = 6
+"""Tries in all."""
+
+PAUSE = 0.5
+"""Seconds before the second try; each later pause is twice the one before."""
+
+LONGEST_PAUSE = 60.0
+"""Seconds, also where a server asks for more."""
+
+
+class Broken(Exception):
+    """An answer did not come, or not as a whole; the next may. `pause` is what the server asked for, in seconds."""
+
+    def __init__(self, reason: str, pause: float | None = None) -> None:
+        super().__init__(reason)
+        self.pause = pause
+
+
+def may_pass(status: int) -> bool:
+    """Whether another try may get another status: the server was late, busy or broken."""
+    return status in (408, 425, 429) or 500 <= status <= 599
+
+
+def pause(failed: int, asked: float | None = None) -> float:
+    """Seconds to wait after so many failed tries, at least one; `asked` is what the server asked for."""
+    return min(math.ldexp(PAUSE, min(failed, 64) - 1) if asked is None else asked, LONGEST_PAUSE)
+
+
+def retry_after(value: str | None) -> float | None:
+    """Seconds that a `Retry-After` header asks to wait: it has a number of them, or a date (RFC 9110, section 10.2.3).
+    None without a readable one.
+
+    >>> retry_after("7"), retry_after("Sun, 06 Nov 1994 08:49:37 GMT"), retry_after("soon")
+    (7.0, 0.0, None)
+    """
+    try:
+        seconds = float(value or "")
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value or "")
+        except (ValueError, OverflowError):
+            return None
+        seconds = (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def persist(attempt: Callable[[], T], what: str, wait: Callable[[float], object] = time.sleep) -> T:
+    """What `attempt` gives, tried again where it raises `Broken`; `Unavailable` after `TRIES`. `what` begins its
+    message, such as "x could not be had"."""
+    for failed in count(1):
+        try:
+            return attempt()
+        except Broken as error:
+            if failed >= TRIES:
+                raise Unavailable(f"{what} in {failed} tries ({error}): try again later") from error
+            asked = error.pause
+        wait(pause(failed, asked))
+    raise AssertionError("the loop has no end")
