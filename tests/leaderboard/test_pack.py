@@ -123,5 +123,5 @@ def test_predictions_come_out_as_they_went_in(runs, tmp_path):
 
 def test_the_docs_list_every_problem_with_its_remedy():
     text = (Path(__file__).parent.parent.parent / "docs" / "submitting.md").read_text()
-    listed = dict(line.strip("| ").split("` | ", 1) for line in text.split("## Every problem")[1].splitlines()[4:])
+    listed = dict(line.strip("| ").split("` | ", 1) for line in text.split("## List of problems")[1].splitlines()[4:])
     assert {name.strip("`"): remedy for name, remedy in listed.items()} == REMEDIES
