@@ -46,14 +46,14 @@ app.add_typer(board_app, name="board")
 
 @app.command()
 def quickstart(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs and the board go.")] = Path(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the runs and the board.")] = Path(
         "farshift-quickstart"
     ),
-    offline: Annotated[bool, typer.Option("--offline", help="Use no network.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
     engine: Annotated[str, typer.Option("--engine", metavar="E", help="processes or local.")] = "processes",
     json: Json = False,
 ) -> None:
-    """Pull a split of each kind, train two baselines on each, score them, and open a board."""
+    """Download a split of each kind, train two baselines on each, score them, and build a board."""
     from ._quickstart import quickstart as go
 
     go_offline(offline)
@@ -71,19 +71,19 @@ def quickstart(
         f"Quick budget: fewer steps than a full run, {' or '.join(map(str, seeds))} seeds. Scores in percent.",
         columns,
         rows,
-        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
-        "wrongly labelled training rows put right, memorised the share of wrong labels given back.",
+        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of wrongly\n"
+        "labelled training rows predicted with the true label, memorised the share predicted with the wrong one.",
     )
     for name, audit in dict((row["benchmark"], row["audit"]) for row in result.rows if "weak" in row["audit"]).items():
         line(f"{name}: {audit}.")
     for item in result.left_out:
-        line(f"left out: {item['benchmark']} ({item['kind']}): {item['why']}")
+        line(f"skipped: {item['benchmark']} ({item['kind']}): {item['why']}")
     line(f"{result.seconds:.0f} s. Runs: {out / 'runs'}. Board: {result.board}. Open {result.page.resolve()}")
 
 
 @app.command()
 def doctor(json: Json = False) -> None:
-    """Check this machine: packages, cache, device, sources. Exit code 1 where something needed is missing."""
+    """Check this machine: packages, cache, device, sources. Exit code 1 if something required is missing."""
     from ._doctor import examine
 
     found = examine()
@@ -116,7 +116,7 @@ def _percent(row: dict[str, Any]) -> list[str]:
     return [view(row[name]) for name in ("id", "ood", "gap")]
 
 
-_INTERRUPTED = "interrupted; what was done is kept, and the same command goes on"
+_INTERRUPTED = "interrupted; finished work is kept, and repeating the command resumes"
 
 
 _COMPLAINTS: tuple[type[Any], ...] = tuple(
@@ -127,7 +127,7 @@ the version has it."""
 
 
 def main() -> None:
-    """The entry point: errors a user can cause become one line and exit code 2."""
+    """The entry point: an error that a user can cause is printed as one line, with exit code 2."""
     from ..core.errors import FarshiftError
 
     try:
@@ -145,7 +145,7 @@ def main() -> None:
     except _COMPLAINTS as error:
         if debugging():
             raise
-        if message := error.format_message():  # empty where the help was printed instead
+        if message := error.format_message():  # empty if the help was printed instead
             complain(f"error: {message}")
         sys.exit(2)
     if status == 130:

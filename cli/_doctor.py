@@ -1,4 +1,4 @@
-"""Is this machine ready? What is installed, where the cache is, and which sources can be had."""
+"""Is this machine ready? What is installed, where the cache is, and which sources are available."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXTRAS = {
 
 
 def examine() -> list[dict[str, Any]]:
-    """One record per check: `check`, `ok` (None where it is optional and absent) and `detail`. Uses no network."""
+    """One record per check: `check`, `ok` (None if it is optional and absent) and `detail`. Uses no network."""
     found = [_check("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}")]
     found += [_package(name) for name in _CORE]
     for extra, names in _EXTRAS.items():

@@ -1,7 +1,7 @@
 """The quickstart: from a fresh machine to a scored leaderboard entry.
 
-One split of each kind, a plain baseline and one meant to help on each, through the harness, the scorer and an
-embedded board; under the protocol's declared quick budget.
+One split of each kind, a plain baseline and one designed for the shift on each, through the harness, the scorer and an
+embedded board, with the protocol's quick budget.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROLES = ("plain", "helps")
 
 @dataclass(frozen=True)
 class Result:
-    """What the quickstart found: rows of its table, what it left out and why, and where the board is."""
+    """The result of the quickstart: rows of its table, skipped benchmarks with reasons, and the path of the board."""
 
     rows: list[dict[str, Any]]
     left_out: list[dict[str, str]]
@@ -60,9 +60,9 @@ class Result:
 
 
 def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -> Result:
-    """Run the quickstart suite into `out/runs` and `out/board`. What is done already is reused.
+    """Run the quickstart suite into `out/runs` and `out/board`. Finished runs are reused.
 
-    `steps` replaces the recipes' optimiser steps (a trial of the machinery, not a comparison)."""
+    `steps` replaces the recipes' optimiser steps (to test the pipeline, not to compare)."""
     watch = Stopwatch()
     _require_extras()
     with locked(lock_elsewhere(out), f"the quickstart in {out}"):
@@ -76,17 +76,17 @@ def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> 
         cast = _cast(benchmark)
         try:
             if not cast:
-                raise Unavailable("no baseline plays the plain part and another the helping one on it")
+                raise Unavailable("it does not have one baseline with the role plain and one with the role helps")
             blind_data(benchmark)
         except Unavailable as error:
-            say(f"left out {benchmark.name} ({benchmark.kind}): {error}")
+            say(f"skipped {benchmark.name} ({benchmark.kind}): {error}")
             left_out.append({"benchmark": benchmark.name, "kind": benchmark.kind, "why": str(error)})
             continue
         counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in benchmark.manifest.definition.parts.items())
         say(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
         plans += [_plan(benchmark, recipe, out, steps) for recipe in cast]
     if not plans:
-        raise FarshiftError("quickstart: no source could be had; see the lines above for why")
+        raise FarshiftError("quickstart: no source is available; the lines above say why")
     runs = _runs(plans, engine)
     board = _on_board(runs, out)
     rows = [_row(plan, run) for plan, run in zip(plans, runs, strict=True)]
@@ -94,7 +94,7 @@ def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> 
 
 
 def _require_extras() -> None:
-    """Say what is missing, all at once, before minutes are spent."""
+    """Report all missing packages at once, before any work is done."""
     try:
         require_extras()
         for name in ("jinja2", "sqlalchemy", "alembic", "cryptography"):
@@ -104,14 +104,15 @@ def _require_extras() -> None:
 
 
 def _cast(benchmark: Benchmark) -> list[Recipe]:
-    """The recipes that play a role on a benchmark: the plain one, then the one meant to help."""
+    """The recipes with a role on a benchmark: the plain one, then the one designed for the shift."""
     cast = [[recipe for recipe in recipes().values() if recipe.role_on(benchmark.name) == role] for role in ROLES]
     return [found[0] for found in cast] if all(cast) else []
 
 
 def _plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) -> Plan:
     seeds = seed_numbers(None, benchmark, BUDGET)
-    # The folder's name holds all that decides the result: changed code, recipe or benchmark never reuses an old run.
+    # The folder's name has a digest of all that determines the result: a change of code, recipe or benchmark never reuses
+    # an old run.
     key = identity_of([benchmark.identity(BUDGET, steps), code_digest(recipe), seeds])[:8]
     folder = out / "runs" / benchmark.name.replace("/", "-") / f"{recipe.name}-{key}"
     return Plan(recipe, benchmark, Budget(BUDGET, steps), seeds, folder)
@@ -121,7 +122,7 @@ def _runs(plans: list[Plan], engine: str) -> list[Run]:
     done = {plan.out: read_run(plan.out) for plan in plans if (plan.out / "run.toml").exists()}
     if done:
         say(f"reusing {len(done)} of {len(plans)} finished runs in {plans[0].out.parent.parent}")
-    # Long ones first: the cores then end together.
+    # Long ones first, so that the cores finish at about the same time.
     todo = sorted(
         (plan for plan in plans if plan.out not in done), key=lambda plan: plan.benchmark.task.type != "sequence"
     )

@@ -1,4 +1,4 @@
-"""`farshift benchmarks`: one short function a command."""
+"""`farshift benchmarks`: one short function per command."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ app = typer.Typer(help="Benchmarks: list, show, export, import.", no_args_is_hel
 
 @app.command("list")
 def benchmarks_list(
-    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="core, full ..")] = None,  # noqa: UP045
-    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="Only benchmarks of this suite: core, full ..")] = None,  # noqa: UP045
+    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="Only this kind of shift: domain, length ..")] = None,  # noqa: UP045
     json: Json = False,
 ) -> None:
-    """List every benchmark, or those of a suite or of a kind of shift."""
+    """List all benchmarks, or those of a suite or a kind of shift."""
     from ..benchmarks.listing import listing
 
     found = listing(suite, kind)
@@ -35,7 +35,7 @@ def benchmarks_list(
 
 @app.command("show")
 def benchmarks_show(name: Name, json: Json = False) -> None:
-    """Show a benchmark: task, rows, protocol, what may be touched, prompt, published numbers."""
+    """Show a benchmark: task, rows, protocol, permitted data, prompt, published results."""
     from ..benchmarks.listing import described
 
     with watched():
@@ -55,7 +55,7 @@ def benchmarks_export(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
     json: Json = False,
 ) -> None:
-    """Write a text benchmark as a task of another runner."""
+    """Export a text benchmark as a task for another runner."""
     from ..benchmarks.interop import export
 
     with watched():
@@ -67,7 +67,7 @@ def benchmarks_export(
 def benchmarks_import(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="The runner's logs of every sample; each of its calls is a seed."),
+        typer.Argument(metavar="FILE...", help="The runner's per-sample logs; each of its calls is a seed."),
     ],
     source: Annotated[str, typer.Option("--from", metavar="TOOL", help="lm-eval or inspect.")],
     on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark that was exported.")],
@@ -75,7 +75,7 @@ def benchmarks_import(
     name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
     json: Json = False,
 ) -> None:
-    """Make a run of what another runner recorded; each of its calls is a seed."""
+    """Import the logs of another runner as a run; each of its calls is a seed."""
     from ..benchmarks.interop import import_run
 
     with watched():

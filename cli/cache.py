@@ -1,4 +1,4 @@
-"""`farshift cache`: one short function a command."""
+"""`farshift cache`: one short function per command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ app = typer.Typer(help="The local cache: list, verify, clear.", no_args_is_help=
 
 @app.command("list")
 def cache_list(json: Json = False) -> None:
-    """List what the cache holds, least recently used first."""
+    """List the contents of the cache, least recently used first."""
     from ..loaders.cache.contents import contents
     from ..loaders.cache.limit import size_in_words
 
@@ -34,7 +34,7 @@ def cache_list(json: Json = False) -> None:
 
 @app.command("verify")
 def cache_verify(json: Json = False) -> None:
-    """Hash every file and compare with what was stored. Exit code 1 where one differs."""
+    """Hash every file and compare it with the stored digest. Exit code 1 if one differs."""
     from ..core.files import cache_root
     from ..loaders.cache.contents import verify
 
@@ -56,7 +56,7 @@ def cache_verify(json: Json = False) -> None:
 def cache_clear(
     older_than: Annotated[
         Optional[float],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Option("--older-than", metavar="DAYS", help="Only what was last used longer ago."),
+        typer.Option("--older-than", metavar="DAYS", help="Only entries that were last used more than this many days ago."),
     ] = None,
     kind: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -66,11 +66,11 @@ def cache_clear(
             help="files, sources, splits, handouts, responses or quarantine. May be repeated.",
         ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Everything, responses too.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, remove nothing.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Everything, including responses.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed, without removing it.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove what the cache holds. What is in use stays; all but responses comes back when it is needed."""
+    """Remove cached data. Entries in use are kept; everything except responses is rebuilt when needed."""
     from ..core.files import cache_root
     from ..loaders.cache.contents import clear, record
     from ..loaders.cache.limit import size_in_words

@@ -1,4 +1,4 @@
-"""How the command line speaks: one JSON document or a table on stdout, progress and errors on stderr."""
+"""Output of the command line: one JSON document or a table on stdout, progress and errors on stderr."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def line(text: str) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
-    """A table on stdout; numbers to the right. Its width follows its content where stdout is not a terminal."""
+    """Print a table on stdout, numbers right-aligned; as wide as its content if stdout is not a terminal."""
     from rich.console import Console
 
     grid = _grid(title, columns, rows)
@@ -63,7 +63,7 @@ def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 
 
 class _Screen:
-    """Draws what long work tells: lines, and bars where stderr is a terminal."""
+    """Shows the progress of long work: lines, and progress bars if stderr is a terminal."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -107,7 +107,7 @@ def _bars(console: Any) -> Progress:
     from rich.text import Text
 
     class Throughput(ProgressColumn):
-        """How much a second: rows, bytes, steps, whatever the bar counts."""
+        """Throughput per second: of rows, bytes, steps, or whatever the bar counts."""
 
         def render(self, task: Task) -> Text:
             speed = task.finished_speed or task.speed
@@ -127,8 +127,8 @@ def _bars(console: Any) -> Progress:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Show on stderr what long work tells while the context lasts. stdout belongs to the result: whatever else is
-    printed meanwhile, by a user's model or a worker process, goes to stderr too."""
+    """Show the progress of long work on stderr within the context. stdout is for the result only: anything else that
+    is printed meanwhile, by a user's model or a worker process, goes to stderr too."""
     from ..core.progress import listening
 
     screen = _Screen()
@@ -146,8 +146,8 @@ def watched() -> Iterator[None]:
 
 
 def live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[Any]], bool]]) -> None:
-    """A table on stdout that is drawn again every second until `rows` says that it is final; drawn once, at the end,
-    where stdout is no terminal."""
+    """Print a table on stdout and update it every second until `rows` returns that it is final; print it once, at the
+    end, if stdout is not a terminal."""
     from rich.console import Console
     from rich.live import Live
 
@@ -166,24 +166,24 @@ def live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[Any]],
 
 
 def give_up(message: str) -> None:
-    """End this process at once, from whatever thread, with one line: nothing else can stop code that hangs."""
+    """End this process at once, from any thread, with a one-line error: nothing else can stop code that hangs."""
     complain(f"error: {message}")
     sys.stderr.flush()
     os._exit(2)
 
 
 def debugging() -> bool:
-    """Whether `FARSHIFT_DEBUG` asks for tracebacks."""
+    """Whether `FARSHIFT_DEBUG` is set, which shows tracebacks."""
     return os.environ.get("FARSHIFT_DEBUG", "") not in ("", "0")
 
 
 def complain(message: str) -> None:
-    """An error, in one line on stderr."""
+    """Print an error as one line on stderr."""
     print(f"farshift: {' '.join(message.split())}", file=sys.stderr)
 
 
 def exit_if(failed: bool) -> None:
-    """Exit code 1: a check said no."""
+    """Exit with code 1 if a check failed."""
     if failed:
         raise typer.Exit(1)
 
@@ -195,7 +195,7 @@ def go_offline(wanted: bool) -> None:
 
 
 def view(estimate: dict[str, Any] | None) -> str:
-    """An estimate in percent, with its interval; empty where there is none."""
+    """An estimate in percent with its interval; empty if there is none."""
     if estimate is None:
         return ""
     value, low, high = (f"{100 * estimate[key] + 0.0:.1f}".replace("-0.0", "0.0") for key in ("value", "low", "high"))

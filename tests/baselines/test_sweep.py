@@ -117,7 +117,7 @@ def test_ctrl_c_in_a_terminal_is_one_line_and_ends_the_workers(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     error = process.communicate(timeout=30)[1]
     assert process.returncode == 130
-    assert "interrupted; what was done is kept" in error
+    assert "interrupted; finished work is kept" in error
     assert "Traceback" not in error
     with pytest.raises(BadRun, match="unfinished"):
         fs.read_run(out)

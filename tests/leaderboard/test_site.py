@@ -135,7 +135,7 @@ def test_a_challenged_entry_says_so_and_keeps_its_own_numbers(board, pages):
 def test_entries_that_left_are_listed_apart_with_the_reason_and_in_no_table(board, pages):
     index = pages["index.html"]
     assert index.count("the labels were in the training data") == 1
-    assert index.index("Listed apart") < index.index(f"entries/{board.apart[0].standing.entry}.html")
+    assert index.index("Withdrawn and removed entries") < index.index(f"entries/{board.apart[0].standing.entry}.html")
     assert "Withdrawn" in pages[f"entries/{board.apart[0].standing.entry}.html"]
 
 
