@@ -71,8 +71,8 @@ def quickstart(
         f"Quick budget: fewer steps than a full run, {' or '.join(map(str, seeds))} seeds. Scores in percent.",
         columns,
         rows,
-        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of wrongly\n"
-        "labelled training rows predicted with the true label, memorised the share predicted with the wrong one.",
+        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
+        "wrongly labelled training rows predicted with the true label, memorised the share predicted with the wrong one.",
     )
     for name, audit in dict((row["benchmark"], row["audit"]) for row in result.rows if "weak" in row["audit"]).items():
         line(f"{name}: {audit}.")

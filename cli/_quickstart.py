@@ -111,8 +111,7 @@ def _cast(benchmark: Benchmark) -> list[Recipe]:
 
 def _plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) -> Plan:
     seeds = seed_numbers(None, benchmark, BUDGET)
-    # The folder's name has a digest of all that determines the result: a change of code, recipe or benchmark never reuses
-    # an old run.
+    # The folder's name has a digest of all that determines the result: changed code never reuses an old run.
     key = identity_of([benchmark.identity(BUDGET, steps), code_digest(recipe), seeds])[:8]
     folder = out / "runs" / benchmark.name.replace("/", "-") / f"{recipe.name}-{key}"
     return Plan(recipe, benchmark, Budget(BUDGET, steps), seeds, folder)

@@ -17,8 +17,8 @@ app = typer.Typer(help="Benchmarks: list, show, export, import.", no_args_is_hel
 
 @app.command("list")
 def benchmarks_list(
-    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="Only benchmarks of this suite: core, full ..")] = None,  # noqa: UP045
-    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="Only this kind of shift: domain, length ..")] = None,  # noqa: UP045
+    suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="core, full ..")] = None,  # noqa: UP045
+    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
     json: Json = False,
 ) -> None:
     """List all benchmarks, or those of a suite or a kind of shift."""

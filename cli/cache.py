@@ -56,7 +56,9 @@ def cache_verify(json: Json = False) -> None:
 def cache_clear(
     older_than: Annotated[
         Optional[float],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Option("--older-than", metavar="DAYS", help="Only entries that were last used more than this many days ago."),
+        typer.Option(
+            "--older-than", metavar="DAYS", help="Only entries that were last used more than this many days ago."
+        ),
     ] = None,
     kind: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -67,7 +69,9 @@ def cache_clear(
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Everything, including responses.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed, without removing it.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would be removed, without removing it.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Remove cached data. Entries in use are kept; everything except responses is rebuilt when needed."""
