@@ -72,7 +72,7 @@ def quickstart(
         columns,
         rows,
         "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
-        "wrongly labelled training rows predicted with the true label, memorised the share predicted with the wrong one.",
+        "wrongly labelled training rows predicted correctly, memorised the share predicted with the wrong label.",
     )
     for name, audit in dict((row["benchmark"], row["audit"]) for row in result.rows if "weak" in row["audit"]).items():
         line(f"{name}: {audit}.")
