@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 
@@ -19,6 +22,29 @@ def one_line_error(done: subprocess.CompletedProcess[str]) -> str:
     assert len(errors) == 1, done.stderr
     assert done.stderr.rstrip().endswith(errors[0]), done.stderr
     return errors[0]
+
+
+def for_each(items: Iterable[Any]) -> Callable[[Callable[[Any], None]], Callable[[], None]]:
+    """One test of what holds for each item, for many quick cases: it names every item for which it does not hold."""
+
+    def test_of(check: Callable[[Any], None]) -> Callable[[], None]:
+        @wraps(check)
+        def test() -> None:
+            wrong = []
+            for item in items:
+                try:
+                    check(item)
+                except AssertionError as error:
+                    wrong.append(f"{item}: {error}")
+                except Exception as error:
+                    error.add_note(f"for {item}")
+                    raise
+            assert not wrong, "\n".join(wrong)
+
+        del test.__wrapped__  # pytest would ask for a fixture named like the argument
+        return test
+
+    return test_of
 
 
 class Heard:

@@ -13,7 +13,7 @@ from farshift.loaders.acquire.source import find_source, sources
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import manifests
 from farshift.splits.manifest import KINDS, Definition
-from support import SHARED
+from support import SHARED, for_each
 
 FROZEN = {manifest.full_name: manifest for manifest in manifests() if manifest.frozen}
 BENCHMARKS = benchmarks()
@@ -81,7 +81,7 @@ def test_no_two_benchmarks_ask_the_same():
     assert [text for text, count in asked.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@for_each(BENCHMARKS)
 def test_a_benchmark_fits_the_schema_of_its_split(name):
     definition, split = BENCHMARKS[name].definition, split_of(BENCHMARKS[name])
     task, schema = definition.task, SCHEMAS[split.source.name]
@@ -93,7 +93,7 @@ def test_a_benchmark_fits_the_schema_of_its_split(name):
         assert schema[field].role == "meta"
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@for_each(BENCHMARKS)
 def test_a_benchmark_holds_out_and_views_parts_that_have_rows(name):
     definition, split = BENCHMARKS[name].definition, split_of(BENCHMARKS[name])
     assert {holdout.part for holdout in definition.holdouts} <= split.parts.keys()
@@ -109,7 +109,7 @@ def test_a_benchmark_holds_out_and_views_parts_that_have_rows(name):
         assert {(view.rows, view.against) for view in definition.views.values()} == {("all", "true")}
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@for_each(BENCHMARKS)
 def test_the_metrics_selection_rules_and_prompt_of_a_benchmark_are_there_for_its_task(name):
     benchmark = BENCHMARKS[name]
     pins = [(one.name, one.version) for one in benchmark.definition.metrics]
