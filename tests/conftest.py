@@ -6,13 +6,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from warm_python import COMMAND, WarmPython, warm_python
+from warm_python import COMMAND, Python, warm_python
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts tests in the background has them ignore Ctrl-C, and whatever they start would inherit that.
@@ -46,26 +45,21 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def python() -> Iterator[WarmPython | None]:
+def python() -> Iterator[Python]:
     """Processes of Python that have imported Farshift already."""
-    with warm_python() as server:
-        yield server
+    with warm_python() as started:
+        yield started
 
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def farshift(python: WarmPython | None) -> Cli:
+def farshift(python: Python) -> Cli:
     """Run the real command in a process of its own."""
 
     def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        command, environment = [*COMMAND, *map(str, arguments)], os.environ | environment
-        if python and python.fits(environment):
-            return python.run(command, env=environment)
-        return subprocess.run(
-            [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=600, check=False
-        )
+        return python.run(*COMMAND, *arguments, env=os.environ | environment)
 
     return run
 

@@ -72,8 +72,7 @@ def local(tmp_path_factory) -> Path:
 def commands(python, tmp_path_factory) -> Path:
     """A folder of commands that start quickly, where the system allows it."""
     folder = tmp_path_factory.mktemp("commands")
-    if python:
-        python.link(folder)
+    python.link(folder)
     return folder
 
 

@@ -47,28 +47,33 @@ COMMAND = ("-c", "from farshift.cli import main; main()")
 
 
 @dataclass(frozen=True)
-class WarmPython:
-    """A server's address, and the environment that it was started in."""
+class Python:
+    """Starts processes of Python. address: of a server that forks them, where there is one; environment: the server's."""
 
     address: str
     environment: Mapping[str, str]
 
-    def fits(self, environment: Mapping[str, str]) -> bool:
-        """Whether a process of this environment is the same forked as started: but for Farshift's own variables, it is
-        the server's."""
-        return _others(environment) == _others(self.environment)
-
     def run(
         self,
-        arguments: Sequence[object],
-        *,
+        *arguments: object,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         timeout: float = 600,
     ) -> subprocess.CompletedProcess[str]:
-        """Like `subprocess.run([sys.executable, *arguments], capture_output=True, text=True)`: `-c CODE` or `-m NAME`."""
-        command = [str(argument) for argument in arguments]
-        request = {"arguments": command, "env": dict(os.environ if env is None else env), "cwd": str(cwd or Path.cwd())}
+        """As `subprocess.run([sys.executable, *arguments])`, `-c CODE` or `-m NAME`, with its output as text. The process is
+        forked where that makes no difference: where its environment is the server's but for Farshift's own variables."""
+        command, environment = [str(argument) for argument in arguments], dict(os.environ if env is None else env)
+        if not self.address or _others(environment) != _others(self.environment):
+            return subprocess.run(
+                [sys.executable, *command],
+                capture_output=True,
+                text=True,
+                env=environment,
+                cwd=cwd,
+                timeout=timeout,
+                check=False,
+            )
+        request = {"arguments": command, "env": environment, "cwd": str(cwd or Path.cwd())}
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as nothing:
             status = _ask(self.address, request, [stream.fileno() for stream in (nothing, out, err)], timeout)
             if status is None:
@@ -78,7 +83,9 @@ class WarmPython:
             return subprocess.CompletedProcess(command, status, out.read().decode(), err.read().decode())
 
     def link(self, folder: Path) -> None:
-        """The commands `farshift` and `python` in a folder, for a shell's PATH."""
+        """The commands `farshift` and `python` in a folder, for a shell's PATH; none where nothing can be forked."""
+        if not self.address:
+            return
         for name, first in (("farshift", COMMAND), ("python", ())):
             path = folder / name
             path.write_text(
@@ -95,12 +102,12 @@ class WarmPython:
 
 
 @contextmanager
-def warm_python() -> Iterator[WarmPython | None]:
-    """A server for the length of a context; None where the system has no way to keep one."""
-    if not hasattr(os, "pidfd_open"):
-        yield None
-        return
+def warm_python() -> Iterator[Python]:
+    """A server for the length of a context, where the system has a way to keep one."""
     environment = os.environ.copy()
+    if not hasattr(os, "pidfd_open"):
+        yield Python("", environment)
+        return
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory(prefix="warm") as folder:
         address = str(Path(folder, "socket"))
@@ -116,7 +123,7 @@ def warm_python() -> Iterator[WarmPython | None]:
                 stdout=subprocess.DEVNULL,
             )
         try:
-            yield WarmPython(address, environment)
+            yield Python(address, environment)
         finally:
             server.communicate()
 

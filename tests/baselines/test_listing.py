@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +58,8 @@ def test_the_page_lists_what_there_is():
 
 
 @pytest.mark.parametrize(("command", "function"), [("algorithms", algorithms), ("networks", networks)])
-def test_a_listing_command_prints_one_record_for_each_file(command, function):
-    done = subprocess.run(
-        [sys.executable, "-m", "farshift", "baselines", command, "--json"], capture_output=True, text=True, check=True
-    )
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+def test_a_listing_command_prints_one_record_for_each_file(command, function, farshift_json):
+    found: list[dict[str, Any]] = farshift_json("baselines", command)
     assert found == json.loads(json.dumps(function()))
     assert [one["name"] for one in found] == sorted(files(command))
     assert all(one["title"] for one in found)

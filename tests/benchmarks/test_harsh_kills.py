@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from farshift.benchmarks.runs.shards import discard
 from farshift.benchmarks.runs.status import statuses
 from farshift.core.errors import BadRun, FarshiftError, ModelError
 from farshift.core.world import World
+from warm_python import Python
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models
@@ -79,24 +79,23 @@ while True:
 """
 
 
-def killed_at(tmp_path: Path, model: str, first: int, step: int) -> int:
+def killed_at(python: Python, tmp_path: Path, model: str, first: int, step: int) -> int:
     """At how many steps a run was killed, each time finished by repeating it."""
     fs.evaluate(models.Adder(), on=ON, seeds=1)  # so that what follows finds the benchmark prepared
-    command = [sys.executable, "-c", KILLED_ANYWHERE, model, tmp_path / "r", str(first), str(step)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    done = python.run("-c", KILLED_ANYWHERE, model, tmp_path / "r", first, step)
     assert done.returncode == 0, (done.stdout[-500:], done.stderr[-3000:])
     return len(done.stdout.splitlines())
 
 
 @pytest.mark.parametrize(("model", "step"), [("Drawn", 23), ("Fixed", 19)])
-def test_a_run_that_is_killed_at_some_steps_is_finished_by_repeating_it(tmp_path, model, step):
-    assert killed_at(tmp_path, model, 5, step) > 4
+def test_a_run_that_is_killed_at_some_steps_is_finished_by_repeating_it(python, tmp_path, model, step):
+    assert killed_at(python, tmp_path, model, 5, step) > 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["Drawn", "Fixed"])
-def test_a_run_that_is_killed_at_any_step_is_finished_by_repeating_it(tmp_path, model):
-    assert killed_at(tmp_path, model, 1, 1) > 60
+def test_a_run_that_is_killed_at_any_step_is_finished_by_repeating_it(python, tmp_path, model):
+    assert killed_at(python, tmp_path, model, 1, 1) > 60
 
 
 class Drawn:

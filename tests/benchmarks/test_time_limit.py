@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 
 import farshift as fs
@@ -23,69 +21,73 @@ class Hangs:
         return (batch["a"] + batch["b"]) % 97
 """
 
-SLEEP = "time.sleep(60)"
-SWALLOWS = "\n            ".join(["try: time.sleep(60)", "except Exception: pass"])
+SLEEP = "time.sleep(3600)"
+SWALLOWS = "\n            ".join(["try: time.sleep(3600)", "except Exception: pass"])
 # A lock that is taken twice: the second call waits forever, whatever signals come.
 NATIVE = (
     "lib, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64); [lib.pthread_mutex_lock(lock) for _ in range(2)]"
 )
 
 
-def evaluate(tmp_path, how, hang=True, limit="0.3"):
-    (tmp_path / "m.py").write_text(HANGS.format(hang=hang, how=how))
-    command = [sys.executable, "-m", "farshift", "evaluate", str(tmp_path / "m.py") + ":Hangs", "--on", "modadd97/xi35"]
-    options = ["--seeds", "1", "--out", str(tmp_path / "r"), "--batch-size", "500", "--time-limit", limit]
-    began = time.monotonic()
-    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=60, check=False)
-    return done, time.monotonic() - began
+@pytest.fixture
+def evaluate(tmp_path, farshift):
+    """Evaluate a model that hangs in its third batch: the command as it ended, if it ever does, and its seconds."""
+
+    def run(how, hang=True, limit="1.5"):
+        (tmp_path / "m.py").write_text(HANGS.format(hang=hang, how=how))
+        options = ["--seeds", 1, "--out", tmp_path / "r", "--batch-size", 500, "--time-limit", limit]
+        began = time.monotonic()
+        done = farshift("evaluate", f"{tmp_path / 'm.py'}:Hangs", "--on", "modadd97/xi35", *options)
+        return done, time.monotonic() - began
+
+    return run
 
 
 @pytest.mark.parametrize("how", [SLEEP, SWALLOWS], ids=["sleeps", "swallows exceptions"])
-def test_a_model_that_hangs_is_named_with_its_rows_and_what_was_answered_is_kept(tmp_path, how):
-    done, seconds = evaluate(tmp_path, how)
+def test_a_model_that_hangs_is_named_with_its_rows_and_what_was_answered_is_kept(evaluate, tmp_path, how):
+    done, _ = evaluate(how)
     assert done.returncode == 2
-    assert seconds < 20
-    assert "predict took more than 0.3 s on id_test, batch 2 (rows " in done.stderr
+    assert "predict took more than 1.5 s on id_test, batch 2 (rows " in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     (shard,) = (tmp_path / "r" / "shards" / "seed-0" / "main").glob("*.arrow")
     assert shard.name.split(".")[0:3:2] == ["id_test", "0-1000"]
 
 
-def test_native_code_that_never_comes_back_ends_the_process_with_one_line(tmp_path):
-    done, seconds = evaluate(tmp_path, NATIVE)
+def test_native_code_that_never_comes_back_ends_the_process_with_one_line(evaluate):
+    done, seconds = evaluate(NATIVE)
     assert done.returncode == 2
-    assert 5 < seconds < 30
+    assert seconds > 5
     assert "predict did not come back in time and cannot be interrupted; what was answered is kept" in done.stderr
 
 
 def test_a_slow_fit_is_no_hanging_predict():
     class Slow:
         def fit(self, train, val, budget):
-            time.sleep(0.3)
+            time.sleep(1.2)
 
         def predict(self, batch):
             return (batch["a"] + batch["b"]) % 97
 
-    assert fs.evaluate(Slow, on="modadd97/xi35", seeds=1, time_limit=0.2).seeds == (0,)
+    assert fs.evaluate(Slow, on="modadd97/xi35", seeds=1, time_limit=1).seeds == (0,)
 
 
 def test_the_limit_is_for_each_batch_anew_and_leaves_no_alarm_behind():
-    limit = TimeLimit(0.2)
+    limit = TimeLimit(1)
     before = signal.getsignal(signal.SIGALRM)
     with limit.watching():
         for _ in range(3):
             with limit:
-                time.sleep(0.1)
+                time.sleep(0.4)
         with pytest.raises(TookTooLong), limit:
-            time.sleep(5)
-        time.sleep(0.3)
+            time.sleep(3600)
+        time.sleep(1.1)
     assert signal.getsignal(signal.SIGALRM) is before
 
 
 def test_in_a_library_the_error_is_raised_to_the_caller():
     class Hangs:
         def predict(self, batch):
-            time.sleep(30)
+            time.sleep(3600)
 
     with pytest.raises(
         ModelError, match=r"took more than 0\.2 s on id_test, batch 0 .*allow more time \(--time-limit\)"

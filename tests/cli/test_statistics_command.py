@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 from support import one_line_error
 
-COMMAND = [sys.executable, "-m", "farshift", "detectable"]
 
-
-def told(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
-
-
-def test_it_tells_how_small_a_difference_shows_and_what_it_assumes():
-    done = told("modadd97/xi35", "--assumed")
+def test_it_tells_how_small_a_difference_shows_and_what_it_assumes(farshift):
+    done = farshift("detectable", "modadd97/xi35", "--assumed")
     assert done.returncode == 0, done.stderr
     assert "modadd97/xi35 (accuracy@1)" in done.stdout
     assert "80% power by a two-sided 5% test" in done.stdout
-    found = json.loads(told("modadd97/xi35", "--assumed", "--json").stdout)
+    found = json.loads(farshift("detectable", "modadd97/xi35", "--assumed", "--json").stdout)
     assert f"{found['ood']['value']:.4f}" in done.stdout
     assert found["ood"]["pairs"] == 0
 
 
-def test_what_is_not_there_is_one_line():
-    assert "no benchmark named 'modadd'" in one_line_error(told("modadd", "--assumed"))
-    assert "a single run" in one_line_error(told("xor_clusters/eta10", "--runs", "baseline:mlp@xor_clusters/eta10"))
+def test_what_is_not_there_is_one_line(farshift):
+    assert "no benchmark named 'modadd'" in one_line_error(farshift("detectable", "modadd", "--assumed"))
+    assert "a single run" in one_line_error(
+        farshift("detectable", "xor_clusters/eta10", "--runs", "baseline:mlp@xor_clusters/eta10")
+    )
