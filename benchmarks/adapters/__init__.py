@@ -1,8 +1,8 @@
-"""Adapters: what makes a foreign object a `Model`; one file a sort of object.
+"""Adapters: they turn other objects into a `Model`; one file per kind of object.
 
 An adapter module has one or both of
 
-    adapt(thing, task, seed) -> Model | None     None where the thing is not of its sort, else a model of a copy of it
+    adapt(thing, task, seed) -> Model | None     None if the thing is of another kind, else a model of a copy of it
     SCHEME, from_spec(rest, options) -> factory  what the command line's `scheme:rest` names (own_model.py)
 """
 
@@ -15,7 +15,7 @@ from ..model import Model, Task
 
 
 def adapted(thing: Any, task: Task, seed: int) -> Model | None:
-    """The thing as a model, by the first adapter that knows its sort; None if none does."""
+    """The thing as a model, by the first adapter that supports it; None if none does."""
     for name in sorted(named("benchmarks/adapters", ".py")):
         adapt = getattr(module("benchmarks/adapters", name, "adapter"), "adapt", None)
         model: Model | None = adapt(thing, task, seed) if adapt else None

@@ -1,5 +1,5 @@
-"""A child process that is spoken to in lines: written to and read from without ever waiting on both at once, and never
-left behind."""
+"""A child process with line-based communication: writing and reading never block each other, and the process is always
+ended."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class Child:
         except Empty:
             raise Silence from None
 
-    def obituary(self) -> str:
-        """How a process that writes no more ended, and its last words on stderr, in one line."""
+    def exit_summary(self) -> str:
+        """How the process ended and the last line of its stderr, as one line."""
         try:
             code = self._process.wait(GRACE)
             self._listening.join(GRACE)

@@ -1,5 +1,5 @@
-"""One request to an OpenAI-compatible endpoint: sent at the allowed pace, tried again while that may help, and read
-with no trust in what comes back."""
+"""One request to an OpenAI-compatible endpoint: rate-limited, retried if that may help, with the response treated as
+untrusted input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for a coroutine in code that is none."""
+"""Running a coroutine to completion from synchronous code."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Command:
                 "or allow more time (option timeout)"
             ) from None
         if line is None:
-            raise self._error(f"{child.obituary()} (after {done})")
+            raise self._error(f"{child.exit_summary()} (after {done})")
         return line
 
     def _read(self, line: bytes, found: Mapping[str, _Answer | None]) -> tuple[str, _Answer]:

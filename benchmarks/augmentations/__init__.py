@@ -1,7 +1,7 @@
-"""Augmentations: families of changes that leave a row's label what it is; one file each.
+"""Augmentations: families of label-preserving changes of the inputs; one file each.
 
 A module has `augment(values, stream, row_ids) -> values`: the rows' values of one input, shape (n, height, width[,
-channels]), changed, of the same shape and type. What is drawn is a pure function of `stream` and the row ids.
+channels]), changed, with the same shape and type. Random draws are pure functions of `stream` and the row ids.
 """
 
 from __future__ import annotations

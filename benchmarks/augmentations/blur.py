@@ -1,4 +1,4 @@
-"""blur: each pixel becomes the mean of its 3 x 3 neighbourhood, edges repeated."""
+"""blur: each pixel becomes the mean of its 3 x 3 neighbourhood, with edges replicated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""contrast: a row's pixels are drawn towards its mean, to between a fifth and half of their distance."""
+"""contrast: a row's pixels are moved towards its mean, to between a fifth and half of their distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""occlusion: a drawn quarter of a row (half its height, half its width) is covered by its lowest pixel."""
+"""occlusion: a random quarter of a row (half its height, half its width) is set to its lowest pixel value."""
 
 from __future__ import annotations
 

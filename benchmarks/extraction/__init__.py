@@ -1,13 +1,13 @@
-"""Extractions: how a prediction is read out of a language model's free text; one file each, versioned.
+"""Extraction rules: how a prediction is extracted from a language model's output; one file each, versioned.
 
 An extraction module has
 
-    VERSION: int                    raised by any change that reads some text differently
+    VERSION: int                    raised by any change that extracts something else from some text
     TASKS: tuple[str, ...]          the task types whose answers it can read
     extract(text, task) -> prediction | None
 
-A prediction is a class (its index) for classification, a finite number for regression, a text for sequences; None says
-that there is no answer in the text.
+A prediction is a class (its index) for classification, a finite number for regression, a text for sequences; None
+if the text has no answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INDEX = re.compile(r"[-+]?[0-9]{1,18}")
 
 
 def extraction(name: str, version: int, task: Task) -> Extract:
-    """The extraction called `name`; refuses a version that is not the one here, and a task that it cannot read."""
+    """The extraction called `name`; raises if the installed version is another, or if it does not support the task."""
     found = module("benchmarks/extraction", name, "extraction")
     if version != found.VERSION:
         raise BadDefinition(f"the extraction {name}@{version} is asked for; here it is version {found.VERSION}")
@@ -40,7 +40,7 @@ def extraction(name: str, version: int, task: Task) -> Extract:
 
 
 def prediction(text: str, task: Task) -> Prediction | None:
-    """What `text`, an answer and nothing else, says; None where it is no answer to such a task.
+    """The prediction in `text`, which is an answer and nothing else; None if it is no valid answer to the task.
 
     A class is given by its name (in any case), or by its index where no name is itself a number. White space around
     the answer, and the asterisks and full stop that chat models put there, do not count for classes and numbers.

@@ -1,4 +1,4 @@
-"""The one class that the text mentions is the answer."""
+"""The only class that the text mentions is the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TASKS = ("classification",)
 
 
 def extract(text: str, task: Task) -> int | None:
-    """The class whose name stands in the text as a whole word, in any case; None where none or several are mentioned.
+    """The class whose name stands in the text as a whole word, in any case; None if none or several are mentioned.
 
     A name within a longer name that is mentioned ("cat" in "wild cat") is not mentioned itself. Classes without names
     are called 0, 1, 2 ..

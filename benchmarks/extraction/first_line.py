@@ -1,4 +1,4 @@
-"""The first line with anything on it is the answer."""
+"""The first line that is not blank is the answer."""
 
 from __future__ import annotations
 

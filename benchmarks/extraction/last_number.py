@@ -1,4 +1,4 @@
-"""The last number in the text is the answer: for arithmetic that a model works out aloud."""
+"""The last number in the text is the answer: for models that write out their computation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NUMBER = re.compile(
 def extract(text: str, task: Task) -> Prediction | None:
     """The last number: an optional sign, digits (in thousands by commas, or without), decimals, an exponent.
 
-    It is read without what does not change it: a plus, commas, leading zeros, zeros at the end of the decimals. So for
-    sequences "+1,234.50" comes back as "1234.5".
+    It is normalised: a plus sign, commas, leading zeros and trailing zeros of the decimals are removed. So for
+    sequences "+1,234.50" gives "1234.5".
     """
     numbers = list(_NUMBER.finditer(text))
     if not numbers:

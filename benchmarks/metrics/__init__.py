@@ -2,23 +2,24 @@
 
 A metric module has
 
-    VERSION: int                             raised by any change that moves a value
+    VERSION: int                             raised by any change that alters a value
     TASKS: tuple[str, ...]                   the task types it can score
-    NEEDS: "prediction" | "scores"           whether it reads classes, numbers and texts, or class probabilities
+    NEEDS: "prediction" | "scores"           whether it uses predictions or class probabilities
     BETTER: "higher" | "lower"
-    BOUNDS: tuple[float, float]              the least and the greatest value it can take
+    BOUNDS: tuple[float, float]              lower and upper bound
 
-and then one of two forms. A mean of rows has
+and one of two forms. A mean over rows has
 
     per_row(answers, truth, task) -> float64 array, shape (rows,)
 
-any other statistic has a state, a dictionary of arrays that is enough to compute it:
+any other statistic has a state, a dictionary of arrays that is sufficient to compute it:
 
     update(answers, truth, task) -> State
-    merge(left, right) -> State              of two states of disjoint rows; associative and commutative
-    compute(state) -> float                  NaN where it is not defined
+    merge(left, right) -> State              combines the states of disjoint rows; associative and commutative
+    compute(state) -> float                  NaN if it is undefined
 
-`answers` are settled (`Answers.settled`): every row is answered, a lost one wrongly.
+`answers` are settled (`Answers.settled`): every row has an answer; a row that the model abstained on or failed has a
+wrong one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ State = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric module, by one face: `update`, `merge`, `compute`, whichever form it has."""
+    """A metric module with a uniform interface, `update`, `merge` and `compute`, whichever form it has."""
 
     name: str
     version: int
@@ -60,12 +61,12 @@ class Metric:
         return f"{self.name}@{self.version}"
 
     def value(self, answers: Answers, truth: NDArray[Any], task: Task) -> float:
-        """The metric of settled answers, all at once."""
+        """The value of the metric on settled answers."""
         return self.compute(self.update(answers, truth, task))
 
 
 def metric(name: str, version: int | None = None) -> Metric:
-    """The metric called `name`; refuses a version that is not the one here."""
+    """The metric called `name`; raises if the installed version is another."""
     found = module("benchmarks/metrics", name, "metric")
     if version is not None and version != found.VERSION:
         raise FarshiftError(f"the metric {name}@{version} is asked for; here it is version {found.VERSION}")

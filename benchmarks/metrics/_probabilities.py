@@ -10,7 +10,7 @@ from ..answers import Answers
 
 
 def probabilities(answers: Answers) -> NDArray[np.float32]:
-    """The probabilities, shape (rows, classes); `FarshiftError` where the model gave none."""
+    """The probabilities, shape (rows, classes); `FarshiftError` if the model gave none."""
     if answers.scores is None:
         raise FarshiftError(
             "the model gave classes and no probabilities, which this metric reads: let `predict` give an (n, classes) "

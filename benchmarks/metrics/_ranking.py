@@ -1,8 +1,8 @@
-"""Rows ranked by the probability of a class: the state and the curve that AUROC and average precision share.
+"""Rows ranked by the probability of a class: the state and the curve shared by AUROC and average precision.
 
-Each class is ranked against all others (one against the rest); of two classes only class 1 is, which says it all.
-A lost row loses every comparison: where it is of the class it is never retrieved, where it is not it stands ahead of
-every row that was answered.
+Each class is ranked against all others (one-vs-rest); with two classes only class 1, since class 0 is symmetric.
+A row without an answer loses every comparison: if it is of the class it is never retrieved, otherwise it is ranked
+above every row with an answer.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Curve:
 
 
 def macro(state: State, area: Callable[[Curve], float | None]) -> float:
-    """The mean of `area` over the ranked classes for which it is defined (not None); NaN where it is for none."""
+    """The mean of `area` over the ranked classes for which it is defined (not None); NaN if there are none."""
     areas = [found for ranked in state["ranked"] if (found := area(_curve(ranked))) is not None]
     return fsum(areas) / len(areas) if areas else float("nan")
 

@@ -1,4 +1,4 @@
-"""Counting classes, and the states that are sums of what was counted."""
+"""Counts of classes, and states that are sums of counts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def tally(classes: NDArray[Any], task: Task) -> NDArray[np.int64]:
-    """How often each class occurs, shape (task.classes,); the -1 of a lost row is no class."""
+    """How often each class occurs, shape (task.classes,); the -1 of a row without an answer is not counted."""
     return np.bincount(classes[classes >= 0], minlength=task.classes or 0)
 
 
 def added(left: State, right: State) -> State:
-    """The state of both where each of its arrays is a sum over rows."""
+    """The merged state, if each of its arrays is a sum over rows."""
     return {name: left[name] + right[name] for name in left}

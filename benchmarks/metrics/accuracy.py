@@ -18,6 +18,6 @@ BOUNDS = (0.0, 1.0)
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
-    """1 where the class is right, else 0."""
+    """1 if the class is correct, else 0."""
     right: NDArray[np.float64] = (answers.prediction == np.asarray(truth)).astype(np.float64)
     return right

@@ -1,8 +1,8 @@
-"""AUROC: the probability that a row of a class is given more of that class's probability than a row of another.
+"""AUROC: the probability that a row of a class gets a higher probability of that class than a row of another.
 
 Equal probabilities count one half (Hanley and McNeil, Radiology 1982). Of two classes it is that of class 1; of more
-the unweighted mean of one-against-the-rest over the classes that occur and are not all there is. Exact: pairs are
-counted in whole numbers. A lost row loses every pair that it is in.
+the unweighted mean of one-vs-rest over the classes that occur, unless all rows are of one class. Exact: pairs are
+counted in integers. A row without an answer loses every pair that it is in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ update, merge = ranked, merged
 
 
 def compute(state: State) -> float:
-    """The area; NaN where no class has both rows and others to tell them from."""
+    """The area; NaN if no class has both positive and negative rows."""
     return macro(state, _area)
 
 

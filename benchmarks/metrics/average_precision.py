@@ -1,9 +1,9 @@
 """Average precision: precision at every threshold, weighted by the recall gained there, without interpolation.
 
 AP = sum_k (R_k - R_(k-1)) P_k over the distinct probabilities, falling, as scikit-learn takes it. Of two classes it is
-that of class 1; of more the unweighted mean of one-against-the-rest over the classes that occur. A lost row of the
-class is never retrieved and adds nothing, as in TREC's measure (Buckley and Voorhees, SIGIR 2000); a lost row of
-another class is retrieved before all others.
+that of class 1; of more the unweighted mean of one-vs-rest over the classes that occur. A row of the class without an
+answer is never retrieved and adds nothing, as in TREC's measure (Buckley and Voorhees, SIGIR 2000); one of another
+class is retrieved before all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Balanced accuracy: the mean over classes of the share of a class's rows that are right.
+"""Balanced accuracy: the mean over classes of the share of a class's rows that are correct (recall).
 
 Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2010), for any number of classes.
 """
@@ -30,6 +30,6 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
 
 
 def compute(state: State) -> float:
-    """The mean recall over the classes that occur; NaN where there are no rows."""
+    """The mean recall over the classes that occur; NaN if there are no rows."""
     occurs = state["rows"] > 0
     return float(np.mean(state["hits"][occurs] / state["rows"][occurs])) if occurs.any() else float("nan")

@@ -1,7 +1,7 @@
-"""Brier score: the squared distance between the probabilities given and the class that came true.
+"""Brier score: the squared distance between the predicted probabilities and the true class.
 
 Brier, "Verification of forecasts expressed in terms of probability" (1950): summed over all classes, so from 0 to 2;
-of two classes it is twice the form that looks at one of them only.
+for two classes it is twice the form with one probability.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BOUNDS = (0.0, 2.0)
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
-    """The sum over classes of (probability - 1 where it is the true class, else 0)^2; 2 for a lost row."""
+    """The sum over classes of (probability - 1[true class])^2; 2 for a row without an answer."""
     scores = probabilities(answers)
     own = scores[np.arange(len(scores)), truth].astype(np.float64)
     squares = np.einsum("ij,ij->i", scores, scores, dtype=np.float64)

@@ -1,8 +1,8 @@
 """Expected calibration error: how far a model's confidence lies from its accuracy, over bins of equal confidence.
 
 Guo et al., "On Calibration of Modern Neural Networks" (ICML 2017), eq. 3: ECE = sum_b |B_b|/n |acc(B_b) - conf(B_b)|
-over 15 bins (0, 1/15], .. (14/15, 1] of the greatest probability. The class is the one that has it, the first of equal
-ones. A lost row is certain and wrong, in a bin of its own: it never makes up for too little confidence elsewhere.
+over 15 bins (0, 1/15], .. (14/15, 1] of the highest probability, with ties going to the first class.
+A row without an answer counts as confident and wrong, in a separate bin: it never offsets underconfidence elsewhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ merge = added
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
-    """`rows` and `hits` (int64) and the sum of `confidence` (float64) of each bin, the lost rows' last: shape (16,).
+    """`rows` and `hits` (int64) and the sum of `confidence` (float64) of each bin, the last for rows without an
+    answer: shape (16,).
 
     A sum of confidences depends on the order of rows by less than 1e-12 of itself; mostly not at all, since float32
     values of at least 1/16 add up exactly to tens of millions of rows.
@@ -49,6 +50,6 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
 
 
 def compute(state: State) -> float:
-    """The error; NaN where there are no rows."""
+    """The error; NaN if there are no rows."""
     rows = int(state["rows"].sum())
     return float(np.abs(state["hits"] - state["confidence"]).sum()) / rows if rows else float("nan")

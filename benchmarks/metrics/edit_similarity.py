@@ -1,8 +1,8 @@
 """Edit similarity: one minus the Levenshtein distance between two sequences by the length of the longer.
 
-The distance is the least number of tokens to put in, take out or replace (Levenshtein, Soviet Physics Doklady 1966). It
+The distance is the minimum number of tokens to insert, delete or replace (Levenshtein, Soviet Physics Doklady 1966). It
 is computed a whole row of the table at a time, as differences between neighbours held in the bits of two integers
-(Myers, J. ACM 46(3), 1999, in the form of Hyyrö, 2003), so that even the longest texts take a few seconds.
+(Myers, J. ACM 46(3), 1999, in the form of Hyyrö, 2003), so that even the longest texts take only seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BOUNDS = (0.0, 1.0)
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
-    """1 - distance / the longer length; 1 where both are empty, 0 for a lost row."""
+    """1 - distance / the longer length; 1 if both are empty, 0 for a row without an answer."""
     return similarities(answers, truth, task, _similarity)
 
 
@@ -35,7 +35,7 @@ def _similarity(given: Sequence[str], expected: Sequence[str]) -> float:
 
 
 def levenshtein(left: Sequence[str], right: Sequence[str]) -> int:
-    """The least number of insertions, deletions and replacements that turn one sequence into the other."""
+    """The minimum number of insertions, deletions and replacements that turn one sequence into the other."""
     start = _common(left, right)
     left, right = left[start:], right[start:]
     end = _common(left[::-1], right[::-1])
@@ -50,7 +50,7 @@ def _common(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _distance(short: Sequence[str], long: Sequence[str]) -> int:
-    """The distance of two sequences that are not empty.
+    """The distance of two non-empty sequences.
 
     The table's entry (i, j) is the distance of the first i tokens of `long` and the first j of `short`; after j of them
     bit i - 1 of `up` (`down`) says that entry (i, j) is one more (less) than (i - 1, j), of `rise` (`fall`) than

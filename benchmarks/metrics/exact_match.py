@@ -1,4 +1,4 @@
-"""Exact match: the share of rows whose whole output sequence is right, token by token."""
+"""Exact match: the share of rows whose whole output sequence is correct, token by token."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BOUNDS = (0.0, 1.0)
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
-    """1 where every token is right and none is missing or left over, else 0.
+    """1 if every token is correct and none is missing or superfluous, else 0.
 
-    For whitespace tokens the amount of white space between and around tokens does not count; for character tokens
-    every character does.
+    For whitespace tokens the amount of whitespace between and around tokens is ignored; for character tokens every
+    character counts.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -31,5 +31,5 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
         given, expected = (
             pc.binary_join(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(text)), " ") for text in (given, expected)
         )
-    same = pc.fill_null(pc.equal(given, expected), False)  # a text that was never given is no match
+    same = pc.fill_null(pc.equal(given, expected), False)  # a missing answer never matches
     return same.to_numpy(zero_copy_only=False).astype(np.float64)  # type: ignore[no-any-return]

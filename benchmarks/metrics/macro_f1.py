@@ -1,8 +1,8 @@
 """Macro F1: the mean over classes of the harmonic mean of precision and recall.
 
 It is the averaged F1 of Opitz and Burst, "Macro F1 and Macro F1" (arXiv:1911.03347), over the classes that occur in
-the truth or among the predictions, as scikit-learn takes it. A lost row is a row of its true class that was not found:
-it lowers that class's recall, and no precision, since no class was named for it. A wrong class costs both.
+the truth or among the predictions, as in scikit-learn. A row without an answer is a false negative of its true class:
+it lowers the recall of that class and no precision, since no class was predicted. A wrong class lowers both.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
 
 
 def compute(state: State) -> float:
-    """The mean of 2 hits / (true + named) over the classes that occur; NaN where there are no rows."""
+    """The mean of 2 hits / (true + named) over the classes that occur; NaN if there are no rows."""
     marked = state["true"] + state["named"]
     occurs = marked > 0
     return float(np.mean(2 * state["hits"][occurs] / marked[occurs])) if occurs.any() else float("nan")

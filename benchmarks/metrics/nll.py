@@ -1,7 +1,7 @@
 """Negative log-likelihood: minus the natural logarithm of the probability given to the true class (log loss).
 
-Probabilities below float32's epsilon count as epsilon: certainty in a wrong class costs 15.9 nats, and no more, so that
-no single row can make a mean infinite.
+Probabilities below float32's epsilon count as epsilon: full confidence in a wrong class costs at most 15.9 nats, so
+that no single row can make a mean infinite.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BOUNDS = (0.0, float(-np.log(_LEAST)))
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
-    """-ln p of the true class, in nats; the upper bound for a lost row."""
+    """-ln p of the true class, in nats; the upper bound for a row without an answer."""
     scores = probabilities(answers)
     given = scores[np.arange(len(scores)), truth].astype(np.float64)
     nats: NDArray[np.float64] = -np.log(np.clip(given, _LEAST, 1.0))

@@ -1,8 +1,8 @@
 """Pearson's correlation of predictions and truth.
 
 The state is that of Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (American Statistician
-37(3), 1983), for two variables: means, and sums of products of deviations from them, which do not cancel where values
-lie far from zero.
+37(3), 1983), for two variables: means, and sums of products of deviations from them, which avoid cancellation if values
+are far from zero.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
     products of deviations, shape (2, 2). Merged ones agree with those of the whole to 1e-12 of the variances."""
     values = np.stack([answers.prediction, truth]).astype(np.float64)
     rows = len(answers)
-    # Taken from the first row, a constant deviates by exactly nothing.
+    # Relative to the first row, a constant has deviations of exactly 0.
     origin = values[:, 0] if rows else np.zeros(2)
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to square have no correlation: NaN
         from_origin = values - origin[:, None]
@@ -52,8 +52,7 @@ def merge(left: State, right: State) -> State:
 
 
 def compute(state: State) -> float:
-    """The correlation; NaN where predictions or truth do not vary, or where a row was lost: no number can stand for
-    it."""
+    """The correlation; NaN if predictions or truth do not vary, or if a row has no answer."""
     (own, shared), (_, true) = state["comoment"].tolist()
     spread = sqrt(own) * sqrt(true)
     return min(1.0, max(-1.0, shared / spread)) if 0 < spread < inf else float("nan")

@@ -31,5 +31,5 @@ def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
 
 
 def compute(state: State) -> float:
-    """The error; NaN where a row was lost, since no number is wrong enough to stand for it, or where there is none."""
+    """The error; NaN if a row has no answer, since no number is wrong enough to replace it, or if there are no rows."""
     return sqrt(state["squares"] / state["rows"]) if state["rows"] else float("nan")

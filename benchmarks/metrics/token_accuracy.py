@@ -1,7 +1,7 @@
-"""Token accuracy: the share of positions at which the output sequence has the right token.
+"""Token accuracy: the share of positions at which the output sequence has the correct token.
 
-Positions are those of the longer of the two sequences: what is missing or left over is wrong. One token put in or left
-out moves all that follow it; `edit_similarity` forgives that.
+Positions are those of the longer of the two sequences: missing and superfluous tokens are wrong. An inserted or missing
+token shifts all that follow it; `edit_similarity` tolerates that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BOUNDS = (0.0, 1.0)
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
-    """Right positions by the longer length; 1 where both are empty, 0 for a lost row."""
+    """Correct positions divided by the longer length; 1 if both are empty, 0 for a row without an answer."""
     return similarities(answers, truth, task, _share)
 
 

@@ -1,7 +1,7 @@
-"""Grading texts: what a language model said, read by a benchmark's prompt and measured by its primary metric.
+"""Grading: answers extracted from a language model's output by a benchmark's prompt, scored by its primary metric.
 
-Whoever asked the model (this harness, or another runner with a task that was exported to it), the same text is read
-and measured here, so their scores cannot differ.
+Outputs from this harness and from other runners (through an exported task) are graded here, so their scores cannot
+differ.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOST = Failed("no answer could be read")
 
 
 def answers_in(texts: Sequence[str | None], prompt: Prompt, part: str, row_ids: NDArray[np.uint64]) -> Answers:
-    """The answers in n texts to the n rows of these ids; a row without a text, or without an answer in it, is lost."""
+    """Answers extracted from n texts to the n rows of these ids; a row without a text or an answer is failed."""
     found = [_LOST if text is None else _prediction(text, prompt) for text in texts]
     return read_answer(found, Place(part, 0, row_ids), prompt.task)
 

@@ -1,8 +1,8 @@
-"""How a language model is asked about a row, and how a prediction is read out of what it says.
+"""The prompt for a row, and the extraction of a prediction from a language model's output.
 
 A prompt is the instruction, k examples of the training part, and the query, joined by the separator. In the templates
-of example and query `{field}` stands for a field's value, and `{{` and `}}` for a brace; there is no other syntax, so
-that a template can reach nothing but the fields it names. The instruction stands as it is written.
+of example and query `{field}` is replaced by a field's value, and `{{` and `}}` by a brace; there is no other syntax,
+so that a template has access to nothing but the fields it names. The instruction is used literally.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ class Prompt:
         return [self.text({name: batch[name][row] for name in self._query.fields}) for row in range(count)]
 
     def read(self, text: str) -> str | int | float | None:
-        """The prediction in what a model said (up to the first stop string): a class, a number or a text, as the task
-        asks; None where there is no answer in it."""
+        """The prediction in a model's output (up to the first stop string): a class, a number or a text, as the task
+        requires; None if there is no answer."""
         ends = [place for stop in self.pin.stop if stop and (place := text.find(stop)) >= 0]
         return self._extract(text[: min(ends, default=len(text))], self.task)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Score:
-    """What a run is worth: plain JSON in `record`. `spent` is what the model's side reports to have spent, and
+    """The scores of a run: plain JSON in `record`. `spent` is what the model's side reports to have spent, and
     `remarks` what it remarked of each seed (diagnostics among it); they are no part of the score, since they are
     never twice the same."""
 

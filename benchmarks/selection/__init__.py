@@ -52,7 +52,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Rule:
-    """A selection rule module, by one face."""
+    """A selection rule module with a uniform interface."""
 
     name: str
     part: str
