@@ -181,15 +181,15 @@ class Part:
 
     def to_webdataset(self, folder: Path | str, shard_bytes: int | None = None) -> Path:
         """Write the rows into `folder` as WebDataset shards of at most `shard_bytes` (256 MiB), and return it."""
-        from .export.webdataset import SHARD_BYTES, to_webdataset
+        from .export import webdataset
 
-        return to_webdataset(self, folder, SHARD_BYTES if shard_bytes is None else shard_bytes)
+        return webdataset.write(self, folder, webdataset.SHARD_BYTES if shard_bytes is None else shard_bytes)
 
     def to_parquet(self, file: Path | str) -> Path:
         """Write the rows into one Parquet file, and return its path."""
-        from .export.parquet import to_parquet
+        from .export import parquet
 
-        return to_parquet(self, file)
+        return parquet.write(self, file)
 
     def truth(self) -> NDArray[Any]:
         """The true labels, whatever a split made of them; for scorers. Shape (rows,)."""

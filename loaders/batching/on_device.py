@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ...core.errors import FarshiftError
+from .batched import Columnar
 from .columns import TextColumn, bytes_and_offsets
 from .order import GlobalBatches
-
-if TYPE_CHECKING:
-    from ..part import Part
-
 
 Texts = tuple[Tensor, Tensor]
 """The bytes of all texts end to end (uint8), and where each begins and ends in them (int64, rows + 1)."""
@@ -27,13 +23,13 @@ Texts = tuple[Tensor, Tensor]
 class DevicePart:
     """A part's columns on `device`: tensors, first axis the row, or `Texts`."""
 
-    part: Part
+    part: Columnar
     device: torch.device
     columns: dict[str, Tensor | Texts]
 
     @classmethod
     def load(
-        cls, part: Part, device: torch.device | str, columns: Sequence[str] | None, text: str | None
+        cls, part: Columnar, device: torch.device | str, columns: Sequence[str] | None, text: str | None
     ) -> DevicePart:
         """Copy a part's columns to a device; `FarshiftError` for text unless `text` is "bytes"."""
         if text not in (None, "bytes"):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
 from ...core.errors import FarshiftError
+from .batched import Batched
 from .columns import Text, check_text
 from .order import GlobalBatches
-
-if TYPE_CHECKING:
-    from ..part import Part
-    from ..stream.part import StreamedPart
 
 Batch = dict[str, Any]
 
@@ -43,7 +40,7 @@ class TorchStream(IterableDataset[Batch]):
 
     def __init__(
         self,
-        part: Part | StreamedPart,
+        part: Batched,
         batch_size: int,
         seed: int | None = 0,
         epoch: int = 0,

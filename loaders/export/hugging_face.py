@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.canonical import canonical_json, identity_of
 from ...core.errors import MissingExtra
 from ...splits.schema import Field
-from . import description
+from .content import description
 
 if TYPE_CHECKING:
     import pyarrow as pa

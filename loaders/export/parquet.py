@@ -11,8 +11,8 @@ from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError
 from ...core.files import lock_elsewhere, locked, plain_disk_errors
 from ...core.progress import advance
-from . import blocks, description
-from .proof import TRUE_LABELS, true_labels
+from .checksums import TRUE_LABELS, true_labels
+from .content import blocks, description
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 FORMAT = "farshift-parquet-1"
 
 
-def to_parquet(part: Part, file: Path | str) -> Path:
-    """Write the part to `file`, zstd-compressed, in one piece: the whole file or none.
+def write(part: Part, out: Path | str) -> Path:
+    """Write the part to the file `out`, zstd-compressed, in one piece: the whole file or none.
 
     Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
     metadata has, under `farshift`, canonical JSON: format, split, identity, part, rows, label, fields, and the `shapes`
     of the tensors; and where the split replaces labels, under `farshift.true_labels`, the true ones, so that a stream
-    of the file proves its rows (`export/proof.py`). Returns the file. Raises `FarshiftError` where `file` is a folder,
-    or a file that is no such export; an earlier export is replaced.
+    of the file proves its rows (`checksums.py`). Returns the file. Raises `FarshiftError` where `out` is a folder, or a
+    file that is not such an export; an earlier export is replaced.
     """
-    target = Path(file)
+    target = Path(out)
     with locked(lock_elsewhere(target), str(target)), plain_disk_errors(target, "name another file", kept=False):
         _refuse_others(target)
         target.parent.mkdir(parents=True, exist_ok=True)

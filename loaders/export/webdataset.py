@@ -24,8 +24,8 @@ from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError
 from ...core.files import file_sha256, lock_elsewhere, locked, plain_disk_errors
 from ...core.progress import advance
-from . import blocks, description
-from .proof import proof
+from .checksums import checksums
+from .content import blocks, description
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,14 +38,14 @@ _ADVICE = "name another folder"
 _END = bytes(2 * tarfile.BLOCKSIZE)
 
 
-def to_webdataset(part: Part, folder: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
-    """Write the part into a new `folder`, in one piece: the whole folder or none. Returns the folder.
+def write(part: Part, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
+    """Write the part into a new folder `out`, in one piece: the whole folder or none. Returns the folder.
 
     `<source>-<split>-<part>-000000.tar` ..: shards of at most `shard_bytes` (one row at least). The same part gives
     the same bytes: owners, modes and times are fixed.
     `<source>-<split>-<part>.index.parquet`: per row `row_id`, `check` (of the row as written, `splits/rows.py`),
     `shard` (its number), and the `offset` and `length` in bytes of the whole sample and of each member's content, such
-    as `pixels.npy.offset`: one range request reads one row. Then the columns of `export/proof.py`, from which alone the
+    as `pixels.npy.offset`: one range request reads one row. Then the columns of `checksums.py`, from which alone the
     part's pinned digest recomputes.
     `manifest.json`: format, split, identity, part, rows, label, fields, `shard_bytes`, the index and the shards with
     rows, bytes and sha256.
@@ -53,7 +53,7 @@ def to_webdataset(part: Part, folder: Path | str, shard_bytes: int = SHARD_BYTES
     Nothing is done where the folder holds this very export, intact. Raises `FarshiftError` where it holds anything
     else, for a part in which a row stands twice, or where there is no space.
     """
-    target = Path(folder)
+    target = Path(out)
     if shard_bytes < 1:
         raise FarshiftError(f"shard_bytes must be at least 1, not {shard_bytes}")
     if len(np.unique(part.row_ids)) != len(part):
@@ -69,11 +69,11 @@ def _write(part: Part, folder: Path, shard_bytes: int) -> None:
     stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
     shards = _Shards(folder, stem, shard_bytes)
     index: dict[str, list[int]] = {}
-    proofs: list[pa.Table] = []
+    checked: list[pa.Table] = []
     done = 0
     try:
         for block in blocks(part):
-            proofs.append(proof(part.select(np.arange(done, done + block.num_rows)), block))
+            checked.append(checksums(part.select(np.arange(done, done + block.num_rows)), block))
             for key, members in _samples(block, part):
                 for name, value in shards.add(key, members).items():
                     index.setdefault(name, []).append(value)
@@ -81,7 +81,7 @@ def _write(part: Part, folder: Path, shard_bytes: int) -> None:
             advance(f"writing {stem}", done, len(part))
     finally:
         shards.close()
-    _write_index(folder / f"{stem}.index.parquet", proofs, index)
+    _write_index(folder / f"{stem}.index.parquet", checked, index)
     manifest = {
         "format": FORMAT,
         **description(part),

@@ -2,17 +2,18 @@
 
 Only a generator whose seed decides nothing but which rows there are can be drawn again. Where the seed also makes the
 world that the rows are about (facts, functions, which numbers are kept for the test), rows of another seed ask about
-another world, and a model trained on the published rows can know nothing of it.
+another world, and a model trained on the published rows can know nothing of it. Such a generator says in `SEED_MAKES`
+what its seed makes, such as "its facts".
 """
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...core.errors import FarshiftError
+from ...core.plugins import module
 from ...splits.manifest import Manifest, assign
 from ...splits.rows import first_ids
 from ..acquire.source import Distribution, Source, identified
@@ -20,17 +21,6 @@ from ..split import Split, locate
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-WORLDS = MappingProxyType(
-    {
-        "comparison": "the values of its entities",
-        "coverage": "its two functions",
-        "linear_unit_tests": "the weights of its environments",
-        "scylla": "which numbers training shows",
-        "two_hop": "its facts",
-    }
-)
-"""Generators whose seed makes more than rows, and what."""
 
 
 def seeded(source: Source) -> Distribution:
@@ -43,7 +33,7 @@ def seeded(source: Source) -> Distribution:
         raise FarshiftError(
             f"source {source.name}: its generator {found[0].generator} takes no seed and gives all rows there are"
         )
-    if made := WORLDS.get(drawn.generator):
+    if made := getattr(module("loaders/generators", drawn.generator, "generator"), "SEED_MAKES", ""):
         raise FarshiftError(
             f"source {source.name}: the seed of its generator {drawn.generator} also makes {made}, which training on "
             "the published rows cannot know of another seed"

@@ -20,6 +20,8 @@ from ._drawn import counters
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SEED_MAKES = "the values of its entities"
+
 _OUTCOMES = ("smaller", "equal", "larger")
 
 

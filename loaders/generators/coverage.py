@@ -17,6 +17,8 @@ from ...core.errors import BadDefinition
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SEED_MAKES = "its two functions"
+
 
 def rows(*, seed: str, tokens: int, structure: Literal["two_hop", "non_tree"]) -> pa.Table:
     """All tokens^3 inputs: columns `x1`, `x2`, `x3`, `bridge` (the first hop's value) and `target`."""

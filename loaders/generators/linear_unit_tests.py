@@ -21,6 +21,8 @@ from ...core.normal import UNIT, normal_units
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SEED_MAKES = "the weights of its environments"
+
 Matrix = NDArray[np.float64]
 
 SIZE = 5

@@ -26,6 +26,8 @@ from ._drawn import candidates, counters, first_different
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SEED_MAKES = "which numbers training shows"
+
 _HIGHEST = 399
 _DRAWS = 16
 

@@ -21,6 +21,8 @@ from ._drawn import counters
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SEED_MAKES = "its facts"
+
 
 def rows(*, seed: str, entities: int, relations: int, out_degree: int, ood_share: float) -> pa.Table:
     """All facts and all compositions. Columns: `question` ("e3 r7", or "e3 r7 r1"), `answer` ("e9"), `hops` (1 or 2),

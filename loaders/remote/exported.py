@@ -15,7 +15,7 @@ from ...core.files import cache_root, locked, write_atomically
 from ...splits.schema import Schema
 from ..cache.entries import one_call
 from ..cache.store import intact, mark
-from ..export.proof import TYPES
+from ..export.checksums import TYPES
 from ..export.webdataset import FORMAT
 from . import File, samples
 from .ranges import LONGEST

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, FarshiftError, first_line
 from ...splits.schema import Field, Schema
-from ..export.proof import TRUE_LABELS, read_true_labels
+from ..export.checksums import TRUE_LABELS, read_true_labels
 from . import File
 from .prefetch import THREADS, Task, ahead
 from .range_file import RangeFile

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,30 @@ from ...core.errors import BadData
 from ..batching.columns import Column, Text, one_batch
 from ..batching.order import GlobalBatches, Order
 from ..part import Part
+from ..remote import Store
 from ..remote.prefetch import Task, ahead
 from .verify import EpochTally, Verify, check_rows
-
-if TYPE_CHECKING:
-    from .part import StreamedPart
 
 Batch = dict[str, NDArray[Any]]
 
 _BLOCKS = 4
 """In how many blocks an iterator's memory is used: one is handed out while others are read."""
+
+
+@dataclass(frozen=True)
+class RemoteRows:
+    """Rows of a part that lie in `store`.
+
+    `known` is what is known of them before any is read (its source has `row_id` and `check` only), `rows` is where each
+    stands in the store, `memory` how many bytes of rows an iterator may hold, and `proven` which of them this process
+    has held to their checks.
+    """
+
+    known: Part
+    store: Store
+    rows: NDArray[np.int64]
+    memory: int
+    proven: NDArray[np.bool_]
 
 
 class StreamedEpoch(Iterator[Batch]):
@@ -69,7 +83,7 @@ class _Block:
 class Share:
     """A rank's share of the global batches `steps`, and how to read it."""
 
-    part: StreamedPart
+    part: RemoteRows
     cut: GlobalBatches
     order: Order
     steps: range
@@ -88,8 +102,9 @@ class Share:
                     read = partial(_taken, rows=np.arange(start, stop))
                     yield one_batch(columns, read, self.text == "bytes")
         if self.tally != self.owed():
+            known = self.part.known
             raise BadData(
-                f"{self.part.split}, {self.part.name}: {self.tally.rows} rows passed and {self.owed().rows} were owed, "
+                f"{known.split}, {known.name}: {self.tally.rows} rows passed and {self.owed().rows} were owed, "
                 "or others: the epoch is not what it should be"
             )
 

@@ -18,7 +18,7 @@ from ...splits.manifest import Manifest
 from ...splits.rows import heads, row_digests
 from ..acquire.source import Source
 from ..cache.store import intact, stored_table
-from ..export.proof import TYPES, assigned
+from ..export.checksums import TYPES, assigned
 from ..part import Part
 from ..remote.exported import Export
 from ..remote.parquet import ParquetFiles, scan

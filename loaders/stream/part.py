@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from ..batching.columns import Text, check_text
 from ..batching.order import GlobalBatches
-from ..part import Part
-from ..remote import Store
-from .epoch import Share, StreamedEpoch
+from .epoch import RemoteRows, Share, StreamedEpoch
 from .verify import EpochTally, Verify, check_verify
 
 if TYPE_CHECKING:
@@ -21,19 +19,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StreamedPart:
+class StreamedPart(RemoteRows):
     """A part whose rows are read from `store` as they are needed. Batches, order, columns and states are those of the
-    local `Part`: the one can stand for the other.
+    local `Part`: the one can stand for the other."""
 
-    `known` is what is known of the part before any row is read (its source has `row_id` and `check` only), `rows` is
-    where each of its rows stands in the store, and `memory` is how many bytes of rows an iterator may hold.
-    """
-
-    known: Part
-    store: Store
-    rows: NDArray[np.int64]
-    memory: int
-    proven: NDArray[np.bool_]
     verify: Verify = "epoch"
 
     def __len__(self) -> int:

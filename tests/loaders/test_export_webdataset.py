@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import FarshiftError
-from farshift.loaders.export.webdataset import to_webdataset
+from farshift.loaders.export import webdataset
 from farshift.loaders.part import Part
 from farshift.loaders.split import load, open_split
 from farshift.splits.rows import heads, row_digests, row_ids
@@ -81,7 +81,7 @@ def read_back(folder: Path, schema: Schema) -> tuple[list[dict], pa.Table]:
 def test_the_real_webdataset_reads_rows_that_recompute_to_their_ids_and_checks(name, tmp_path):
     opened = open_split(name)
     part = opened.part("train").select(np.arange(0, 2000, 3))
-    samples, rows = read_back(to_webdataset(part, tmp_path / "out", 300_000), part.schema)
+    samples, rows = read_back(webdataset.write(part, tmp_path / "out", 300_000), part.schema)
     assert len(shards(tmp_path / "out")) > 1
     assert [int(sample["__key__"], 16) for sample in samples] == part.row_ids.tolist()
     assert row_ids(rows, part.schema).tolist() == part.row_ids.tolist()
@@ -98,7 +98,7 @@ def test_the_real_webdataset_reads_rows_that_recompute_to_their_ids_and_checks(n
 @settings(max_examples=15, deadline=None)
 def test_every_sort_of_field_comes_back_whatever_the_size_of_the_shards(rows, shard_bytes, seed, tmp_path_factory):
     part = made(rows, seed)
-    folder = to_webdataset(part, tmp_path_factory.mktemp("export") / "out", shard_bytes)
+    folder = webdataset.write(part, tmp_path_factory.mktemp("export") / "out", shard_bytes)
     _, back = read_back(folder, SCHEMA)
     expected = part.arrow([field.name for field in SCHEMA.fields])
     assert back.combine_chunks().equals(expected.combine_chunks())
@@ -112,7 +112,7 @@ def test_every_sort_of_field_comes_back_whatever_the_size_of_the_shards(rows, sh
 
 def test_a_byte_range_of_the_index_is_one_row(tmp_path):
     part = made(30)
-    folder = to_webdataset(part, tmp_path / "out", 9_000)
+    folder = webdataset.write(part, tmp_path / "out", 9_000)
     index = pq.read_table(folder / manifest(folder)["index"]["file"]).to_pylist()
     arrays = part.numpy()
     for place in (0, 7, 29):
@@ -135,7 +135,7 @@ def test_a_byte_range_of_the_index_is_one_row(tmp_path):
 
 def test_the_same_part_gives_the_same_bytes_and_tells_nothing_of_the_machine(tmp_path):
     part = made(25)
-    one, other = (to_webdataset(part, tmp_path / name, 9_000) for name in ("one", "other"))
+    one, other = (webdataset.write(part, tmp_path / name, 9_000) for name in ("one", "other"))
     names = sorted(path.name for path in one.iterdir())
     assert names == sorted(path.name for path in other.iterdir())
     assert all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
@@ -146,31 +146,31 @@ def test_the_same_part_gives_the_same_bytes_and_tells_nothing_of_the_machine(tmp
 
 def test_an_export_that_is_there_is_left_and_anything_else_is_refused(tmp_path, monkeypatch):
     part, folder = made(12), tmp_path / "out"
-    to_webdataset(part, folder, 9_000)
+    webdataset.write(part, folder, 9_000)
     stamps = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert to_webdataset(part, folder, 9_000) == folder
+    assert webdataset.write(part, folder, 9_000) == folder
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == stamps
     others = [(made(12, seed=1), 9_000), (part, 8_000), (part.select(np.arange(11)), 9_000)]
     for other, size in others:
         with pytest.raises(FarshiftError, match="holds something else than this export: name another folder"):
-            to_webdataset(other, folder, size)
+            webdataset.write(other, folder, size)
     shard = Path(shards(folder)[0])
     content = bytearray(shard.read_bytes())
     content[600] ^= 1
     shard.write_bytes(content)
     with pytest.raises(FarshiftError, match="holds something else"):
-        to_webdataset(part, folder, 9_000)
+        webdataset.write(part, folder, 9_000)
 
 
 def test_what_cannot_be_exported_is_one_line_and_leaves_nothing(tmp_path):
     part = made(5)
     (tmp_path / "file").write_text("")
     with pytest.raises(FarshiftError, match="file holds something else"):
-        to_webdataset(part, tmp_path / "file")
+        webdataset.write(part, tmp_path / "file")
     with pytest.raises(FarshiftError, match="shard_bytes must be at least 1, not 0"):
-        to_webdataset(part, tmp_path / "out", 0)
+        webdataset.write(part, tmp_path / "out", 0)
     with pytest.raises(FarshiftError, match="made/split@1, train: a selected row stands twice"):
-        to_webdataset(part.select(np.array([1, 1])), tmp_path / "out")
+        webdataset.write(part.select(np.array([1, 1])), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -179,7 +179,7 @@ def test_a_write_that_breaks_off_leaves_no_folder(tmp_path, monkeypatch):
         "farshift.loaders.export.webdataset._write_index", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
     )
     with pytest.raises(FarshiftError, match=r"no space left for .*name another folder$"):
-        to_webdataset(made(5), tmp_path / "out")
+        webdataset.write(made(5), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -188,5 +188,5 @@ def test_tensors_of_a_published_split_come_back(tmp_path):
         part = load("optdigits/writers", part="ood_test").select(np.arange(50))
     except FarshiftError as error:
         pytest.skip(str(error))
-    samples, _ = read_back(to_webdataset(part, tmp_path / "out"), part.schema)
+    samples, _ = read_back(webdataset.write(part, tmp_path / "out"), part.schema)
     assert np.array_equal(np.stack([sample["pixels.npy"] for sample in samples]), part.numpy(["pixels"])["pixels"])

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from exported import export
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.export.proof import assigned
+from farshift.loaders.export.checksums import assigned
 from farshift.loaders.remote.matching import Matching
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import epoch as streamed_epoch

@@ -1,4 +1,4 @@
-"""What proves exported rows without their source: the columns that a part's pinned digest is taken of.
+"""Checksums that prove exported rows without their source: the columns that a part's pinned digest is taken of.
 
 `row_id`, `check` (of the row as written), `occurrence` (which of the source's rows of equal inputs it is), and what the
 part has of `weight`, `group` and `severity`. Where the split replaces labels: `label` (the replacement), `true_label`
@@ -32,14 +32,14 @@ TYPES = {
     "severity": ("int64", "double"),
     "source_check": ("uint64",),
 }
-"""The Arrow types of a proof's columns, beside the labels."""
+"""The Arrow types of the columns, beside the labels."""
 
 TRUE_LABELS = b"farshift.true_labels"
 """The key of the true labels in the metadata of a Parquet file's schema."""
 
 
-def proof(part: Part, written: pa.Table) -> pa.Table:
-    """The proof of a part's rows; `written` is `part.arrow()`, the rows as they are exported."""
+def checksums(part: Part, written: pa.Table) -> pa.Table:
+    """The checksums of a part's rows; `written` is `part.arrow()`, the rows as they are exported."""
     import pyarrow as pa
 
     schema, most = part.schema, part.source.num_rows
@@ -60,17 +60,17 @@ def proof(part: Part, written: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def assigned(proofs: pa.Table, part: str) -> pa.Table:
-    """A manifest's rows, as `splits.assignment.part_digests` takes them, out of a proof of rows of `part`."""
+def assigned(rows: pa.Table, part: str) -> pa.Table:
+    """A manifest's rows, as `splits.assignment.part_digests` takes them, out of the checksums of rows of `part`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = [name for name in ("row_id", "weight", "group", "severity", "label") if name in proofs.column_names]
-    check = proofs["check"]
-    if "source_check" in proofs.column_names:
-        check = pc.coalesce(proofs["source_check"], check)
-    table = proofs.select(names).append_column("check", check)
-    return table.append_column("part", pa.repeat(part, proofs.num_rows))
+    names = [name for name in ("row_id", "weight", "group", "severity", "label") if name in rows.column_names]
+    check = rows["check"]
+    if "source_check" in rows.column_names:
+        check = pc.coalesce(rows["source_check"], check)
+    table = rows.select(names).append_column("check", check)
+    return table.append_column("part", pa.repeat(part, rows.num_rows))
 
 
 def true_labels(part: Part) -> bytes:
