@@ -14,7 +14,7 @@ from ..replicas.rng import keys, permutations
 from ..training.losses import cross_entropy, gradients, of_rows, squared
 from ..training.replica_stack import ReplicaStack
 from ..training.sampler import Batch, Data
-from . import NotApplicable
+from ._applicable import NotApplicable
 
 HELD_VALUES = 1 << 24
 """Gradient values of single rows held at once: it bounds memory and, so that no replica's sums depend on the others, is

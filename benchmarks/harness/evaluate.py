@@ -19,7 +19,8 @@ from ...core.errors import FarshiftError
 from ...core.version import version
 from ...core.world import ALONE, World, world
 from ..benchmark import Benchmark, find_benchmark
-from ..blind.data import BlindData, blind_data
+from ..blind.data import blind_data
+from ..blind.rows import BlindData
 from ..fingerprint import fingerprint
 from ..limits import MAX_SEEDS, name_problem
 from ..model import Budget

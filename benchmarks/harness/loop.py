@@ -16,7 +16,7 @@ from ...core.errors import FarshiftError, ModelError
 from ...core.progress import say
 from ...core.version import Stopwatch
 from ..benchmark import Benchmark
-from ..blind.data import BlindData, Inputs
+from ..blind.rows import BlindData, Inputs
 from ..limits import MAX_CANDIDATES, name_problem
 from ..model import Budget, Model
 from ..parsing import named_errors

@@ -17,7 +17,7 @@ from ...core.progress import advance
 from ...core.world import ALONE, World
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..blind.data import Inputs
+from ..blind.rows import Inputs
 from ..definition import Adaptation
 from ..model import Task
 from ..parsing import Place, named_errors, read_answer

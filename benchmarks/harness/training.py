@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from ...core.errors import ModelError
 from ...core.version import Stopwatch
 from ..benchmark import Benchmark
-from ..blind.data import BlindData
+from ..blind.rows import BlindData
 from ..blind.training_table import TrainingTable
 from ..model import Budget
 from ..parsing import named_errors

@@ -35,9 +35,8 @@ from ...core.errors import FarshiftError
 from ...core.plugins import module
 from ..answers import Answers
 from ..model import Task
+from ._tally import State as State
 from ._tally import added
-
-State = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)

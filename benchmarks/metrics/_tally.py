@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import Task
 
-if TYPE_CHECKING:
-    from . import State
+State = dict[str, NDArray[Any]]
+"""What is enough to compute a metric: arrays by name."""
 
 
 def tally(classes: NDArray[Any], task: Task) -> NDArray[np.int64]:

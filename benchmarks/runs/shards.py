@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...core.files import write_atomically
 from ..answers import Answers
-from ..blind.data import Inputs
+from ..blind.rows import Inputs
 from ..model import Task
 from .predictions import answers_table, merged
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,17 @@ from numpy.typing import NDArray
 from ...core.plugins import module, named
 
 if TYPE_CHECKING:
-    from ..benchmark import Benchmark
-    from ..blind.data import BlindData, Inputs
+    from ..blind.rows import BlindData, Inputs
     from ..blind.training_table import TrainingTable
+
+
+class Benchmark(Protocol):
+    """What this file reads of a benchmark. Rules are given the whole of it (`benchmarks/benchmark.py`)."""
+
+    @property
+    def name(self) -> str: ...
+
+    def has_part(self, name: str) -> bool: ...
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from . import Ballot, Fold, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.data import BlindData
+    from ..blind.rows import BlindData
 
 PART = "crafted_shift"
 

@@ -12,7 +12,7 @@ from . import Ballot, Fold
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.data import BlindData
+    from ..blind.rows import BlindData
 
 PART = "leave_one_group_out"
 MAX_GROUPS = 50

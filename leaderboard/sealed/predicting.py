@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import BlindData, Inputs, blind_data
+from ...benchmarks.blind.data import blind_data
+from ...benchmarks.blind.rows import BlindData, Inputs
 from ...benchmarks.harness.evaluate import evaluate
 from ...benchmarks.runs.run import Run
 from .benchmark import sealed_benchmark

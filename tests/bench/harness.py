@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from farshift.benchmarks.answers import Answers
-from farshift.benchmarks.blind.data import Inputs
+from farshift.benchmarks.blind.rows import Inputs
 from farshift.benchmarks.harness.query import Query
 from farshift.benchmarks.harness.time_limit import TimeLimit
 from farshift.benchmarks.metrics import metric

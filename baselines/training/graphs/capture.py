@@ -3,9 +3,9 @@
 A step is recorded (`trace.py`), compiled by torch.compile where the steps that are left repay it, and on a GPU
 captured as a CUDA graph, so that it is one launch. The setting `compile`:
 
+    never     plain steps: the default on every device, until `make bench-gpu` has passed on a GPU
     auto      on a GPU by measured times: plain steps, captured ones, compiled and captured ones. Never on a CPU
     always    compiled, on any device
-    never     plain steps
 
 Before a graph serves, it takes a step beside the plain path from the same state, and must come to the same: what cannot
 be traced, compiled or trusted goes on in plain steps, and a line says why.
@@ -15,21 +15,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ....core.errors import ModelError, first_line
 from ....core.progress import say
+from ...ranges import out_of_range
 from ..algorithm import Clock
+from .state import StepState
 from .symbolic_clock import NotTraceable, holds
 from .trace import REFUSALS, Batches, Run, Trace, batch_tensors, mutable_tensors, shape, slots, trace
-
-if TYPE_CHECKING:
-    from ..trainer import Training
-
-CHOICES = ("auto", "never", "always")
 
 WARM, TIMED = 2, 3
 """Plain steps before the first graph that are not timed, and that are; a graph's likewise."""
@@ -46,16 +43,11 @@ NEAR = {torch.float64: 1e-8, torch.float32: 0.05, torch.bfloat16: 0.25}
 products. It tells another step from rounding: where a gradient is nearly 0, optimisers divide it by its own size."""
 
 
-def checked(choice: str) -> str:
-    """The setting `compile`; `ModelError` for one that there is not."""
-    if choice not in CHOICES:
-        raise ModelError(f"setting compile = {choice!r}: use {', '.join(CHOICES)}")
-    return choice
-
-
-def whole(training: Training) -> Whole | None:
+def whole(training: StepState) -> Whole | None:
     """What takes a training's steps as graphs; None where the setting, or the device, asks for plain ones."""
-    choice, keys = checked(training.stack.hyperparameters["compile"]), training.stack.keys
+    choice, keys = training.stack.hyperparameters["compile"], training.stack.keys
+    if problem := out_of_range("compile", choice):
+        raise ModelError(f"setting compile = {choice!r}: {problem}")
     if choice == "never" or training.together.size > 1 or (choice == "auto" and not keys.is_cuda):
         return None
     return Whole(training, choice == "always")
@@ -68,7 +60,7 @@ OPTIONS: dict[str, Any] = {"constant_and_index_propagation": False}
 class Whole:
     """The graphs of a training, until replicas leave it or a stage ends."""
 
-    def __init__(self, training: Training, always: bool) -> None:
+    def __init__(self, training: StepState, always: bool) -> None:
         self.training, self.always = training, always
         self.on_gpu: bool = training.stack.keys.is_cuda
         self.slots = slots(training)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,10 +23,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from ...replicas.hyperparameters import Hyperparameters
 from ..algorithm import Clock
 from ..sampler import Batch
+from .state import StepState
 from .symbolic_clock import Condition, NotTraceable, TracedClock
-
-if TYPE_CHECKING:
-    from ..trainer import Training
 
 Batches = Sequence[tuple[Batch, Tensor | None]]
 Run = Callable[[list[Tensor], list[Tensor], list[Tensor]], Tensor]
@@ -54,7 +52,7 @@ class Slot:
             self.table[self.name] = self.tensor
 
 
-def slots(training: Training) -> list[Slot]:
+def slots(training: StepState) -> list[Slot]:
     """All parameters and saved buffers of the network and the algorithm; settings and keys never change."""
     stack = training.stack
     fixed = {
@@ -147,7 +145,7 @@ def _unmarked(modules: Sequence[nn.Module]) -> Iterator[None]:
             vars(module).update(attributes)
 
 
-def mutable_tensors(training: Training, places: Sequence[Slot]) -> list[Tensor]:
+def mutable_tensors(training: StepState, places: Sequence[Slot]) -> list[Tensor]:
     """The tensors that a step changes, in the order in which a trace takes them."""
     found = [slot.tensor.detach() for slot in places]
     for optimiser_step in training.optimiser_steps.values():
@@ -155,7 +153,9 @@ def mutable_tensors(training: Training, places: Sequence[Slot]) -> list[Tensor]:
     return [*found, training.broken]
 
 
-def trace(training: Training, places: Sequence[Slot], batches: Batches, now: Clock, factors: Sequence[Tensor]) -> Trace:
+def trace(
+    training: StepState, places: Sequence[Slot], batches: Batches, now: Clock, factors: Sequence[Tensor]
+) -> Trace:
     """Record the step that is about to be taken; nothing is changed. `NotTraceable`, or one of `REFUSALS`, where it
     cannot be recorded.
 

@@ -1,0 +1,117 @@
+"""Blind data as a model meets them: inputs when it is asked, inputs and given labels when it is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..definition import Definition
+from ..model import Task
+from ..prompting.prompt import Prompt
+from .training_table import TrainingTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SEEN_IN_TRAINING = ("weight", "group")
+"""Columns of training rows beside inputs and label."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The rows of a part as a model may see them when asked: row ids and inputs. Text columns are Arrow arrays."""
+
+    name: str
+    row_ids: NDArray[np.uint64]
+    columns: dict[str, Any]
+    group: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.row_ids)
+
+    def batch(self, rows: slice | NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Some rows' inputs, copied: whatever a model does to them, it does to its own."""
+        return {name: _copied(column, rows) for name, column in self.columns.items()}
+
+    def select(self, rows: NDArray[np.int64]) -> Inputs:
+        return replace(
+            self,
+            row_ids=self.row_ids[rows],
+            columns=self.batch(rows),
+            group=None if self.group is None else self.group[rows],
+        )
+
+    def replaced(self, columns: dict[str, NDArray[Any]], row_ids: NDArray[np.uint64]) -> Inputs:
+        """Other values, under ids of their own."""
+        return replace(self, columns=columns, row_ids=row_ids)
+
+    def joined(self, others: Sequence[Inputs]) -> Inputs:
+        """These rows, then those of the others."""
+        every = [self, *others]
+        columns = {name: np.concatenate([one.batch(slice(None))[name] for one in every]) for name in self.columns}
+        return Inputs(self.name, np.concatenate([one.row_ids for one in every]), columns)
+
+
+def _copied(column: Any, rows: slice | NDArray[np.int64]) -> NDArray[Any]:
+    if isinstance(column, np.ndarray):
+        return np.array(column[rows])
+    if isinstance(rows, slice):
+        start, stop, _ = rows.indices(len(column))
+        found = column.slice(start, stop - start)
+    else:
+        found = column.take(rows)
+    return found.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class BlindData:
+    """The files of a benchmark that a model may see."""
+
+    folder: Path
+    task: Task
+    card: dict[str, Any]
+
+    def _table(self, name: str) -> pa.Table:
+        import pyarrow as pa
+
+        return pa.ipc.open_file(pa.memory_map(str(self.folder / f"{name}.arrow"))).read_all()
+
+    def part(self, name: str) -> Inputs:
+        """A part's row ids and inputs, memory-mapped."""
+        table = self._table(name)
+        columns = {key: self._column(table, key) for key in self.task.inputs}
+        group = table["asked_group"].to_numpy() if "asked_group" in table.column_names else None
+        return Inputs(name, table["row_id"].to_numpy(), columns, group)
+
+    def training(self, name: str) -> TrainingTable:
+        """A part's rows as training sees them, copied into memory."""
+        table = self._table(name)
+        columns = {key: _copied(self._column(table, key), slice(None)) for key in (*self.task.inputs, self.task.label)}
+        columns |= {key: np.array(table[key].to_numpy()) for key in SEEN_IN_TRAINING if key in table.column_names}
+        return TrainingTable(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])
+
+    def _column(self, table: pa.Table, name: str) -> Any:
+        import pyarrow as pa
+
+        column = table[name].combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        shape = self.card["shapes"].get(name)
+        if shape:
+            return column.flatten().to_numpy().reshape(-1, *shape)
+        return column.to_numpy() if pa.types.is_primitive(column.type) else column
+
+    def has_part(self, name: str) -> bool:
+        return name in self.card["streams"]
+
+    @cached_property
+    def prompt(self) -> Prompt | None:
+        """How a language model is asked, its examples drawn; None where the benchmark has no prompt."""
+        pin = Definition.model_validate(self.card["definition"]).prompt
+        return None if pin is None else Prompt(pin, self.task, tuple(self.card["shots"]))
