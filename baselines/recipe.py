@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -244,3 +244,21 @@ def check_task(recipe: Recipe, task: Task) -> None:
             f"{recipe.name}: the algorithm {recipe.algorithm} is for {' and '.join(tasks)} tasks, "
             f"and this is a {task.type} task"
         )
+
+
+def refuse_without(recipe: Recipe, benchmark: str, there: Mapping[str, Callable[[], bool]]) -> None:
+    """`ModelError` where a recipe looks at data that are not there. there: whether they are, by the names of
+    `algorithm.TOUCHABLE`; asked only of what the recipe looks at."""
+    closed = f"which the protocol of {benchmark} does not open"
+    reasons = {
+        "groups": f"compares training environments, and the training rows of {benchmark} come from one: "
+        "choose a benchmark with several, or erm",
+        "id_val": f"needs validation rows, and {benchmark} has none",
+        "ood_val": f"looks at labels of shifted validation rows, {closed}",
+        "unlabelled": f"trains on inputs of shifted test rows, {closed}",
+        "test batches": f"adapts while it predicts, {closed}",
+    }
+    needed = touches(recipe)
+    for name, reason in reasons.items():
+        if name in needed and name in there and not there[name]():
+            raise ModelError(f"{recipe.name}: the algorithm {recipe.algorithm} {reason}")

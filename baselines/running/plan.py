@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.harness.evaluate import begin
@@ -19,7 +22,7 @@ from ...core.errors import BadDefinition, ModelError
 from ...core.files import file_sha256
 from ...core.plugins import PACKAGE, module_file
 from ...core.world import ALONE, World
-from ..recipe import Recipe, Sort, check_task, complete, files, touches
+from ..recipe import Recipe, Sort, check_task, complete, files, refuse_without
 
 
 @dataclass(frozen=True)
@@ -85,28 +88,15 @@ class Plan:
 
 def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
     """`ModelError` where an algorithm needs data that a benchmark does not have, or that its protocol does not open."""
-    touch, needs = benchmark.definition.protocol.touch, touches(recipe)
-    where = f"{recipe.name}: the algorithm {recipe.algorithm}"
-    if "groups" in needs:
-        group = benchmark.part("train").carried.get("group")
-        if group is None or len(set(group.tolist())) < 2:
-            raise ModelError(
-                f"{where} compares training environments, and the training rows of {benchmark.name} come from one: "
-                "choose a benchmark with several, or erm"
-            )
-    closed = f"which the protocol of {benchmark.name} does not open"
-    opened = {
-        "id_val": (benchmark.has_part("id_val"), f"needs validation rows, and {benchmark.name} has none"),
-        "ood_val": (
-            touch.ood_val_labels and benchmark.has_part("ood_val"),
-            f"looks at labels of shifted validation rows, {closed}",
-        ),
-        "unlabelled": (touch.ood_test_inputs, f"trains on inputs of shifted test rows, {closed}"),
-        "test batches": (touch.adaptation is not None, f"adapts while it predicts, {closed}"),
+    touch = benchmark.definition.protocol.touch
+    there: dict[str, Callable[[], bool]] = {
+        "groups": lambda: len(set(benchmark.part("train").carried.get("group", np.empty(0)).tolist())) > 1,
+        "id_val": lambda: benchmark.has_part("id_val"),
+        "ood_val": lambda: touch.ood_val_labels and benchmark.has_part("ood_val"),
+        "unlabelled": lambda: touch.ood_test_inputs,
+        "test batches": lambda: touch.adaptation is not None,
     }
-    for name, (there, what) in opened.items():
-        if name in needs and not there:
-            raise ModelError(f"{where} {what}")
+    refuse_without(recipe, benchmark.name, there)
 
 
 _CHOSEN_BY_SETTINGS: tuple[Sort, ...] = ("positions", "formats", "augmentations", "optimisers", "schedules")

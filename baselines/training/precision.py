@@ -23,11 +23,10 @@ from ...core.errors import ModelError
 from ..layers.attention import Attention
 from ..layers.convolution import Conv2d
 from ..layers.recurrent import Recurrent
+from ..ranges import out_of_range
 
 if TYPE_CHECKING:
     from .replica_stack import ReplicaStack
-
-CHOICES = ("auto", "float32", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ def precision(stack: ReplicaStack) -> Precision:
     """The precision in which a replica stack is trained. `ModelError` for a setting that there is not, or cannot be
     here."""
     choice, device, own = stack.hyperparameters["precision"], stack.keys.device.type, stack.hyperparameters.dtype
-    if choice not in CHOICES:
-        raise ModelError(f"setting precision = {choice!r}: use {', '.join(CHOICES)}")
+    if problem := out_of_range("precision", choice):
+        raise ModelError(f"setting precision = {choice!r}: {problem}")
     parts = [*stack.network.modules()]
     recurrent = any(isinstance(part, Recurrent) for part in parts)
     if choice == "bfloat16" and (device != "cuda" or recurrent):

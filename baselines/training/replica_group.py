@@ -26,11 +26,10 @@ from ..diagnostics import diagnosed
 from ..encoding.encoding import encoding
 from ..encoding.frozen import FrozenColumns
 from ..estimator import Estimator
-from ..recipe import Recipe, check, check_task, complete, touches
+from ..recipe import Recipe, check, check_task, complete, refuse_without
 from ..replicas.hyperparameters import alike
 from ..replicas.stacked import size
 from . import stack_size as stacking
-from .algorithm import TOUCHABLE
 from .checkpoint import ADVICE, resume, save
 from .predict import Encoding, inputs_of
 from .predict import answers as answers_of
@@ -147,7 +146,13 @@ class Fit:
         settings = {member.label: complete(self.recipe, self.benchmark, member.settings) for member in members}
         steps = budget.steps or self.recipe.steps(budget.name, self.benchmark)
         groups = None if group is None else numbered(group, group)
-        self._check_touched(given, groups)
+        there: dict[str, Callable[[], bool]] = {
+            "groups": lambda: groups is not None and int(groups.max()) > 0,
+            "id_val": lambda: given.val is not None,
+            "ood_val": lambda: given.ood_val is not None,
+            "unlabelled": lambda: given.unlabelled is not None,
+        }
+        refuse_without(self.recipe, self.benchmark, there)
         together: dict[Any, list[Member]] = {}
         for member in members:
             together.setdefault(alike(settings[member.label]), []).append(member)
@@ -175,21 +180,6 @@ class Fit:
         rows, weight, group = columns_of(given)
         groups = None if group is None or known is None else numbered(group, known)
         return Data.of(coding.encode(self._read(rows)), torch.from_numpy(weight), groups)
-
-    def _check_touched(self, given: Rows, groups: torch.Tensor | None) -> None:
-        """Refuse an algorithm that needs data which this benchmark does not have, or does not open."""
-        where = f"{self.recipe.name}: the algorithm {self.recipe.algorithm}"
-        needs = touches(self.recipe)
-        if "groups" in needs and (groups is None or int(groups.max()) == 0):
-            raise ModelError(
-                f"{where} compares training environments, and the training rows of {self.benchmark} come from one: "
-                "choose a benchmark with several, or erm"
-            )
-        for name, there in (("unlabelled", given.unlabelled), ("ood_val", given.ood_val), ("id_val", given.val)):
-            if name in needs and there is None:
-                raise ModelError(
-                    f"{where} needs {TOUCHABLE[name]}, which the protocol of {self.benchmark} does not open"
-                )
 
     def _train(
         self, members: list[Member], settings: list[dict[str, Any]], coding: Encoding, data: Data, steps: int

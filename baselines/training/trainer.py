@@ -36,7 +36,7 @@ SETTINGS: dict[str, Any] = {
     "candidates": 1,
     "check_every": 0,
     "patience": 0,
-    "compile": "auto",
+    "compile": "never",
     "precision": "auto",
 }
 """batch_size: 0 for full batches; of each environment, where the algorithm draws by environment. clip: the largest

@@ -14,7 +14,7 @@ from farshift.baselines.training.checkpoint import resume, save
 from farshift.baselines.training.graphs import capture as compiled
 from farshift.baselines.training.graphs.capture import Whole
 from farshift.baselines.training.sampler import Data
-from farshift.baselines.training.trainer import Training
+from farshift.baselines.training.trainer import SETTINGS, Training
 from farshift.core.errors import ModelError
 
 from .plain_loops import OPTIMISERS, as_float, case, settings, stack
@@ -194,6 +194,11 @@ def test_batches_of_other_shapes_get_graphs_of_their_own_up_to_a_number(monkeypa
     assert apart(plain, whole) <= 1e-12
 
 
+def test_steps_are_plain_by_default_on_every_device() -> None:
+    assert SETTINGS["compile"] == "never"
+    assert training(SETTINGS["compile"]).whole is None
+
+
 def test_on_a_cpu_steps_are_plain_unless_they_are_asked_to_be_compiled() -> None:
     assert training("auto").whole is None
     assert isinstance(training("always").whole, Whole)
@@ -202,8 +207,8 @@ def test_on_a_cpu_steps_are_plain_unless_they_are_asked_to_be_compiled() -> None
 @pytest.mark.parametrize(
     ("own", "why"),
     [
-        ({"compile": "sometimes"}, r"setting compile = 'sometimes': use auto, never, always"),
-        ({"precision": "float8"}, r"setting precision = 'float8': use auto, float32, bfloat16"),
+        ({"compile": "sometimes"}, r"setting compile = 'sometimes': use auto, always or never"),
+        ({"precision": "float8"}, r"setting precision = 'float8': use auto, float32 or bfloat16"),
         ({"precision": "bfloat16"}, r"setting precision = 'bfloat16': it is for training on a GPU"),
     ],
 )

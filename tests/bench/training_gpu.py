@@ -237,7 +237,9 @@ def phase_diagram(bench: Bench) -> None:
         other = torch.randint(P, noisy.shape, generator=generator)
         rows = data.changed(drawn_rows.float(), torch.where(noisy, other, data.target))
         each = [
-            complete_settings("quadratic_mlp", width=width, batch_size=0, loss="squared", lr=1e-2, beta2=0.98)
+            complete_settings(
+                "quadratic_mlp", compile="auto", width=width, batch_size=0, loss="squared", lr=1e-2, beta2=0.98
+            )
         ] * len(shares)
         made = training(bench, "quadratic_mlp", each, rows, sizes, steps)
         start = bench.now()
@@ -270,7 +272,7 @@ def domain_algorithms(bench: Bench) -> None:
     for made in known:
         stacks: dict[Any, list[Settings]] = {}
         for own in drawn(made.name, "colored_mnist/plus_90", count).values():
-            settings = complete(made, "colored_mnist/plus_90", own)
+            settings = complete(made, "colored_mnist/plus_90", own) | {"compile": "auto"}
             stacks.setdefault(alike(settings), []).extend([settings] * trials)
         largest = max(stacks.values(), key=len)
         try:
@@ -307,7 +309,11 @@ def to_94(bench: Bench) -> None:
     data = Data((torch.zeros(len(x), 0, dtype=torch.int64), x), label[None], lengths, ones)
     sizes, steps = Sizes(10, numbers=x.shape[1], shape=(3, 32, 32)), 20 if bench.tiny else 2000
     widths, batch = ([4, 8], 32) if bench.tiny else ([64, 256, 256], 512)
-    each = [complete_settings("resnet", widths=widths, batch_size=batch, lr=3e-3, weight_decay=0.05, schedule="linear")]
+    each = [
+        complete_settings(
+            "resnet", compile="auto", widths=widths, batch_size=batch, lr=3e-3, weight_decay=0.05, schedule="linear"
+        )
+    ]
     made = training(bench, "resnet", each, data, sizes, steps)
     start = bench.now()
     made.run()
