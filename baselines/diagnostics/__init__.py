@@ -72,7 +72,7 @@ def diagnosed(
 
 
 def _checked(name: str, measured: Mapping[str, Tensor], replicas: int) -> list[dict[str, Any]]:
-    """The values of each replica by full name; a value that is no number is said to be none."""
+    """The values of each replica by full name; a value that is not finite is `n/a`."""
     found: list[dict[str, Any]] = [{} for _ in range(replicas)]
     for what, values in measured.items():
         if tuple(values.shape) != (replicas,):

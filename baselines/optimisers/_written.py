@@ -30,12 +30,12 @@ class Written(ABC):
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
         self.parameters = list(parameters)
-        self.rates = self.told(rates)
-        self.decay = self.told(hyperparameters.exact("weight_decay"))
+        self.rates = self.per_replica(rates)
+        self.decay = self.per_replica(hyperparameters.exact("weight_decay"))
         self.kept: dict[str, Tensor] = {}
         self.steps = torch.zeros_like(self.rates)  # (K,): what a compiled graph writes to a tensor () can be lost
 
-    def told(self, values: Sequence[float]) -> Tensor:
+    def per_replica(self, values: Sequence[float]) -> Tensor:
         """A setting of each replica, (K,), as exact as it was given."""
         return torch.tensor(values, dtype=torch.float64, device=self.parameters[0].device)
 

@@ -86,7 +86,7 @@ class InTensors(Written):
     ) -> None:
         super().__init__(parameters, rates, hyperparameters)
         self.beta1, self.beta2, self.eps = (
-            self.told(hyperparameters.exact(name)) for name in ("beta1", "beta2", "eps")
+            self.per_replica(hyperparameters.exact(name)) for name in ("beta1", "beta2", "eps")
         )
 
     def mover(self, factor: float | Tensor) -> Move:

@@ -27,7 +27,7 @@ class Optimiser(Averaged):
     ) -> None:
         super().__init__(parameters, rates, hyperparameters)
         dtype = self.parameters[0].dtype
-        self.news = [(1 - self.told(hyperparameters.exact(name))).to(dtype) for name in ("beta1", "beta2")]
+        self.news = [(1 - self.per_replica(hyperparameters.exact(name))).to(dtype) for name in ("beta1", "beta2")]
 
     def direction(self, average: Tensor, gradient: Tensor) -> Tensor:
         at_once, kept = (spread(news, gradient) for news in self.news)

@@ -56,7 +56,7 @@ class _Matrices(Averaged):
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
         super().__init__(parameters, rates, hyperparameters)
-        self.momentum = self.told(hyperparameters.exact("momentum")).to(self.parameters[0].dtype)
+        self.momentum = self.per_replica(hyperparameters.exact("momentum")).to(self.parameters[0].dtype)
 
     def direction(self, average: Tensor, gradient: Tensor) -> Tensor:
         momentum = spread(self.momentum, gradient)

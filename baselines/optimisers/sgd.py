@@ -48,7 +48,7 @@ class InTensors(Written):
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
         super().__init__(parameters, rates, hyperparameters)
-        self.momentum, self.nesterov = self.told(hyperparameters.exact("momentum")), hyperparameters["nesterov"]
+        self.momentum, self.nesterov = self.per_replica(hyperparameters.exact("momentum")), hyperparameters["nesterov"]
 
     def mover(self, factor: float | Tensor) -> Move:
         values = self.rates * factor, self.decay, self.momentum

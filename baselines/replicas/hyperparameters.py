@@ -55,7 +55,7 @@ class Hyperparameters(nn.Module):
 
 
 def alike(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What replicas must have in common to be trained together: all settings that are no floats, and whether steps are
+    """What replicas must have in common to be trained together: all settings that are not floats, and whether steps are
     sharpness-aware, since those draw noise twice."""
     common = {name: repr(value) for name, value in settings.items() if not isinstance(value, float)}
     return tuple(sorted((common | {"sharp": repr(bool(settings.get("sharpness")))}).items()))

@@ -35,7 +35,7 @@ def save(training: Training, path: Path, identity: str) -> None:
         state = optimiser_step.optimiser.state()
         arrays |= {f"descent/{name}/{key}": _array(value) for key, value in state.items()}
     arrays |= {"losses": _array(training.losses), "broken": _array(training.broken)}
-    if training.data is not training.given:
+    if training.data is not training.initial_data:
         arrays |= {"data/weight": _array(training.data.weight), "data/target": _array(training.data.target)}
     for place, stack in enumerate(outcome.ended):
         _put(arrays, f"ended/{place}", stack)
@@ -97,7 +97,7 @@ def resume(training: Training, path: Path, identity: str) -> bool:
     ]
     device = whole.keys.device
     training.stack = _taken(whole, arrays, "cohort")
-    data = training.given.picked(training.stack.number)
+    data = training.initial_data.picked(training.stack.number)
     if "data/weight" in arrays:
         data = data.changed(*(torch.from_numpy(arrays[f"data/{name}"]).to(device) for name in ("weight", "target")))
     if len(training.stack) == 0:

@@ -67,7 +67,7 @@ def refuse_unshared(algorithm: Algorithm, data: Data) -> None:
     plain = type(algorithm).update is Algorithm.update and not algorithm.by_environment
     if not algorithm.additive or not plain:
         raise ModelError(
-            f"the loss of the algorithm {name} is no mean over rows, so they cannot be shared out: {advice}"
+            f"the loss of the algorithm {name} is not a mean over rows, so they cannot be shared out: {advice}"
         )
     remembered = dict(algorithm.named_buffers()) | dict(algorithm.named_parameters())
     if any(value.ndim > 1 and value.shape[1] == len(data) for value in remembered.values()):
@@ -112,7 +112,7 @@ def _counted(batch: Batch) -> Tensor:
 
 
 class SharedOptimiserStep(OptimiserStep):
-    """A optimiser step along the gradients of all processes together."""
+    """An optimiser step along the gradients of all processes together."""
 
     def _gradients(self, closure: Callable[[], Tensor]) -> Tensor:
         losses = super()._gradients(closure)

@@ -62,20 +62,20 @@ class ReplicaGroup:
         task: Task,
         members: Sequence[Member],
         benchmark: str,
-        kept: Path | None = None,
+        checkpoints: Path | None = None,
         stack: int = 0,
         code: str = "",
         together: World = ALONE,
         diagnose: Sequence[str] = (),
     ) -> None:
-        """kept: a folder for checkpoints, from which training goes on after a kill; none by default. stack: the most
+        """checkpoints: a folder for them, from which training goes on after a kill; none by default. stack: the most
         replicas that are trained at once; 0: automatic. code: a digest of what trains, so that no checkpoint of
         other code is taken up. together: the processes that train each replica together. diagnose: names of diagnostics
         that a trained member's remarks hold."""
         check(recipe, f"recipe {recipe.name}")
         check_task(recipe, task)
         self.recipe, self.task, self.benchmark = recipe, task, benchmark
-        self.kept, self.stack, self.code, self.together = kept, stack, code, together
+        self.checkpoints, self.stack, self.code, self.together = checkpoints, stack, code, together
         self.diagnose = tuple(diagnose)
         self.written: list[Path] = []
         self.members = list(members)
@@ -88,9 +88,9 @@ class ReplicaGroup:
         """Remove the replica group's checkpoints: all is done."""
         for path in self.written:
             path.unlink(missing_ok=True)
-        if self.kept is not None:
+        if self.checkpoints is not None:
             with suppress(OSError):  # not empty, or another replica group of the run was quicker
-                self.kept.rmdir()
+                self.checkpoints.rmdir()
 
     def fit(self, rows: Rows, budget: Budget) -> Fit:
         """Train all members on these rows. A selection rule may have them trained on other rows too: each set of rows
@@ -125,8 +125,8 @@ class Fit:
             raise found
         return found
 
-    def _fit(self, given: Rows, budget: Budget) -> None:
-        rows, weight, group = columns_of(given.train)
+    def _fit(self, training_rows: Rows, budget: Budget) -> None:
+        rows, weight, group = columns_of(training_rows.train)
         if not (weight > 0).all():
             raise ModelError(
                 f"{self.recipe.name} on {self.benchmark}: a training row has a weight that is not positive"
@@ -148,9 +148,9 @@ class Fit:
         groups = None if group is None else numbered(group, group)
         there: dict[str, Callable[[], bool]] = {
             "groups": lambda: groups is not None and int(groups.max()) > 0,
-            "id_val": lambda: given.val is not None,
-            "ood_val": lambda: given.ood_val is not None,
-            "unlabelled": lambda: given.unlabelled is not None,
+            "id_val": lambda: training_rows.val is not None,
+            "ood_val": lambda: training_rows.ood_val is not None,
+            "unlabelled": lambda: training_rows.unlabelled is not None,
         }
         refuse_without(self.recipe, self.benchmark, there)
         together: dict[Any, list[Member]] = {}
@@ -162,11 +162,11 @@ class Fit:
             coding = encoding(self.task, taught, chosen[0])
             numbers = None if grouped is None else numbered(grouped, grouped)
             data = Data.of(coding.encode(taught), torch.from_numpy(weights), numbers)
-            if given.unlabelled is not None:
-                data = replace(data, unlabelled=inputs_of(coding, self._read(given.unlabelled)))
+            if training_rows.unlabelled is not None:
+                data = replace(data, unlabelled=inputs_of(coding, self._read(training_rows.unlabelled)))
             held = {
                 name: self._held(coding, one, group)
-                for name, one in (("id_val", given.val), ("ood_val", given.ood_val))
+                for name, one in (("id_val", training_rows.val), ("ood_val", training_rows.ood_val))
                 if one is not None and len(one)
             }
             try:
@@ -175,9 +175,9 @@ class Fit:
                 for member in some:
                     self._trained.setdefault(member.label, error)
 
-    def _held(self, coding: Encoding, given: TrainingRows, known: NDArray[Any] | None) -> Data:
+    def _held(self, coding: Encoding, held_out: TrainingRows, known: NDArray[Any] | None) -> Data:
         """Labelled rows that are not trained on."""
-        rows, weight, group = columns_of(given)
+        rows, weight, group = columns_of(held_out)
         groups = None if group is None or known is None else numbered(group, known)
         return Data.of(coding.encode(self._read(rows)), torch.from_numpy(weight), groups)
 
@@ -224,11 +224,11 @@ class Fit:
         return count
 
     def _file(self, members: Sequence[Member], suffix: str) -> Path | None:
-        """What is kept of some members' training on these rows, where anything is."""
-        if self.group.kept is None:
+        """The file of some members' training on these rows, where checkpoints are written."""
+        if self.group.checkpoints is None:
             return None
         key = identity_of([[self.group.name(member) for member in members], self._digest])
-        path = self.group.kept / f"{key[:16]}{suffix}"
+        path = self.group.checkpoints / f"{key[:16]}{suffix}"
         if path not in self.group.written:
             self.group.written.append(path)
         return path

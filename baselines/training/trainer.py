@@ -69,7 +69,7 @@ class Training:
 
     def __init__(self, stack: ReplicaStack, data: Data, steps: int, together: World = ALONE) -> None:
         """together: the processes that share out the rows of each step; by default there is this one alone."""
-        self.stack, self.given, self.data, self.steps = stack, data, data, steps
+        self.stack, self.initial_data, self.data, self.steps = stack, data, data, steps
         self.together = together
         if together.size > 1:
             refuse_unshared(stack.algorithm, data)
@@ -80,8 +80,8 @@ class Training:
         self.outcome = Outcome()
         if stack.hyperparameters["chunk"] and not stack.hyperparameters["batch_size"] and not stack.algorithm.additive:
             raise ModelError(
-                f"setting chunk = {stack.hyperparameters['chunk']}: this algorithm's loss of a full batch is no mean "
-                "over rows, so it cannot be taken in chunks: leave chunk at 0, or set batch_size"
+                f"setting chunk = {stack.hyperparameters['chunk']}: this algorithm's loss of a full batch is not a "
+                "mean over rows, so it cannot be taken in chunks: leave chunk at 0, or set batch_size"
             )
         self.stages = stack.algorithm.stages(steps)
         assert sum(self.stages) == steps
@@ -182,7 +182,7 @@ class Training:
         self.take_up(data)
 
     def _drop_broken(self) -> None:
-        """Replicas whose loss is no number leave; the others go on."""
+        """Replicas whose loss is not finite leave; the others go on."""
         self.outcome.losses |= dict(zip(self.stack.number.tolist(), self.losses.tolist(), strict=True))
         broken = self.broken.tolist()
         if all(at < 0 for at in broken):

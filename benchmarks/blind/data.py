@@ -73,7 +73,7 @@ def _opened(folder: Path, benchmark: Benchmark) -> BlindData | None:
 
 
 def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
-    """Have a child process write the blind data; what it tells is told here, what it refuses is refused here."""
+    """Have a child process write the blind data; its progress is reported here, its errors are raised here."""
     request = json.dumps({"definition": _stated(benchmark), "path": str(benchmark.path), "folder": str(folder)})
     # -P: what lies in the folder that the user happens to be in is not imported.
     command = [sys.executable, "-P", "-m", f"{__package__}.data"]
@@ -83,7 +83,7 @@ def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
             child.stdin.write(request)
             child.stdin.close()
             for line in child.stdout:
-                _heard(json.loads(line))
+                _received(json.loads(line))
         except BaseException:
             child.kill()
             raise
@@ -93,7 +93,7 @@ def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
         )
 
 
-def _heard(message: dict[str, Any]) -> None:
+def _received(message: dict[str, Any]) -> None:
     if "say" in message:
         say(message["say"])
     elif "advance" in message:
@@ -115,7 +115,9 @@ def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
     card: dict[str, Any] = {"format": FORMAT, "definition": _stated(benchmark), "streams": {}, "shapes": {}}
     for name in sorted({*benchmark.predicted_parts, *training}):
         part = benchmark.part(name)
-        stored_table(folder / f"{name}.arrow", lambda p=part, n=name: _shown(p, benchmark.task, n in training, grouped))  # type: ignore[misc]
+        stored_table(
+            folder / f"{name}.arrow", lambda p=part, n=name: _visible(p, benchmark.task, n in training, grouped)
+        )  # type: ignore[misc]
         card["streams"][name] = f"{part.identity}/{part.name}"
     schema = benchmark.split.source.schema
     card["shapes"] = {name: list(schema[name].shape) for name in benchmark.task.inputs if schema[name].shape}
@@ -130,7 +132,7 @@ def _json_row(row: Any) -> dict[str, Any]:
     return {key: value.tolist() if hasattr(value, "tolist") else value for key, value in row.items()}
 
 
-def _shown(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
+def _visible(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
     """The columns of a part that a model may see."""
     import pyarrow as pa
 
@@ -146,35 +148,35 @@ def _shown(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
     return table
 
 
-class _Telling:
-    """Tells the parent process, one JSON object a line."""
+class _Sender:
+    """Sends progress and errors to the parent process, one JSON object a line."""
 
     def __init__(self, descriptor: int) -> None:
         self._out = os.fdopen(descriptor, "w", encoding="utf-8")
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         self._out.write(json.dumps(message) + "\n")
         self._out.flush()
 
     def say(self, text: str) -> None:
-        self.tell({"say": text})
+        self.send({"say": text})
 
     def advance(self, label: str, done: int, total: int | None) -> None:
-        self.tell({"advance": [label, done, total]})
+        self.send({"advance": [label, done, total]})
 
 
 def main() -> None:
-    """The child process: read what is wanted from stdin, write it, tell stdout."""
-    telling = _Telling(os.dup(1))
-    os.dup2(2, 1)  # whatever else is printed is no message
-    listener: Listener = telling
+    """The child process: read the request from stdin, write the files, report on stdout."""
+    sender = _Sender(os.dup(1))
+    os.dup2(2, 1)  # whatever else is printed must not be taken for a message
+    listener: Listener = sender
     request = json.load(sys.stdin)
     try:
         with listening(listener):
             definition = Definition.model_validate(request["definition"])
             write_blind_data(Benchmark(definition, Path(request["path"])), Path(request["folder"]))
     except FarshiftError as error:
-        telling.tell({"error": type(error).__name__, "message": str(error)})
+        sender.send({"error": type(error).__name__, "message": str(error)})
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ TASKS = (
     Task("regression", ("x", "y"), "target"),
     Task("sequence", ("text",), "answer"),
 )
-"""Small tasks of every type, for a model that is not told its own."""
+"""Small tasks of every type, for a model whose own task is not given."""
 
 _WORDS = {"whitespace": ("walk", "look", "run", "jump", "left", "right", "twice", "and"), "character": ("0", "1")}
 _BLANK = {"whitespace": " ", "character": ""}

@@ -35,7 +35,7 @@ def factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | None =
         return ready
 
     if not callable(model) and not hasattr(model, "predict") and adapted(model, task, 0) is None:
-        raise ModelError(f"a {type(model).__name__} is no model: it has no predict, and is no factory")
+        raise ModelError(f"a {type(model).__name__} is not a model: it has no predict, and is not a factory")
     return make
 
 

@@ -46,13 +46,13 @@ def find_model(name: str, options: Mapping[str, str] = NO_OPTIONS) -> tuple[Any,
 
 
 def read_options(texts: Sequence[str]) -> dict[str, str]:
-    """Options by name, from texts `key=value`. `FarshiftError` says which is none, without repeating it: a value may be
+    """Options by name, from texts `key=value`. `FarshiftError` says which one is not `key=value`, without repeating it: a value may be
     a secret."""
     found: dict[str, str] = {}
     for number, text in enumerate(texts, 1):
         key, equals, value = text.partition("=")
         if not equals or not key.isidentifier():
-            raise FarshiftError(f"option {number} of {len(texts)} is none: write key=value")
+            raise FarshiftError(f"option {number} of {len(texts)} is not key=value")
         if key in found:
             raise FarshiftError(f"the option {key} is given twice")
         found[key] = value

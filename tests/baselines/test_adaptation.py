@@ -40,7 +40,7 @@ def training_of(algorithm: str, *each: dict[str, Any], steps: int = 10, **settin
 def made(algorithm: str, *each: dict[str, Any], **settings: Any) -> tuple[ReplicaStack, Data]:
     """A trained replica stack and its data."""
     training = training_of(algorithm, *each, **settings)
-    return finished(training), training.given
+    return finished(training), training.initial_data
 
 
 @pytest.mark.parametrize(("algorithm", "settings"), EVERY, ids=ids)

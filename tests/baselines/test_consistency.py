@@ -109,7 +109,7 @@ def test_each_batch_moves_the_map_by_one_step_before_it_is_predicted() -> None:
     each: list[dict[str, Any]] = [{"adaptive_lr": 0.05, "test_weight": 1.0}, {"adaptive_lr": 0.01, "test_weight": 1e-6}]
     training = begun("itta", *each, common=ADAM | {"map_depth": 2}, data=wide_rows())
     stack = finished(training)
-    data, loss = training.given, stack.algorithm.consistency
+    data, loss = training.initial_data, stack.algorithm.consistency
     with torch.no_grad():
         loss.bias += 0.1  # above 0, where the loss has a slope
     found = asked(stack, data, 8)
@@ -134,12 +134,12 @@ def test_a_map_that_has_not_moved_changes_nothing_on_negative_features_either() 
     settings = RESNET | {"adaptive_lr": 0.0}
     training = begun("itta", {}, network="resnet", common=settings, data=wide_rows(sizes=IMAGES), sizes=IMAGES)
     stack = finished(training)
-    inputs = [x[None] for x in training.given.inputs]
+    inputs = [x[None] for x in training.initial_data.inputs]
     with torch.no_grad():
         features = stack.network.encode(stack.network.embed(*inputs))
         expected = stack.network(*inputs)
     assert features.min() < 0 < features.max()
-    assert near(stack.answer(*training.given.inputs), expected)
+    assert near(stack.answer(*training.initial_data.inputs), expected)
 
 
 def test_a_network_that_is_all_head_has_no_gradients_to_align() -> None:

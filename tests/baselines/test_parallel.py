@@ -130,8 +130,8 @@ def test_the_first_process_decides(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("algorithm", "why"),
     [
-        ("irm", "the loss of the algorithm irm is no mean over rows"),
-        ("mixup", "the loss of the algorithm mixup is no mean over rows"),
+        ("irm", "the loss of the algorithm irm is not a mean over rows"),
+        ("mixup", "the loss of the algorithm mixup is not a mean over rows"),
         ("elr", "the algorithm elr remembers something of each row"),
     ],
 )

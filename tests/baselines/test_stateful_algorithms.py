@@ -43,7 +43,7 @@ def training_of(algorithm: str, *rates: float, names: tuple[str, ...] = ("first"
 @pytest.mark.parametrize("after", [2, 7, 12], ids=lambda after: f"after {after} steps")
 def test_a_training_that_was_cut_off_ends_as_one_that_was_not(algorithm: str, after: int, tmp_path: Path) -> None:
     whole = training_of(algorithm, 0.01, 0.02)
-    expected = asked(finished(whole), whole.given)
+    expected = asked(finished(whole), whole.initial_data)
     cut = training_of(algorithm, 0.01, 0.02)
     if after == 12:
         cut.run()
@@ -54,7 +54,7 @@ def test_a_training_that_was_cut_off_ends_as_one_that_was_not(algorithm: str, af
     again = training_of(algorithm, 0.01, 0.02)
     assert resume(again, tmp_path / "kept.npz", "same")
     assert again.total == after
-    assert torch.equal(asked(finished(again), again.given), expected)
+    assert torch.equal(asked(finished(again), again.initial_data), expected)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -62,8 +62,8 @@ def test_a_replica_that_diverges_does_not_touch_the_others(algorithm: str) -> No
     training = training_of(algorithm, 0.01, 1e200, 0.02)
     outcome = training.run()
     stack = outcome.ended[0]
-    answers = dict(zip(stack.number.tolist(), asked(stack, training.given), strict=True))
+    answers = dict(zip(stack.number.tolist(), asked(stack, training.initial_data), strict=True))
     for number, name, rate in ((0, "first", 0.01), (2, "third", 0.02)):
         alone = finished(training_of(algorithm, rate, names=(name,)))
         assert number not in outcome.failed
-        assert torch.allclose(answers[number], asked(alone, training.given)[0], rtol=0, atol=1e-12)
+        assert torch.allclose(answers[number], asked(alone, training.initial_data)[0], rtol=0, atol=1e-12)

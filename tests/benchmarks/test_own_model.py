@@ -105,7 +105,7 @@ def test_options_are_read_to_the_first_equals_sign():
 
 @pytest.mark.parametrize("text", ["sk-secret", "=sk-secret", "sk-secret=x"])
 def test_what_is_no_option_is_refused_without_being_repeated(text):
-    with pytest.raises(FarshiftError, match=r"^option 2 of 2 is none: write key=value$"):
+    with pytest.raises(FarshiftError, match=r"^option 2 of 2 is not key=value$"):
         read_options(["api=chat", text])
 
 

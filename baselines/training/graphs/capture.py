@@ -209,7 +209,7 @@ class Whole:
         self._restore(before)
 
     def _apart(self, some: Sequence[Tensor], others: Sequence[Tensor]) -> float:
-        """The squared distance between two states of network and algorithm; what is no number does not count."""
+        """The squared distance between two states of network and algorithm; what is not finite does not count."""
         pairs = zip(some[: len(self.slots)], others[: len(self.slots)], strict=True)
         gaps = [(a.double() - b.double()).nan_to_num(0, 0, 0).square().sum() for a, b in pairs if a.is_floating_point()]
         return float(torch.stack(gaps).sum())

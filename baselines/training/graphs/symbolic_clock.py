@@ -1,7 +1,7 @@
 """A clock for a step that is traced: what is read from it stays open, or becomes a condition of the trace.
 
 A trace holds the operations of one step. Where an algorithm computes with the step's number and tensors, the number
-becomes a tensor, told anew each time the trace runs. Where it compares the number with another (a penalty switched on,
+becomes a tensor, set anew each time the trace runs. Where it compares the number with another (a penalty switched on,
 say), the answer holds for the trace, which then serves the steps whose answers are the same."""
 
 from __future__ import annotations
