@@ -46,8 +46,8 @@ def find_model(name: str, options: Mapping[str, str] = NO_OPTIONS) -> tuple[Any,
 
 
 def read_options(texts: Sequence[str]) -> dict[str, str]:
-    """Options by name, from texts `key=value`. `FarshiftError` says which one is not `key=value`, without repeating it: a value may be
-    a secret."""
+    """Options by name, from texts `key=value`. `FarshiftError` says which one is not, without repeating it: a value may
+    be a secret."""
     found: dict[str, str] = {}
     for number, text in enumerate(texts, 1):
         key, equals, value = text.partition("=")
