@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,9 +116,8 @@ def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
     card: dict[str, Any] = {"format": FORMAT, "definition": _stated(benchmark), "streams": {}, "shapes": {}}
     for name in sorted({*benchmark.predicted_parts, *training}):
         part = benchmark.part(name)
-        stored_table(
-            folder / f"{name}.arrow", lambda p=part, n=name: _visible(p, benchmark.task, n in training, grouped)
-        )  # type: ignore[misc]
+        visible = partial(_visible, part, benchmark.task, name in training, grouped)
+        stored_table(folder / f"{name}.arrow", visible)
         card["streams"][name] = f"{part.identity}/{part.name}"
     schema = benchmark.split.source.schema
     card["shapes"] = {name: list(schema[name].shape) for name in benchmark.task.inputs if schema[name].shape}
