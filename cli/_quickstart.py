@@ -147,16 +147,19 @@ def _on_board(runs: Iterable[Run], out: Path) -> Board:
 
 
 def _row(plan: Plan, run: Run) -> dict[str, Any]:
-    found = score(run).record
+    found = score(run)
+    memorised = found.views.get("memorised")
     return {
         "kind": plan.benchmark.kind,
         "benchmark": plan.benchmark.name,
         "baseline": plan.recipe.name,
         "role": plan.recipe.role_on(plan.benchmark.name),
-        "seeds": len(found["seeds"]),
-        "metric": found["metric"],
-        **{name: found[name] for name in ("id", "ood", "gap")},
-        "memorised": found["views"].get("memorised"),
+        "seeds": len(found.seeds),
+        "metric": found.metric,
+        "id": found.id.to_dict(),
+        "ood": found.ood.to_dict(),
+        "gap": found.gap.to_dict(),
+        "memorised": None if memorised is None else memorised.to_dict(),
         "audit": plan.benchmark.manifest.audit_summary(),
         "run": str(run.path),
     }

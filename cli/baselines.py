@@ -92,15 +92,13 @@ def baselines_results(
     with watched():
         for place, (benchmark, name) in enumerate(asked):
             advance("scoring", place, len(asked))
-            found.append(score(recorded(benchmark, name)).record)
+            found.append(score(recorded(benchmark, name)))
         advance("scoring", len(asked), len(asked))
     # The best of a benchmark first, whatever its metric calls better.
-    found.sort(key=lambda r: (r["benchmark"], r["ood"]["value"] * (-1 if r["better"] == "higher" else 1), r["model"]))
+    found.sort(key=lambda r: (r.benchmark, r.ood.value * (-1 if r.better == "higher" else 1), r.model))
     if json:
-        return emit_json(found)
-    rows = [
-        [r["benchmark"], r["model"], *(view(r[name]) for name in ("id", "ood", "gap")), len(r["seeds"])] for r in found
-    ]
+        return emit_json([r.to_dict() for r in found])
+    rows = [[r.benchmark, r.model, *(view(one.to_dict()) for one in (r.id, r.ood, r.gap)), len(r.seeds)] for r in found]
     columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds"]
     table("", columns, rows, "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent.")
 
@@ -183,7 +181,7 @@ def _run_suite(suite: str, names: list[str], out: Path, more: dict[str, Any], js
         runs, failures = run_all(plans, more["engine"])
         scores = [score(run) for run in runs] if world().rank == 0 else []
     if json and world().rank == 0:
-        emit_json([item.told() for item in scores])
+        emit_json([item.report() for item in scores])
     elif world().rank == 0:
         for item in scores:
             line(str(item))

@@ -140,7 +140,7 @@ def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
     with watched():
         found = [go(path, selection) for path in runs]
     if json:
-        return emit_json([item.told() for item in found])
+        return emit_json([item.report() for item in found])
     for item in found:
         line(str(item))
 
@@ -210,13 +210,15 @@ def robustness(
 ) -> None:
     """Effective robustness: OOD above what the baselines' line predicts from ID (logit scale)."""
     from ..benchmarks.comparison.relate import effective_robustness
-    from ..benchmarks.scoring.score import in_words
+    from ..benchmarks.scoring.record import in_words
+    from ..benchmarks.statistics.interval import read_interval
 
     with watched():
         found = effective_robustness(run, against)
     if json:
         return emit_json(found)
-    line(f"{found['model']} on {found['benchmark']}: {in_words(found['robustness'])} above the line of {found['line']}")
+    above = in_words(read_interval(found["robustness"]))
+    line(f"{found['model']} on {found['benchmark']}: {above} above the line of {found['line']}")
     line(found["interval"])
 
 
@@ -234,14 +236,15 @@ def recovered(
 ) -> None:
     """The share of the gap between two runs that a third one recovers (SGR, PGR, noise-ceiling form)."""
     from ..benchmarks.comparison.relate import gap_recovered
-    from ..benchmarks.scoring.score import in_words
+    from ..benchmarks.scoring.record import in_words
+    from ..benchmarks.statistics.interval import read_interval
 
     with watched():
         found = gap_recovered(run, floor, ceiling, view)
     if json:
         return emit_json(found)
     line(
-        f"{found['model']} recovers {in_words(found['recovered'])} of the gap "
+        f"{found['model']} recovers {in_words(read_interval(found['recovered']))} of the gap "
         f"from {found['floor']} to {found['ceiling']}"
     )
     line(found["interval"])
@@ -274,16 +277,16 @@ def plot(
     if form and out is not None and out.suffix in (".png", ".svg", ".pdf"):
         raise FarshiftError(f"plot: {out} is named like a picture, and --table {form} is text: leave one of them out")
     with watched():
-        records = [go(path).record for path in runs]
+        scores = [go(path) for path in runs]
     if form:
-        text = render(records, form)
+        text = render(scores, form)
         if out is not None:
             from ..core.files import write_atomically
 
             write_atomically(out, text.encode())
         return emit_json({"table": text, "file": None if out is None else str(out)}) if json else line(text.rstrip())
     assert out is not None
-    file = draw(records, what, out)
+    file = draw(scores, what, out)
     emit_json({"file": str(file), "what": what, "runs": len(runs)}) if json else line(str(file))
 
 
@@ -301,7 +304,7 @@ def status(
     if watch:
         return live_table(columns, lambda: _status_rows(statuses(folders)))
     found = statuses(folders)
-    emit_json([item.record() for item in found]) if json else table("", columns, _status_rows(found)[0])
+    emit_json([item.to_dict() for item in found]) if json else table("", columns, _status_rows(found)[0])
 
 
 def _status_rows(found: list[Any]) -> tuple[list[list[Any]], bool]:
@@ -315,6 +318,6 @@ def print_scored(done: Any, json: bool) -> None:
 
     found = go(done)
     if json:
-        return emit_json({"run": str(done.path), "digest": done.digest, "score": found.told()})
+        return emit_json({"run": str(done.path), "digest": done.digest, "score": found.report()})
     line(str(found))
     line(f"run: {done.path}")

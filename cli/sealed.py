@@ -222,7 +222,8 @@ def _print_profile(profile: dict[str, Any]) -> None:
 
 
 def _print_results(found: dict[str, Any]) -> None:
-    from ..benchmarks.scoring.score import in_words
+    from ..benchmarks.scoring.record import in_words
+    from ..benchmarks.statistics.interval import read_interval
 
     terms = found["terms"]
     line(f"{terms['window']}: {found['state']}, from {terms['opens']} to {terms['closes']}, {found['answers']} answers")
@@ -234,7 +235,7 @@ def _print_results(found: dict[str, Any]) -> None:
             rows.append([entry["team"], entry["model"], f"n/a ({entry['n/a']})", "", "", "", ""])
             continue
         score, contrast = entry["score"], entry["contrast"]
-        shown = [in_words(score["id"]), in_words(score["ood"])]
+        shown = [in_words(read_interval(score[view])) for view in ("id", "ood")]
         apart = [_difference(contrast[view]) for view in ("id", "ood")]
         flags = [f"{view} {contrast[view]['flag']}" for view in ("id", "ood") if contrast[view].get("flag")]
         rows.append([entry["team"], entry["model"], *shown, *apart, ", ".join(flags)])
@@ -245,6 +246,7 @@ def _print_results(found: dict[str, Any]) -> None:
 
 
 def _difference(found: dict[str, Any]) -> str:
-    if "n/a" in found:
-        return "n/a"
-    return f"{found['value']:+.3f} [{found['low']:+.3f}, {found['high']:+.3f}]"
+    from ..benchmarks.statistics.interval import Interval, read_interval
+
+    known = read_interval(found)
+    return f"{known.value:+.3f} [{known.low:+.3f}, {known.high:+.3f}]" if isinstance(known, Interval) else "n/a"

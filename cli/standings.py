@@ -66,7 +66,7 @@ def _print(found: Snapshot) -> None:
         _print_suite(suite)
     for one in found.apart:
         score = one.standing.score
-        line(f"{one.left.kind}: {score['model']} on {score['benchmark']} ({one.standing.entry}): {one.left.reason}")
+        line(f"{one.left.kind}: {score.model} on {score.benchmark} ({one.standing.entry}): {one.left.reason}")
     if not found.views:
         line("no entries")
 
@@ -79,7 +79,7 @@ def _print_suite(suite: Any) -> None:
     for row in found.incomplete:
         line(f"apart: {row.entry} lacks {', '.join(row.missing)}")
     for pair in suite.concurrences:
-        record = pair.record()
+        record = pair.to_dict()
         words = record.get("n/a") or f"{record['tau']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
         line(f"concurrence {pair.left}, {pair.right}: {words} ({pair.entries} entries)")
 
@@ -126,7 +126,8 @@ def challenge(
     json: Json = False,
 ) -> None:
     """File a challenge against an entry: a run of the same model, validated, scored, and shown beside it."""
-    from ..benchmarks.scoring.score import in_words
+    from ..benchmarks.scoring.record import in_words
+    from ..benchmarks.statistics.interval import read_interval
     from ..leaderboard.board import Board
     from ..leaderboard.operations.challenge import challenge as go
 
@@ -138,7 +139,7 @@ def challenge(
     known = "" if new else " (it was there already)"
     line(f"challenge {found.challenge} of entry {entry}{known}, run again minus entry:")
     for name, item in found.difference.items():
-        line(f"{name:>6}  {in_words(item)}  {words[item['distinguishable']]}")
+        line(f"{name:>6}  {in_words(read_interval(item))}  {words[item['distinguishable']]}")
 
 
 @app.command()

@@ -23,6 +23,7 @@ from typing import Any
 
 import tomli_w
 
+from ..benchmarks.scoring.record import Score
 from ..core.canonical import identity_of
 from ..core.durable import ADVICE
 from ..core.errors import FarshiftError
@@ -151,7 +152,7 @@ class Board:
     def _standing(self, entered: Entered) -> Standing:
         if not entered.scores:
             raise FarshiftError(f"{entered.item} was never scored: farshift board verify {self.path}")
-        score = json.loads(self.stored(entered.scores[-1]))
+        score = Score.from_dict(json.loads(self.stored(entered.scores[-1])))
         return Standing(
             entered.entry, entered.submission, entered.item.run, entered.team, entered.note, entered.time, score
         )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..benchmarks.scoring.record import Score
 from ..core.errors import FarshiftError
 from .ledger import Record
 
@@ -120,7 +120,7 @@ class Standing:
     team: str
     note: str
     time: str
-    score: dict[str, Any]
+    score: Score
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
@@ -35,10 +36,11 @@ def entry(
     on_id = rows(min(1.0, share + 0.2), f"{model}/id", seeds=seeds)
     on_ood = rows(share, f"{model}/ood/{benchmark}", seeds=seeds)
     score = record(model, benchmark, id=0.9, ood=share, seeds=seeds, **said)
-    score |= {"id": mean(on_id).record(), "ood": mean(on_ood).record(), "gap": gap(on_id, on_ood).record()}
-    score["views"] |= {"id": score["id"], "ood": score["ood"]}
-    identity = find_benchmark(benchmark).identity(score["budget"], score["steps"], score["selection"])
-    score |= {"candidates": 1, "touched": [], "entry_identity": said.get("identity", identity)}
+    values = {"id": mean(on_id), "ood": mean(on_ood)}
+    identity = find_benchmark(benchmark).identity(score.budget, score.steps, score.selection)
+    score = replace(
+        score, **values, gap=gap(on_id, on_ood), views=values, entry_identity=said.get("identity", identity)
+    ).rounded()
     name = sha256(f"{model} {benchmark} {team}".encode()).hexdigest()[:16]
     time = f"2026-01-{1 + made % 28:02d}T00:00:00Z"
     return Standing(name, name * 4, 0, team, "", time, score), EntryRows(on_id, on_ood)

@@ -1,4 +1,4 @@
-"""Score records as scoring writes them, made up: for pictures, tables and exports."""
+"""Scores as scoring gives them, made up: for pictures, tables and exports."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from farshift.benchmarks.scoring.record import Score, SeverityPoint, WorstGroup
+from farshift.benchmarks.statistics.interval import Estimate
 
 
-def estimate(value: float, reach: float = 0.02, rows: int = 900, seeds: int = 5, least: float = 0.0) -> dict[str, Any]:
+def estimate(value: float, reach: float = 0.02, rows: int = 900, seeds: int = 5, least: float = 0.0) -> Estimate:
     """A value in [least, 1] and an interval of `reach` to each side, cut at the bounds."""
     low, high = max(least, value - reach), min(1.0, value + reach)
-    return {
-        "value": round(value, 6),
-        "low": round(low, 6),
-        "high": round(high, 6),
-        "row_se": round(reach / 3, 6),
-        "seed_se": round(reach / 4, 6) if seeds > 1 else None,
-        "rows": rows,
-        "seeds": seeds,
-        "per_seed": [round(value, 6)] * seeds,
-    }
+    value, low, high = (round(end, 6) for end in (value, low, high))
+    seed_se = round(reach / 4, 6) if seeds > 1 else None
+    return Estimate(value, low, high, round(reach / 3, 6), seed_se, rows, seeds, (value,) * seeds)
 
 
 def curve(
@@ -29,12 +24,12 @@ def curve(
     seeds: int = 5,
     ids=((1, 8), (9, 15), (16, 19), (20, 22)),
     oods=(24, 25, 26, 27, 28, 30, 32, 33, 36, 40, 48),
-) -> list[dict[str, Any]]:
+) -> list[SeverityPoint]:
     """Scores that fall along severity: flat on ID rows, then from the ID score downwards, around the OOD score."""
-    points = [{"view": "id", "from": low, "to": high, **estimate(id_value, seeds=seeds)} for low, high in ids]
+    points = [SeverityPoint("id", low, high, estimate(id_value, seeds=seeds)) for low, high in ids]
     for step, level in enumerate(np.linspace(1, -1, len(oods)).tolist()):
         value = min(1.0, max(0.0, ood_value + level * min(ood_value, id_value - ood_value, 1 - ood_value)))
-        points.append({"view": "ood", "from": oods[step], "to": oods[step], **estimate(value, 0.05, seeds=seeds)})
+        points.append(SeverityPoint("ood", oods[step], oods[step], estimate(value, 0.05, seeds=seeds)))
     return points
 
 
@@ -78,55 +73,58 @@ def record(
     better: str = "higher",
     bounds: list[float | None] | None = [0.0, 1.0],  # noqa: B006
     identity: str = "",
-    severity: list[dict[str, Any]] | None = None,
+    severity: list[SeverityPoint] | None = None,
     severity_unit: str = "tokens",
     probabilities: bool = False,
     groups: dict[str, float] | None = None,
-) -> dict[str, Any]:
-    """A whole record. Entries of one benchmark, budget and steps have one identity, unless another is given."""
+) -> Score:
+    """A whole score. Entries of one benchmark, budget and steps have one identity, unless another is given."""
     views = {"id": estimate(id, reach, rows, seeds), "ood": estimate(ood, reach, rows, seeds)}
     if kind == "corrupted-label":
         wrong = {"restored": ood, "memorised": 0.9 * (1 - ood), "fit_clean": (1 + id) / 2}
         views |= {name: estimate(value, reach, rows, seeds) for name, value in wrong.items()}
     found = {name: estimate(value, 2 * reach, rows // 5, seeds) for name, value in (groups or {}).items()}
-    worst = min(found, key=lambda name: (found[name]["value"], name), default=None)
+    worst = min(found, key=lambda name: (found[name].value, name), default=None)
     over = f"rows and {seeds} training seeds" if seeds > 1 else "rows only (one seed: training noise is not in it)"
-    return {
-        "scorer": 2,
-        "benchmark": benchmark,
-        "kind": kind,
-        "entry_identity": identity or sha256(f"{benchmark} {budget} {steps}".encode()).hexdigest(),
-        "model": model,
-        "budget": budget,
-        "steps": steps,
-        "seeds": list(range(seeds)),
-        "protocol_seeds": 5,
-        "selection": selection,
-        "metric": metric,
-        "better": better,
-        "bounds": bounds,
-        "id": views["id"],
-        "ood": views["ood"],
-        "gap": estimate(id - ood, 1.4 * reach, 2 * rows, seeds, least=-1.0),
-        "views": views,
-        "metrics": {},
-        "answers": {},
-        "selections": {},
-        "worst_group": {"group": worst, **found[worst], "groups": found} if worst is not None else None,
-        "group_quantiles": None,
-        "severity": curve(id, ood, seeds) if severity is None and kind == "length" else severity or [],
-        "severity_unit": severity_unit,
-        "extrapolation": None,
-        "calibration": {
-            "id": {"ece": 0.031, "bins": bins(id, rows * seeds, 0.05)},
-            "ood": {"ece": 0.214, "bins": bins(ood, 4 * rows * seeds, 0.3)},
+    points = curve(id, ood, seeds) if severity is None and kind == "length" else severity or []
+    return Score.from_dict(
+        {
+            "scorer": 2,
+            "benchmark": benchmark,
+            "kind": kind,
+            "entry_identity": identity or sha256(f"{benchmark} {budget} {steps}".encode()).hexdigest(),
+            "model": model,
+            "budget": budget,
+            "steps": steps,
+            "seeds": list(range(seeds)),
+            "protocol_seeds": 5,
+            "selection": selection,
+            "metric": metric,
+            "better": better,
+            "bounds": bounds,
+            "id": views["id"].to_dict(),
+            "ood": views["ood"].to_dict(),
+            "gap": estimate(id - ood, 1.4 * reach, 2 * rows, seeds, least=-1.0).to_dict(),
+            "views": {name: one.to_dict() for name, one in views.items()},
+            "metrics": {},
+            "answers": {},
+            "selections": {},
+            "worst_group": None if worst is None else WorstGroup(worst, found[worst], found).to_dict(),
+            "group_quantiles": None,
+            "severity": [point.to_dict() for point in points],
+            "severity_unit": severity_unit,
+            "extrapolation": None,
+            "calibration": {
+                "id": {"ece": 0.031, "bins": bins(id, rows * seeds, 0.05)},
+                "ood": {"ece": 0.214, "bins": bins(ood, 4 * rows * seeds, 0.3)},
+            }
+            if probabilities
+            else None,
+            "label_errors": None,
+            "spent": {"fit_seconds": 12.1, "predict_seconds": 1.2, "device": "cpu"},
+            "interval": f"[low, high]: 95% t interval over {over}",
         }
-        if probabilities
-        else None,
-        "label_errors": None,
-        "spent": {"fit_seconds": 12.1, "predict_seconds": 1.2, "device": "cpu"},
-        "interval": f"[low, high]: 95% t interval over {over}",
-    }
+    )
 
 
 MODELS = (
@@ -135,8 +133,8 @@ MODELS = (
 )
 
 
-def many(count: int, benchmark: str = "scan/length", **settings: Any) -> list[dict[str, Any]]:
-    """Records of `count` models whose ID and OOD scores lie about a line on logit axes."""
+def many(count: int, benchmark: str = "scan/length", **settings: Any) -> list[Score]:
+    """Scores of `count` models whose ID and OOD scores lie about a line on logit axes."""
     draws = np.random.default_rng(count)
     strength = np.sort(draws.normal(1.5, 1.2, count))[::-1]
     off = draws.normal(0, 0.4, count)

@@ -57,16 +57,17 @@ def record(run: Run | Path | str, home: Path = HOME) -> Path:
     import pyarrow.parquet as pq
 
     run = run if isinstance(run, Run) else read_run(run)
-    if run.card["model"].get("kind") != "baseline":
+    if run.card.model.kind != "baseline":
         raise BadRun(f"{run.path} is the run of {run.model}, which is no baseline")
     if run.candidates != ("last",):
         raise BadRun(f"{run.path} has the candidates {', '.join(run.candidates)}: only runs of one can be recorded")
     benchmark = find_benchmark(run.benchmark)
-    _check_identity(benchmark, run.card, str(run.path))
+    _check_identity(benchmark, run.card.to_dict(), str(run.path))
     table = run.predictions()
     pieces = [_piece(table, part, seed) for part in benchmark.predicted_parts for seed in run.seeds]
-    card = {name: run.card[name] for name in ("benchmark", "model", "budget", "environment", "spent")}
-    stated = canonical_json({"format": FORMAT, "run": run.digest} | card)
+    card = run.card.to_dict()
+    told = {name: card[name] for name in ("benchmark", "model", "budget", "environment", "spent")}
+    stated = canonical_json({"format": FORMAT, "run": run.digest} | told)
     whole = pa.concat_tables(pieces).replace_schema_metadata({_CARD: stated})
     sink = pa.BufferOutputStream()
     pq.write_table(whole, sink, compression="zstd", compression_level=19, use_dictionary=True, write_statistics=False)

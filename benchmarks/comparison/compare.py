@@ -26,8 +26,10 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
         raise FarshiftError(f"these runs cannot be compared: {described(a)}, {described(b)}")
     x, y = ((run_view(run, "id"), run_view(run, "ood")) for run in (a, b))
     clusters = in_plain_english({"ID": x[0].clustering, "OOD": x[1].clustering})
-    found = {name: paired_difference(one, other).record() for name, one, other in zip(("id", "ood"), x, y, strict=True)}
-    found["gap"] = difference_of_gaps(x, y).record()
+    found = {
+        name: paired_difference(one, other).to_dict() for name, one, other in zip(("id", "ood"), x, y, strict=True)
+    }
+    found["gap"] = difference_of_gaps(x, y).to_dict()
     single = min(len(a.seeds), len(b.seeds)) == 1
     over = (
         "rows only: a single seed tells nothing of training noise" if single else "rows and the training seeds of both"

@@ -56,7 +56,7 @@ def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str
 def judged(estimate: Estimate, single: bool) -> dict[str, Any]:
     """A difference as a record, with `distinguishable`: whether its interval excludes zero; None where there is no
     interval, or where a side has a single seed (`single`) and the interval so lacks the noise of training."""
-    record = estimate.record()
+    record = estimate.to_dict()
     unsure = single or "n/a" in record
     record["distinguishable"] = None if unsure else not record["low"] <= 0 <= record["high"]
     return {name: value for name, value in record.items() if name not in ("per_seed", "seeds")}
@@ -93,10 +93,10 @@ def _by_severity(sides: list[_Side], single: bool) -> list[dict[str, Any]]:
     curve = severity_curve(sides[0].scored, sides[0].views, benchmark.metrics[0])
     found = []
     for point in curve:
-        severity = benchmark.view(point["view"])[0].carried["severity"]
-        rows = (severity >= point["from"]) & (severity <= point["to"])
-        place = {name: point[name] for name in ("view", "from", "to")}
-        found.append(place | _differences(sides, point["view"], rows, single))
+        severity = benchmark.view(point.view)[0].carried["severity"]
+        rows = (severity >= point.first) & (severity <= point.last)
+        place = {"view": point.view, "from": point.first, "to": point.last}
+        found.append(place | _differences(sides, point.view, rows, single))
     return [point for point in found if "n/a" not in point]
 
 

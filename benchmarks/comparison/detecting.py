@@ -61,15 +61,15 @@ def _known(benchmark: Benchmark, view: str) -> dict[str, Any]:
 
 def _measured(view: str, runs: list[Run], seeds: int | None) -> dict[str, Any]:
     found = measured({f"{number}": run_view(run, view) for number, run in enumerate(runs)}, seeds)
-    return NotAvailable("not defined on these rows and answers").record() if found is None else found.record()
+    return NotAvailable("not defined on these rows and answers").to_dict() if found is None else found.to_dict()
 
 
 def _assumed(benchmark: Benchmark, view: str) -> dict[str, Any]:
     metric = benchmark.metrics[0]
     if metric.name not in _SHARES:
-        return NotAvailable(f"nothing can be assumed of {metric.name}: name runs to measure it on").record()
+        return NotAvailable(f"nothing can be assumed of {metric.name}: name runs to measure it on").to_dict()
     part, _ = benchmark.view(view)
-    return assumed(len(part), codes(part.carried.get("group"))).record()
+    return assumed(len(part), codes(part.carried.get("group"))).to_dict()
 
 
 def _in_words(runs: list[Run], seeds: int | None) -> str:

@@ -32,7 +32,7 @@ def effective_robustness(run: Run | Path | str, against: Runs) -> dict[str, Any]
         )
     points = [(_estimate(other, "id"), _estimate(other, "ood")) for other in baselines]
     line = fit_line([Point(a.value, b.value, a.rows, b.rows) for a, b in points])
-    found = above_line(line, _estimate(one, "id"), _estimate(one, "ood")).record()
+    found = above_line(line, _estimate(one, "id"), _estimate(one, "ood")).to_dict()
     return {
         "benchmark": one.benchmark,
         "model": one.model,
@@ -59,7 +59,7 @@ def gap_recovered(
         "model": runs[0].model,
         "floor": runs[1].model,
         "ceiling": runs[2].model,
-        "recovered": gap_recovered_on_rows(*samples).record(),
+        "recovered": gap_recovered_on_rows(*samples).to_dict(),
         "interval": f"[low, high]: {LEVEL:.0%} Fieller interval over paired rows and training seeds"
         + in_plain_english({view if view not in ("id", "ood") else view.upper(): samples[0].clustering}),
     }

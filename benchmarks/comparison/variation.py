@@ -43,7 +43,7 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
         "metric": metric.signature,
         "draws": len(read) if several else None,
         "seeds": [len(one.seeds) for one in read],
-        "views": {view: _components(read, view).record() for view in VIEWS},
+        "views": {view: _components(read, view).to_dict() for view in VIEWS},
         "meaning": "variance of the score of one prediction, by source: analysis of variance of "
         + ("draws of the data, rows in their clusters within them, and training seeds" if several else _WITHIN),
     }

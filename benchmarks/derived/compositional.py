@@ -12,6 +12,7 @@ wholly wrong row added; seeds are the other margin of the table, and treated lik
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import Codes, clustering, codes, covariance_of_means
-from ..statistics.interval import Estimate, interval, mean
+from ..statistics.interval import Estimate, interval, mean, read_estimate
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import RowScores
 from ..statistics.spread import Spread
@@ -32,11 +33,16 @@ class Compositionality:
     parts right."""
 
     gap: Estimate | NotAvailable
-    parts_right: Estimate
+    parts_right: Estimate | NotAvailable
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals."""
-        return {"gap": self.gap.record(), "parts_right": self.parts_right.record()}
+        return {"gap": self.gap.to_dict(), "parts_right": self.parts_right.to_dict()}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Compositionality:
+        """What `to_dict` wrote."""
+        return cls(read_estimate(record["gap"]), read_estimate(record["parts_right"]))
 
 
 def compositionality_gap(

@@ -14,7 +14,7 @@ time. In simulations the 95 % intervals cover 92 to 97 %.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.interval import Estimate, interval
+from ..statistics.interval import Estimate, interval, read_estimate
 from ..statistics.jackknife import delete_group, ends
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Scores
@@ -51,15 +51,21 @@ class Extrapolation:
     first: float
     last: float
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals."""
         return {
-            "area": self.area.record(),
-            "half": self.half.record(),
+            "area": self.area.to_dict(),
+            "half": self.half.to_dict(),
             "level": None if self.level is None else round(self.level, 6),
             "from": round(self.first, 6),
             "to": round(self.last, 6),
         }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Extrapolation:
+        """What `to_dict` wrote."""
+        area, half = (read_estimate(record[name]) for name in ("area", "half"))
+        return cls(area, half, record["level"], record["from"], record["to"])
 
 
 def extrapolation(

@@ -11,7 +11,7 @@ itself rather than of one that has not seen the row. Against the labels truly co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import fsum, isnan, nan
 from typing import Any
@@ -24,7 +24,7 @@ from ..metrics import State, metric
 from ..metrics._probabilities import probabilities
 from ..model import Task
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.interval import Estimate, interval
+from ..statistics.interval import Estimate, interval, read_estimate
 from ..statistics.jackknife import ends
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Replicates, replicates
@@ -41,13 +41,18 @@ class LabelErrors:
     average_precision: Estimate | NotAvailable
     f1: Estimate | NotAvailable
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals."""
         return {
-            "auroc": self.auroc.record(),
-            "average_precision": self.average_precision.record(),
-            "f1": self.f1.record(),
+            "auroc": self.auroc.to_dict(),
+            "average_precision": self.average_precision.to_dict(),
+            "f1": self.f1.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> LabelErrors:
+        """What `to_dict` wrote."""
+        return cls(*(read_estimate(record[name]) for name in ("auroc", "average_precision", "f1")))
 
 
 def label_error_detection(

@@ -40,7 +40,7 @@ class Recovered:
     floor: float
     ceiling: float
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals."""
         names = ("value", "low", "high", "x", "floor", "ceiling")
         return {name: round(getattr(self, name), 6) for name in names}

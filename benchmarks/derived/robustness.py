@@ -83,7 +83,7 @@ class Robustness:
     extrapolated: bool
     line: Line
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals."""
         return {
             "value": round(self.value, 6),

@@ -14,7 +14,7 @@ from math import isnan
 from typing import Any
 
 from ..statistics.interval import Estimate, gap
-from ..statistics.not_available import NotAvailable
+from ..statistics.not_available import KEY, NotAvailable
 from ..statistics.sample import Sample
 
 FEWEST = 3
@@ -38,15 +38,23 @@ class Valley:
     bracketed: bool
     critical: float | NotAvailable
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals, levels as they were given."""
         return {
-            "levels": [{"level": level, "gap": estimate.record()} for level, estimate in self.gaps.items()],
+            "levels": [{"level": level, "gap": estimate.to_dict()} for level, estimate in self.gaps.items()],
             "peak": self.peak,
             "resolved": self.resolved,
             "bracketed": self.bracketed,
-            "critical": self.critical.record() if isinstance(self.critical, NotAvailable) else self.critical,
+            "critical": self.critical.to_dict() if isinstance(self.critical, NotAvailable) else self.critical,
         }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Valley:
+        """What `to_dict` wrote."""
+        gaps = {one["level"]: Estimate.from_dict(one["gap"]) for one in record["levels"]}
+        critical = record["critical"]
+        critical = NotAvailable(critical[KEY]) if isinstance(critical, Mapping) else critical
+        return cls(gaps, record["peak"], record["resolved"], record["bracketed"], critical)
 
 
 def valley(levels: Mapping[float, tuple[Sample, Sample]]) -> Valley:

@@ -15,7 +15,8 @@ from ...core.errors import FarshiftError
 from ...core.figures import drawn_with
 from ...core.files import write_atomically
 from ...core.plugins import module, named
-from ._panels import Record, checked, protocol
+from ..scoring.record import Score
+from ._panels import checked, protocol
 from ._style import SETTINGS
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def pictures() -> list[str]:
     return sorted(named("benchmarks/plot", ".py"))
 
 
-def figure(records: Sequence[Record], what: str) -> Figure:
+def figure(records: Sequence[Score], what: str) -> Figure:
     """The picture `what` as a matplotlib `Figure`, laid out, to show or to change.
 
     Raises `UnknownName` for a picture there is not, `MissingExtra` without matplotlib, and `FarshiftError` where these
@@ -43,15 +44,15 @@ def figure(records: Sequence[Record], what: str) -> Figure:
     return made
 
 
-def draw(records: Sequence[Record], what: str, out: Path | str) -> Path:
+def draw(records: Sequence[Score], what: str, out: Path | str) -> Path:
     """Write the picture `what` to `out` as PNG (300 dots an inch), SVG or PDF, by its suffix, whole or not at all.
 
     The same records give the same bytes under one version of matplotlib. Raises as `figure`, and `FarshiftError` for
     another suffix or where `out` cannot be written."""
     out = writable(out)
     made = figure(records, what)
-    of = "; ".join(f"{r['model']} on {protocol(r)}, identity {r['entry_identity']}" for r in records)
-    return save(made, out, f"Farshift: {what}", f"{of}; scorer {records[0]['scorer']}")
+    of = "; ".join(f"{r.model} on {protocol(r)}, identity {r.entry_identity}" for r in records)
+    return save(made, out, f"Farshift: {what}", f"{of}; scorer {records[0].scorer}")
 
 
 def writable(out: Path | str) -> Path:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+from ..statistics.interval import HasInterval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +50,6 @@ def window(values: Sequence[float], bounds: Sequence[float | None] | None) -> tu
     return low, high
 
 
-def ends(estimates: Iterable[Mapping[str, Any]]) -> list[float]:
+def ends(estimates: Iterable[HasInterval]) -> list[float]:
     """The ends of the intervals: what the limits of an axis must hold."""
-    return [estimate[end] for estimate in estimates for end in ("low", "high")]
+    return [end for estimate in estimates for end in (estimate.low, estimate.high)]

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.figures import drawn_with
+from ..statistics.interval import Interval
 from . import save
+from ._axis import ends
 from ._page import page
 from ._style import BODY, COLUMN, GREY, HEAD, MINUS, PAGE, PALE, SETTINGS, TITLE, VIEWS, Look, key, marks
 from ._text import shortened, wrapped
@@ -57,8 +59,8 @@ def picture(found: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _scaled(record: Mapping[str, Any], percent: bool) -> dict[str, float]:
-    return {name: record[name] * (100 if percent else 1) for name in ("value", "low", "high")}
+def _scaled(record: Mapping[str, Any], percent: bool) -> Interval:
+    return Interval(*(record[name] * (100 if percent else 1) for name in ("value", "low", "high")))
 
 
 def _note(found: Mapping[str, Any], percent: bool, groups: int) -> str:
@@ -122,9 +124,9 @@ def _shown(groups: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Mapping[s
 
 def _limits(records: Sequence[Any], percent: bool) -> tuple[float, float]:
     """Ends of an axis of differences: every interval and zero, and some room."""
-    ends = [0.0, *(_scaled(record, percent)[end] for record in records for end in ("low", "high"))]
-    room = 0.06 * (max(ends) - min(ends)) or 1.0
-    return min(ends) - room, max(ends) + room
+    held = [0.0, *ends(_scaled(record, percent) for record in records)]
+    room = 0.06 * (max(held) - min(held)) or 1.0
+    return min(held) - room, max(held) + room
 
 
 def _severities(points: Sequence[Mapping[str, Any]]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What may stand side by side: score records sorted into panels, and the words that name them.
+"""What may stand side by side: scores sorted into panels, and the words that name them.
 
 Two scores are comparable where they share an entry identity: benchmark version, protocol with its selection rule, and
 scorer. Only such records share a panel; two panels of one benchmark say in their titles what sets them apart.
@@ -7,22 +7,14 @@ scorer. Only such records share a panel; two panels of one benchmark say in thei
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import floor, log10
-from typing import Any, TypeGuard
 
-from ...core.errors import BadRun, FarshiftError
-
-Record = Mapping[str, Any]
-"""A score record: `Score.record`, or the same read back from its JSON."""
-
-NEEDED = (
-    *("scorer", "benchmark", "kind", "entry_identity", "model", "budget", "steps", "seeds", "protocol_seeds"),
-    *("selection", "metric", "better", "bounds", "id", "ood", "gap", "views", "worst_group"),
-    *("severity", "severity_unit", "calibration", "interval"),
-)
+from ...core.errors import FarshiftError
+from ..scoring.record import Score
+from ..statistics.interval import Estimate, HasInterval
 
 
 @dataclass(frozen=True)
@@ -30,7 +22,7 @@ class Panel:
     """Comparable records of one metric; `names` has a distinct name for each."""
 
     title: str
-    records: tuple[Record, ...]
+    records: tuple[Score, ...]
     names: tuple[str, ...]
 
     @property
@@ -39,9 +31,9 @@ class Panel:
 
     def by(self, view: str) -> Panel:
         """The same panel, the best score of `view` first."""
-        sign = -1.0 if self.records[0]["better"] == "higher" else 1.0
+        sign = -1.0 if self.records[0].better == "higher" else 1.0
         pairs = zip(self.records, self.names, strict=True)
-        ordered = sorted(pairs, key=lambda pair: (sign * estimate(pair[0], view)["value"], pair[1]))
+        ordered = sorted(pairs, key=lambda pair: (sign * estimate(pair[0], view).value, pair[1]))
         records, names = zip(*ordered, strict=True)
         return Panel(self.title, records, names)
 
@@ -50,58 +42,54 @@ class Panel:
         return metric_in_words(self.records[0])
 
 
-def checked(records: Sequence[Record]) -> Sequence[Record]:
-    """The records as they are; refuses none at all, and one that lacks what a record of this version has."""
+def checked(records: Sequence[Score]) -> Sequence[Score]:
+    """The scores as they are; refuses none at all."""
     if not records:
         raise FarshiftError("no score records given: name at least one finished run")
-    for record in records:
-        if lacking := [key for key in NEEDED if key not in record]:
-            whose = f"{record.get('model', 'a model')} on {record.get('benchmark', 'a benchmark')}"
-            raise BadRun(f"the score record of {whose} lacks {', '.join(lacking)}: score the run again")
     return records
 
 
-def panels(records: Sequence[Record]) -> list[Panel]:
+def panels(records: Sequence[Score]) -> list[Panel]:
     """The records in comparable sets, in the order in which they are given.
 
     Raises `FarshiftError` where two records of one set are scored by different metrics."""
-    sets: dict[tuple[str, str], list[Record]] = {}
+    sets: dict[tuple[str, str], list[Score]] = {}
     rules: dict[str, set[str]] = {}
     for record, entry in zip(records, entries(records), strict=True):
-        sets.setdefault((entry, record["selection"]), []).append(record)
-        rules.setdefault(record["benchmark"], set()).add(record["selection"])
+        sets.setdefault((entry, record.selection), []).append(record)
+        rules.setdefault(record.benchmark, set()).add(record.selection)
     shown = []
     for (entry, rule), members in sets.items():
         for other in members:
-            if other["metric"] != members[0]["metric"]:
+            if other.metric != members[0].metric:
                 raise FarshiftError(
-                    f"{entry}: {members[0]['model']} is scored by {members[0]['metric']} and {other['model']} by "
-                    f"{other['metric']}, and one panel has one metric: draw them apart"
+                    f"{entry}: {members[0].model} is scored by {members[0].metric} and {other.model} by "
+                    f"{other.metric}, and one panel has one metric: draw them apart"
                 )
-        title = entry if rules[members[0]["benchmark"]] == {"last"} else f"{entry}, selected by {rule}"
-        shown.append(Panel(title, tuple(members), tuple(_distinct([one_line(r["model"]) for r in members]))))
+        title = entry if rules[members[0].benchmark] == {"last"} else f"{entry}, selected by {rule}"
+        shown.append(Panel(title, tuple(members), tuple(_distinct([one_line(r.model) for r in members]))))
     return shown
 
 
-def entries(records: Sequence[Record]) -> list[str]:
+def entries(records: Sequence[Score]) -> list[str]:
     """For each record its benchmark and budget, and the head of its entry identity where one benchmark, budget and
     selection rule have several."""
     identities: dict[tuple[str, str], set[str]] = {}
     for record in records:
-        identities.setdefault((protocol(record), record["selection"]), set()).add(record["entry_identity"])
+        identities.setdefault((protocol(record), record.selection), set()).add(record.entry_identity)
     names = []
     for record in records:
         name = protocol(record)
-        several = len(identities[name, record["selection"]]) > 1
-        names.append(f"{name}, identity {record['entry_identity'][:8]}" if several else name)
+        several = len(identities[name, record.selection]) > 1
+        names.append(f"{name}, identity {record.entry_identity[:8]}" if several else name)
     return names
 
 
-def protocol(record: Record) -> str:
+def protocol(record: Score) -> str:
     """The benchmark, and its budget where it is not the full one: `scan/length (quick, 500 steps)`."""
-    budget = [] if record["budget"] == "full" else [record["budget"]]
-    steps = [] if record["steps"] is None else [f"{record['steps']:,} steps"]
-    return f"{record['benchmark']} ({', '.join(budget + steps)})" if budget or steps else str(record["benchmark"])
+    budget = [] if record.budget == "full" else [record.budget]
+    steps = [] if record.steps is None else [f"{record.steps:,} steps"]
+    return f"{record.benchmark} ({', '.join(budget + steps)})" if budget or steps else str(record.benchmark)
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -121,38 +109,33 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def in_percent(record: Record) -> bool:
+def in_percent(record: Score) -> bool:
     """Whether the primary metric lies in [0, 1], and so is shown in percent."""
-    return list(record["bounds"] or ()) == [0, 1]
+    return list(record.bounds or ()) == [0, 1]
 
 
-def metric_in_words(record: Record) -> str:
+def metric_in_words(record: Score) -> str:
     """The primary metric with its unit and direction: `accuracy@1 (%)`, or `rmse@1, lower is better`."""
     unit = " (%)" if in_percent(record) else ""
-    direction = ", lower is better" if record["better"] == "lower" else ""
-    return f"{record['metric']}{unit}{direction}"
+    direction = ", lower is better" if record.better == "lower" else ""
+    return f"{record.metric}{unit}{direction}"
 
 
-def measured(found: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
-    """Whether there is an estimate, and not a reason why there is none."""
-    return found is not None and "value" in found
-
-
-def estimate(record: Record, name: str) -> Mapping[str, Any]:
+def estimate(score: Score, name: str) -> Estimate:
     """The estimate `name`: "id", "ood", "gap" or a view. `FarshiftError` says why where there is none."""
-    found = record[name] if name in ("id", "ood", "gap") else record["views"].get(name)
-    if not measured(found):
-        why = f": {found['n/a']}" if found else ""
-        raise FarshiftError(f"{record['model']} on {record['benchmark']} has no score {name!r}{why}: leave it out")
-    return found
+    found = {**score.views, "id": score.id, "ood": score.ood, "gap": score.gap}.get(name)
+    if isinstance(found, Estimate):
+        return found
+    why = "" if found is None else f": {found.reason}"
+    raise FarshiftError(f"{score.model} on {score.benchmark} has no score {name!r}{why}: leave it out")
 
 
-def in_words(found: Mapping[str, Any], percent: bool) -> str:
+def in_words(found: HasInterval, percent: bool) -> str:
     """A value and its interval: `95.3 [94.1, 96.5]` in percent, else with two digits of the interval's width."""
     scale = 100 if percent else 1
-    wide = found["high"] - found["low"]
+    wide = found.high - found.low
     digits = 1 if percent else min(6, max(0, 1 - floor(log10(wide)))) if wide > 0 else 3
-    value, low, high = (_rounded(scale * found[key], digits) for key in ("value", "low", "high"))
+    value, low, high = (_rounded(scale * end, digits) for end in (found.value, found.low, found.high))
     return f"{value} [{low}, {high}]"
 
 
@@ -161,32 +144,32 @@ def _rounded(value: float, digits: int) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def meaning_of_intervals(records: Sequence[Record]) -> str:
+def meaning_of_intervals(records: Sequence[Score]) -> str:
     """What the intervals are, in the records' own words; where they differ, for which of the records."""
-    meanings: dict[str, list[Record]] = {}
+    meanings: dict[str, list[Score]] = {}
     for record in records:
-        meanings.setdefault(record["interval"].removeprefix("[low, high]: "), []).append(record)
+        meanings.setdefault(record.interval.removeprefix("[low, high]: "), []).append(record)
     (usual, _), *others = sorted(meanings.items(), key=lambda item: -len(item[1]))
     return "; ".join([usual, *(f"for {_whose(mine, records)}: {meaning}" for meaning, mine in others)])
 
 
-def _whose(mine: Sequence[Record], records: Sequence[Record]) -> str:
+def _whose(mine: Sequence[Score], records: Sequence[Score]) -> str:
     """The records in few words: by their benchmark where all of its records are meant, else by their models."""
-    whole = {r["benchmark"] for r in mine} - {r["benchmark"] for r in records if r["interval"] != mine[0]["interval"]}
-    several = len({record["benchmark"] for record in records}) > 1
+    whole = {r.benchmark for r in mine} - {r.benchmark for r in records if r.interval != mine[0].interval}
+    several = len({record.benchmark for record in records}) > 1
     words = [
-        record["benchmark"]
-        if record["benchmark"] in whole
-        else one_line(record["model"]) + (f" on {record['benchmark']}" if several else "")
+        record.benchmark
+        if record.benchmark in whole
+        else one_line(record.model) + (f" on {record.benchmark}" if several else "")
         for record in mine
     ]
     return ", ".join(dict.fromkeys(words))
 
 
-def apart(records: Sequence[Record]) -> str:
+def apart(records: Sequence[Score]) -> str:
     """A sentence on the benchmarks whose records are of several entry identities; empty where there are none."""
     identities: dict[str, set[str]] = {}
     for record in records:
-        identities.setdefault(record["benchmark"], set()).add(record["entry_identity"])
+        identities.setdefault(record.benchmark, set()).add(record.entry_identity)
     several = [name for name, found in identities.items() if len(found) > 1]
     return f"{', '.join(several)}: entries of different identities are not comparable." if several else ""

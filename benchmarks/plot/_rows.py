@@ -57,7 +57,7 @@ def rows(
             zorder=0,
         )
         shown = [estimate(record, view) for record in panel.records for view in views]
-        score_axis(axes, "x", ends(shown), panel.records[0]["bounds"], panel.percent)
+        score_axis(axes, "x", ends(shown), panel.records[0].bounds, panel.percent)
         axes.set_title(titles[panel.title])
         axes.set_xlabel(panel.metric)
         if beside:

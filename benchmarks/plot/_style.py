@@ -6,11 +6,12 @@ white; no two models differ by colour alone. Nothing here touches pyplot or leav
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
+from ..statistics.interval import HasInterval
 from ._text import FONT
 
 if TYPE_CHECKING:
@@ -105,16 +106,16 @@ def face(look: Look, hollow: bool) -> dict[str, Any]:
 
 def marks(
     axes: Axes,
-    x: Sequence[Any],
-    y: Sequence[Any],
+    x: Sequence[float] | Sequence[HasInterval],
+    y: Sequence[float] | Sequence[HasInterval],
     look: Look,
     label: str,
     *,
     hollow: bool = False,
     nudge: tuple[float, float] = (0.0, 0.0),
 ) -> None:
-    """Points with their intervals. Each coordinate is a number, or an estimate (value, low, high) that gets bars along
-    that axis. `nudge`: see `nudged`."""
+    """Points with their intervals. Each coordinate is a number, or an estimate that gets bars along that axis.
+    `nudge`: see `nudged`."""
     axes.errorbar(
         [_value(item) for item in x],
         [_value(item) for item in y],
@@ -140,11 +141,11 @@ def nudged(axes: Axes, nudge: tuple[float, float]) -> Transform:
     return axes.transData + ScaledTranslation(nudge[0] / 72, nudge[1] / 72, figure.dpi_scale_trans)
 
 
-def _value(item: Any) -> float:
-    return float(item["value"] if isinstance(item, Mapping) else item)
+def _value(item: float | HasInterval) -> float:
+    return float(item if isinstance(item, int | float) else item.value)
 
 
-def _reach(items: Sequence[Any]) -> list[list[float]] | None:
-    if not isinstance(items[0], Mapping):
+def _reach(items: Any) -> list[list[float]] | None:
+    if isinstance(items[0], int | float):
         return None
-    return [[e["value"] - e["low"] for e in items], [e["high"] - e["value"] for e in items]]
+    return [[e.value - e.low for e in items], [e.high - e.value for e in items]]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
+from ..scoring.record import Calibration, CalibrationBin, Score
 from ._axis import percent_ticks
 from ._page import page
-from ._panels import Record, apart, panels
+from ._panels import apart, panels
 from ._style import BODY, COLUMN, GREY, PAGE, VIEWS, face, key
 from ._text import shortened
 
@@ -25,13 +26,13 @@ NOTE = (
 )
 
 
-def picture(records: Sequence[Record]) -> Figure:
+def picture(records: Sequence[Score]) -> Figure:
     """For each model the accuracy against the mean confidence of each bin (DeGroot and Fienberg 1983; Guo et al., ICML
     2017), for ID (hollow) and OOD (filled), with the expected calibration error and the number of rows; beneath, the
     share of the rows in each bin.
 
     Raises `FarshiftError` for a run without class probabilities."""
-    if lacking := [f"{record['model']} on {record['benchmark']}" for record in records if not _views(record)]:
+    if lacking := [f"{record.model} on {record.benchmark}" for record in records if not _views(record)]:
         raise FarshiftError(f"{', '.join(lacking)}: no class probabilities, so no calibration: leave it out")
     drawn = [
         (panel.title, name, record)
@@ -63,25 +64,25 @@ def picture(records: Sequence[Record]) -> Figure:
     return figure
 
 
-def _legend(views: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    errors = ", ".join(f"{view.upper()} {100 * found['ece']:.1f} %" for view, found in views.items())
+def _legend(views: Mapping[str, Calibration]) -> list[str]:
+    errors = ", ".join(f"{view.upper()} {100 * found.ece:.1f} %" for view, found in views.items())
     counts = ", ".join(f"{view.upper()} {_rows(found):,}" for view, found in views.items())
     return [f"ECE: {errors}", f"n: {counts}"]
 
 
-def _views(record: Record) -> dict[str, Mapping[str, Any]]:
+def _views(record: Score) -> dict[str, Calibration]:
     """The calibration of each view that has one."""
-    found = record["calibration"] or {}
-    return {view: found[view] for view in VIEWS if "bins" in found.get(view, {})}
+    found = record.calibration or {}
+    return {view: found[view] for view in VIEWS if view in found}
 
 
-def _diagram(axes: Axes, views: Mapping[str, Mapping[str, Any]]) -> None:
+def _diagram(axes: Axes, views: Mapping[str, Calibration]) -> None:
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 2)), label="perfect calibration")
     for view, found in views.items():
         look, filled = VIEWS[view], _filled(found)
         axes.plot(
-            [part["confidence"] for part in filled],
-            [part["accuracy"] for part in filled],
+            [part.confidence for part in filled],
+            [part.accuracy for part in filled],
             color=look.colour,
             ls=look.line,
             marker=look.marker,
@@ -96,15 +97,15 @@ def _diagram(axes: Axes, views: Mapping[str, Mapping[str, Any]]) -> None:
     axes.tick_params(bottom=False, labelbottom=False)
 
 
-def _bars(axes: Axes, views: Mapping[str, Mapping[str, Any]]) -> None:
+def _bars(axes: Axes, views: Mapping[str, Calibration]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     for number, (view, found) in enumerate(views.items()):
         look, filled = VIEWS[view], _filled(found)
-        half = [(part["to"] - part["from"]) / 2 for part in filled]
+        half = [(part.high - part.low) / 2 for part in filled]
         axes.bar(
-            [part["from"] + number * wide for part, wide in zip(filled, half, strict=True)],
-            [part["rows"] / _rows(found) for part in filled],
+            [part.low + number * wide for part, wide in zip(filled, half, strict=True)],
+            [part.rows / _rows(found) for part in filled],
             half,
             align="edge",
             label=view,
@@ -118,10 +119,10 @@ def _bars(axes: Axes, views: Mapping[str, Mapping[str, Any]]) -> None:
         percent_ticks(axis)
 
 
-def _filled(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _filled(found: Calibration) -> list[CalibrationBin]:
     """The bins that hold rows: an empty one has no accuracy."""
-    return [part for part in found["bins"] if part["rows"]]
+    return [part for part in found.bins if part.rows]
 
 
-def _rows(found: Mapping[str, Any]) -> int:
-    return sum(part["rows"] for part in found["bins"])
+def _rows(found: Calibration) -> int:
+    return sum(part.rows for part in found.bins)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ._panels import Panel, Record, apart, estimate, in_words, meaning_of_intervals, panels
+from ..scoring.record import Score
+from ._panels import Panel, apart, estimate, in_words, meaning_of_intervals, panels
 from ._rows import rows
 from ._style import BAR, MINUS, VIEWS, key, marks
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def picture(records: Sequence[Record]) -> Figure:
+def picture(records: Sequence[Score]) -> Figure:
     """One row per model, the best OOD score on top: ID (hollow circle) and OOD (filled diamond), joined, with 95 % t
     intervals, and at the right the gap, in points of percent where the metric is in percent, with its interval."""
     shown = [panel.by("ood") for panel in panels(records)]
@@ -31,15 +32,15 @@ def _head(panel: Panel) -> str:
     return "gap (points)" if panel.percent else "gap"
 
 
-def _words(record: Record, panel: Panel) -> str:
+def _words(record: Score, panel: Panel) -> str:
     return in_words(estimate(record, "gap"), panel.percent).replace("-", MINUS)
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
     for row, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
         on_id, on_ood = (estimate(record, view) for view in VIEWS)
-        axes.plot([on_id["value"], on_ood["value"]], [row, row], color=BAR, lw=2.2, zorder=1)
-        overlap = on_id["low"] <= on_ood["high"] and on_ood["low"] <= on_id["high"]
+        axes.plot([on_id.value, on_ood.value], [row, row], color=BAR, lw=2.2, zorder=1)
+        overlap = on_id.low <= on_ood.high and on_ood.low <= on_id.high
         for (view, look), found, side in zip(VIEWS.items(), (on_id, on_ood), (1, -1), strict=True):
             nudge = (0.0, 2.5 * side * overlap)
             marks(axes, [found], [row], look, f"{name}, {view}", hollow=view == "id", nudge=nudge)

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp, log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..derived.robustness import FEWEST, Line, Point, fit_line
+from ..scoring.record import Score
+from ..statistics.interval import Estimate, Interval
 from ._labels import label_points
 from ._page import grid, page
-from ._panels import Panel, Record, apart, estimate, in_percent, meaning_of_intervals, panels
+from ._panels import Panel, apart, estimate, in_percent, meaning_of_intervals, panels
 from ._style import BODY, COLUMN, GREY, HEAD, MINUS, NAME, PAGE, TITLE, Look, key, looks, marks
 from ._text import shortened
 
@@ -30,13 +32,13 @@ TICKS = (0.5, 0.1, 0.9, 0.01, 0.99, 0.001, 0.999, 0.2, 0.8, 0.05, 0.95, 0.3, 0.7
 """In order of preference."""
 
 
-def picture(records: Sequence[Record]) -> Figure:
+def picture(records: Sequence[Score]) -> Figure:
     """One point per model with 95 % t intervals both ways, the line y = x, and, from three different ID scores on, the
     least-squares line logit(ood) = a + b logit(id) through the values.
 
     The logit of 0 and 1 is infinite: such a score is drawn half a row inside, and an interval that ends there runs off
     the axes. Raises `FarshiftError` for a metric that does not lie in [0, 1]."""
-    if others := sorted({f"{r['metric']} of {r['benchmark']}" for r in records if not in_percent(r)}):
+    if others := sorted({f"{r.metric} of {r.benchmark}" for r in records if not in_percent(r)}):
         raise FarshiftError(f"{', '.join(others)} does not lie in [0, 1], so it has no logit: leave it out")
     shown = panels(records)
     look = looks([name for panel in shown for name in panel.names])
@@ -71,12 +73,12 @@ def _note(shown: Sequence[Panel]) -> str:
             lines.append(f"{line.intercept:.2f} {sign} {abs(line.slope):.2f} logit(ID)".replace("-", MINUS) + of)
     if lines:
         sentences.append(f"Solid: least squares, logit(OOD) = {', '.join(lines)}.")
-    if any(found["value"] in (0, 1) for record in records for found in _both(record)):
+    if any(found.value in (0, 1) for record in records for found in _both(record)):
         sentences.append("Scores of 0 and 100 % are drawn half a row inside.")
     return " ".join(filter(None, [*sentences, apart(records)]))
 
 
-def _both(record: Record) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _both(record: Score) -> tuple[Estimate, Estimate]:
     return estimate(record, "id"), estimate(record, "ood")
 
 
@@ -105,15 +107,15 @@ def _places(panel: Panel, look: Mapping[str, Look]) -> dict[str, tuple[float, fl
     found = {}
     for name, record in zip(panel.names, panel.records, strict=True):
         on_id, on_ood = map(inside, _both(record))
-        found[short[name]] = on_id["value"], on_ood["value"], look[name]
+        found[short[name]] = on_id.value, on_ood.value, look[name]
     return found
 
 
-def inside(found: Mapping[str, Any]) -> dict[str, float]:
+def inside(found: Estimate) -> Interval:
     """The value and the ends of the interval, moved to where a logit is finite: at least 0.5 / (rows + 1) from 0 and 1,
     whose empirical logits are those of the line's fit."""
-    half = 0.5 / (found["rows"] + 1)
-    return {end: min(max(found[end], half), 1 - half) for end in ("value", "low", "high")}
+    half = 0.5 / (found.rows + 1)
+    return Interval(*(min(max(end, half), 1 - half) for end in (found.value, found.low, found.high)))
 
 
 def logit(share: float) -> float:
@@ -127,7 +129,7 @@ def expit(logit: float) -> float:
 def fitted(panel: Panel) -> Line | None:
     """The least-squares line through the panel's models; None for fewer than three different ID scores."""
     both = [_both(record) for record in panel.records]
-    points = [Point(on_id["value"], on_ood["value"], on_id["rows"], on_ood["rows"]) for on_id, on_ood in both]
+    points = [Point(on_id.value, on_ood.value, on_id.rows, on_ood.rows) for on_id, on_ood in both]
     return fit_line(points) if len({point.id for point in points}) >= FEWEST else None
 
 
@@ -140,12 +142,12 @@ def within(line: Line, low: float, high: float) -> tuple[float, float]:
     return max(low, first), min(high, last)
 
 
-def limits(found: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+def limits(found: Sequence[Estimate]) -> tuple[float, float]:
     """The range of both axes: every value, and every end of an interval that is not that of the scale, with a margin of
     a third of a logit, and at least two logits in all."""
-    held = [
-        inside(each)[end] for each in found for end in ("value", "low", "high") if end == "value" or 0 < each[end] < 1
-    ]
+    held = [inside(each).value for each in found]
+    held += [inside(each).low for each in found if 0 < each.low < 1]
+    held += [inside(each).high for each in found if 0 < each.high < 1]
     low, high = logit(min(held)), logit(max(held))
     margin = max(1 / 3, 1 - (high - low) / 2)
     return expit(low - margin), expit(high + margin)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
-from ._panels import Record, apart, estimate, meaning_of_intervals, panels
+from ..scoring.record import Score
+from ._panels import apart, estimate, meaning_of_intervals, panels
 from ._rows import rows
 from ._style import BLUE, GREEN, PURPLE, VERMILION, Look, key, marks
 
@@ -29,12 +30,12 @@ WORDS = {
 }
 
 
-def picture(records: Sequence[Record]) -> Figure:
+def picture(records: Sequence[Score]) -> Figure:
     """One row per model, the most restored on top: the share of wrong labels memorised, of wrong labels restored, of
     rightly labelled training rows fitted, and the ID score, with 95 % t intervals.
 
     Raises `FarshiftError` for a benchmark of another kind."""
-    if others := sorted({f"{r['benchmark']} ({r['kind']})" for r in records if r["kind"] != KIND}):
+    if others := sorted({f"{r.benchmark} ({r.kind})" for r in records if r.kind != KIND}):
         raise FarshiftError(f"{', '.join(others)}: the picture noise is of {KIND} benchmarks alone: leave it out")
     shown = [panel.by("restored") for panel in panels(records)]
     keys = [key(look, WORDS[view], hollow=view == "id", line=False) for view, look in LOOKS.items()]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
+from ..scoring.record import Score, SeverityPoint
 from ._axis import ends, score_axis
 from ._labels import label_ends
 from ._page import grid, page
-from ._panels import Panel, Record, apart, meaning_of_intervals, panels
+from ._panels import Panel, apart, meaning_of_intervals, panels
 from ._style import BODY, COLUMN, GREY, HEAD, NAME, PAGE, PALE, TITLE, Look, key, looks, marks, nudged
 from ._text import shortened, width, wrapped
 
@@ -22,12 +23,12 @@ FEW, SHORT = 4, 64.0
 """So many lines can be named at their ends, where no name is wider (in points); otherwise there is a legend."""
 
 
-def picture(records: Sequence[Record]) -> Figure:
+def picture(records: Sequence[Score]) -> Figure:
     """Scores in the middle of each bucket of severity, with 95 % t intervals: hollow points for ID rows, filled ones
     for OOD rows. The severities of the ID rows, which are distributed like training, are shaded.
 
     Raises `FarshiftError` where a benchmark gives its rows no severity."""
-    if lacking := sorted({record["benchmark"] for record in records if not record["severity"]}):
+    if lacking := sorted({record.benchmark for record in records if not record.severity}):
         raise FarshiftError(f"{', '.join(lacking)}: rows have no severity, so there is no curve: leave it out")
     shown = panels(records)
     names = list(dict.fromkeys(name for panel in shown for name in panel.names))
@@ -48,8 +49,8 @@ def picture(records: Sequence[Record]) -> Figure:
     return figure
 
 
-def _note(records: Sequence[Record]) -> str:
-    buckets = any(point["from"] != point["to"] for record in records for point in record["severity"])
+def _note(records: Sequence[Score]) -> str:
+    buckets = any(point.first != point.last for record in records for point in record.severity)
     sentences = [
         f"Bars: {meaning_of_intervals(records)}.",
         "Hollow: ID rows; filled: OOD rows.",
@@ -64,8 +65,8 @@ def _draw(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> Non
     first = panel.records[0]
     inside = [point for record in panel.records for point in _points(record, "id")]
     if inside:
-        edge = max(point["to"] for point in inside)
-        axes.axvspan(min(point["from"] for point in inside), edge, color=PALE, alpha=0.5, lw=0, zorder=0)
+        edge = max(point.last for point in inside)
+        axes.axvspan(min(point.first for point in inside), edge, color=PALE, alpha=0.5, lw=0, zorder=0)
         axes.axvline(edge, color=GREY, lw=0.8, ls=(0, (2, 2)), zorder=1)
     middle = (len(panel.records) - 1) / 2
     for number, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
@@ -81,23 +82,31 @@ def _draw(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> Non
             )
         for view in ("id", "ood"):
             if points := _points(record, view):
-                middles = [_middle(point) for point in points]
-                marks(axes, middles, points, look[name], f"{name}, {view}", hollow=view == "id", nudge=nudge)
-    points = [point for record in panel.records for point in record["severity"]]
-    score_axis(axes, "y", ends(points), first["bounds"], panel.percent)
+                middles = [point.middle for point in points]
+                marks(
+                    axes,
+                    middles,
+                    [point.estimate for point in points],
+                    look[name],
+                    f"{name}, {view}",
+                    hollow=view == "id",
+                    nudge=nudge,
+                )
+    points = [point for record in panel.records for point in record.severity]
+    score_axis(axes, "y", ends(point.estimate for point in points), first.bounds, panel.percent)
     _severity_axis(axes, points)
     axes.grid(axis="y")
     axes.set(title=title, ylabel=panel.metric)
-    label = f"severity ({first['severity_unit']})" if first["severity_unit"] else "severity"
+    label = f"severity ({first.severity_unit})" if first.severity_unit else "severity"
     axes.set_xlabel("\n".join(wrapped(label, BODY, HEAD)))
 
 
-def _severity_axis(axes: Axes, points: Sequence[Mapping[str, Any]]) -> None:
+def _severity_axis(axes: Axes, points: Sequence[SeverityPoint]) -> None:
     """Limits that leave room for bars beside their severity; ticks at the severities there are, where they are few and
     clear of each other."""
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
-    values = sorted({float(point[end]) for point in points for end in ("from", "to")})
+    values = sorted({float(end) for point in points for end in (point.first, point.last)})
     span = values[-1] - values[0]
     margin = 0.06 * span or 1.0
     axes.set_xlim(values[0] - margin, values[-1] + margin)
@@ -106,18 +115,14 @@ def _severity_axis(axes: Axes, points: Sequence[Mapping[str, Any]]) -> None:
     axes.xaxis.set_major_locator(FixedLocator(values) if clear else MaxNLocator(6, integer=whole))
 
 
-def _points(record: Record, view: str) -> list[Mapping[str, Any]]:
-    return sorted((point for point in record["severity"] if point["view"] == view), key=_middle)
+def _points(record: Score, view: str) -> list[SeverityPoint]:
+    return sorted((point for point in record.severity if point.view == view), key=lambda point: point.middle)
 
 
-def _middle(point: Mapping[str, Any]) -> float:
-    return float(point["from"] + point["to"]) / 2
-
-
-def _paths(record: Record) -> list[list[tuple[float, float]]]:
+def _paths(record: Score) -> list[list[tuple[float, float]]]:
     """The lines through the points: one through all where OOD begins beyond ID, else one for each view, for at one
     severity rows of the two views differ in more than severity."""
     views = [points for view in ("id", "ood") if (points := _points(record, view))]
-    if len(views) == 2 and max(point["to"] for point in views[0]) < min(point["from"] for point in views[1]):
+    if len(views) == 2 and max(point.last for point in views[0]) < min(point.first for point in views[1]):
         views = [views[0] + views[1]]
-    return [[(_middle(point), point["value"]) for point in points] for points in views]
+    return [[(point.middle, point.estimate.value) for point in points] for points in views]

@@ -22,6 +22,7 @@ from ...core.errors import BadRun
 from ...core.files import file_sha256
 from ...core.plugins import read_toml
 from ...core.version import version
+from .card import RunCard
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,62 +32,62 @@ _TABLES = ("benchmark", "model", "budget", "environment", "spent", "digests")
 
 
 @dataclass(frozen=True)
-class Carded:
-    """What a run card says, by name."""
+class RunLike:
+    """Whatever has a run card: a finished run on disk, an entry of a submission. Its properties are short
+    names for what is needed most often."""
 
-    card: dict[str, Any]
+    card: RunCard
 
     @property
     def entry_identity(self) -> str:
-        return str(self.card["benchmark"]["entry_identity"])
+        return self.card.benchmark.entry_identity
 
     @property
     def model(self) -> str:
-        return str(self.card["model"]["name"])
+        return self.card.model.name
 
     @property
     def budget(self) -> str:
-        return str(self.card["budget"]["name"])
+        return self.card.budget.name
 
     @property
     def steps(self) -> int | None:
         """Steps set by hand instead of the budget's."""
-        steps = self.card["budget"].get("steps")
-        return None if steps is None else int(steps)
+        return self.card.budget.steps
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        return tuple(self.card["budget"]["seeds"])
+        return self.card.budget.seeds
 
     @property
     def selection(self) -> str:
         """The selection rule that the run's entry is scored by."""
-        return str(self.card["benchmark"]["selection"])
+        return self.card.benchmark.selection
 
     @property
     def candidates(self) -> tuple[str, ...]:
         """Every candidate (checkpoint x setting), in order."""
-        return tuple(self.card["model"]["candidates"])
+        return self.card.model.candidates
 
     @property
     def finals(self) -> tuple[str, ...]:
         """The last checkpoint of each setting, in order."""
-        return tuple(self.card["model"]["finals"])
+        return self.card.model.finals
 
     @property
     def digest(self) -> str:
-        return str(self.card["digests"]["run"])
+        return self.card.digests.run
 
 
 @dataclass(frozen=True)
-class Run(Carded):
+class Run(RunLike):
     """A finished run, read and held to its digests."""
 
     path: Path
 
     @property
     def benchmark(self) -> str:
-        return str(self.card["benchmark"]["name"])
+        return self.card.benchmark.name
 
     def predictions(self) -> pa.Table:
         import pyarrow.parquet as pq
@@ -102,14 +103,22 @@ def read_run(path: Path | str) -> Run:
             done = len(list((path / "shards").glob("seed-*.json")))
             raise BadRun(f"{path} is unfinished ({done} seeds done): repeat the command that began it, and it goes on")
         raise BadRun(f"{path} is not a run: it has no run.toml")
-    card = read_toml(path / "run.toml")
-    problem = card_problem(card)
-    if problem:
-        raise BadRun(f"{path / 'run.toml'}: {problem}")
+    card = read_card(path / "run.toml")
     predictions = path / "predictions.parquet"
-    if not predictions.is_file() or file_sha256(predictions) != card["digests"]["predictions"]:
+    if not predictions.is_file() or file_sha256(predictions) != card.digests.predictions:
         raise BadRun(f"{predictions} is missing or was edited: its digest is not the one in run.toml")
     return Run(card, path)
+
+
+def read_card(path: Path) -> RunCard:
+    """The run card in a run.toml, held to its digest. Raises `BadRun` where it is not whole or was edited."""
+    card = read_toml(path)
+    if problem := card_problem(card):
+        raise BadRun(f"{path}: {problem}")
+    try:
+        return RunCard.from_dict(card)
+    except BadRun as error:
+        raise BadRun(f"{path}: {error}") from error
 
 
 def card_problem(card: dict[str, Any]) -> str:

@@ -240,8 +240,9 @@ def stated_identity(path: Path) -> str:
 def _finished(path: Path, plan: dict[str, Any]) -> Run:
     """The finished run in a folder, if it is the run of this plan."""
     run = read_run(path)
-    model = {key: value for key, value in run.card["model"].items() if key in plan["model"]}
-    done = {"benchmark": run.card["benchmark"], "model": model, "budget": run.card["budget"]}
+    card = run.card.to_dict()
+    model = {key: value for key, value in card["model"].items() if key in plan["model"]}
+    done = {"benchmark": card["benchmark"], "model": model, "budget": card["budget"]}
     planned = {
         "benchmark": plan["benchmark"],
         "model": plan["model"],

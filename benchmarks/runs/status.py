@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...core.errors import BadRun, FarshiftError
-from ...core.plugins import read_toml
-from .run import card_problem
+from .run import read_card
 from .run_folder import is_held
 from .shards import rows_of, shards_in
 
@@ -34,7 +33,7 @@ class Status:
     rate: float | None
     left: float | None
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def cells(self) -> list[str]:
@@ -108,16 +107,12 @@ def _written(shard: Path) -> float | None:
 def _finished(path: Path) -> Status:
     import pyarrow.parquet as pq
 
-    card = read_toml(path / "run.toml")
-    if problem := card_problem(card):
-        raise BadRun(f"{path / 'run.toml'}: {problem}")
-    seeds = len(card["budget"]["seeds"])
+    card = read_card(path / "run.toml")
+    seeds = len(card.budget.seeds)
     answers = pq.ParquetFile(path / "predictions.parquet").metadata.num_rows
-    seconds = sum(seed.get("predict_seconds", 0) for seed in card["spent"]["by_seed"].values())
+    seconds = sum(seed.get("predict_seconds", 0) for seed in card.spent.by_seed.values())
     rate = answers / seconds if seconds else None
-    return Status(
-        str(path), card["benchmark"]["name"], card["model"]["name"], "finished", seeds, seeds, answers, rate, 0.0
-    )
+    return Status(str(path), card.benchmark.name, card.model.name, "finished", seeds, seeds, answers, rate, 0.0)
 
 
 def _duration(seconds: float) -> str:

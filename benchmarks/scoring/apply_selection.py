@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..selection import Rule, rules
 from ..statistics.interval import gap, mean
+from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Sample
 from .measured import Chosen, Scored
+from .record import SelectionScore
 
 
-def selections(scored: Scored) -> dict[str, dict[str, Any]]:
+def selections(scored: Scored) -> dict[str, SelectionScore | NotAvailable]:
     """By rule: the candidate chosen for each seed, ID, OOD and gap of these, and the regret: how much better the
-    oracle's choice is on the shifted rows. `n/a` with the reason where a rule cannot be applied."""
+    oracle's choice is on the shifted rows; the reason where a rule cannot be applied."""
     metric = scored.benchmark.metrics[0]
     known = rules()
     chosen: dict[str, Chosen] = {}
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, SelectionScore | NotAvailable] = {}
     for name, rule in known.items():
         reason = _unavailable(scored, rule)
         if reason:
-            found[name] = {"n/a": reason}
+            found[name] = NotAvailable(reason)
         else:
             chosen[name] = scored.choose(rule)
     measured: dict[tuple[str, ...], tuple[Sample, Sample]] = {}
@@ -36,13 +36,7 @@ def selections(scored: Scored) -> dict[str, dict[str, Any]]:
         id_rows, ood_rows = samples(choice)
         # A loss is better when lower: regret is what was lost, whichever way the metric runs.
         lost = best.minus(ood_rows) if metric.better == "higher" else ood_rows.minus(best)
-        found[name] = {
-            "chosen": {str(seed): candidate for seed, candidate in choice.items()},
-            "id": mean(id_rows).record(),
-            "ood": mean(ood_rows).record(),
-            "gap": gap(id_rows, ood_rows).record(),
-            "regret": mean(lost).record(),
-        }
+        found[name] = SelectionScore(choice, mean(id_rows), mean(ood_rows), gap(id_rows, ood_rows), mean(lost))
     return dict(sorted(found.items()))
 
 

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition
 from ..answers import ABSTAINED, ANSWERED, FAILED
-from ..derived.compositional import compositionality_gap
-from ..derived.extrapolation import extrapolation
+from ..derived.compositional import Compositionality, compositionality_gap
+from ..derived.extrapolation import Extrapolation, extrapolation
 from ..derived.groups import group_quantiles, worst_group
-from ..derived.label_errors import label_error_detection
-from ..derived.valley import valley
+from ..derived.label_errors import LabelErrors, label_error_detection
+from ..derived.valley import Valley, valley
 from ..metrics import Metric, State, metric
 from ..statistics.clusters import clustering
 from ..statistics.interval import mean
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import RowScores, deal, most_groups, row_groups
 from .measured import Chosen, Measured, Scored
+from .record import AnswerCounts, Calibration, CalibrationBin, SeverityPoint, WorstGroup
 
 MAX_BUCKETS = 12
 MAX_GROUPS = 1000
@@ -29,36 +30,33 @@ QUANTILES = (0.1, 0.5)
 Views = Mapping[str, Measured]
 
 
-def answer_counts(rows: Measured) -> dict[str, int]:
-    """How many rows were answered, left open and lost, over all seeds."""
+def answer_counts(rows: Measured) -> AnswerCounts:
+    """How many rows were answered, abstained from and failed, over all seeds."""
     status = np.concatenate([one.status for one in rows.answers])
-    named = {"answered": ANSWERED, "abstained": ABSTAINED, "failed": FAILED}
-    return {"rows": len(status)} | {name: int((status == value).sum()) for name, value in named.items()}
+    return AnswerCounts(len(status), *(int((status == one).sum()) for one in (ANSWERED, ABSTAINED, FAILED)))
 
 
-def group_scores(scored: Scored, rows: Measured, by: Metric) -> dict[str, Any]:
-    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups. None where there are
+def group_scores(scored: Scored, rows: Measured, by: Metric) -> tuple[WorstGroup | None, dict[str, float] | None]:
+    """The groups of the OOD view: the worst one beside all of them, and quantiles over groups; None where there are
     fewer than two. Groups that the metric is not defined on, or has no interval on, are left out.
 
     The worst of several noisy scores is biased; every group is given, so that it can be judged."""
-    none = {"worst": None, "quantiles": None}
     groups = scored.benchmark.view("ood")[0].carried.get("group")
     names = [] if groups is None else sorted(set(groups.tolist()))
     if groups is None or not 2 <= len(names) <= MAX_GROUPS:
-        return none
+        return None, None
     every = {str(name): mean(rows.select(groups == name).by(by)) for name in names}
-    records = {name: estimate.record() for name, estimate in every.items() if estimate.defined}
-    if not records:
-        return none
-    values = {name: record["value"] for name, record in records.items()}
+    known = {name: estimate for name, estimate in every.items() if estimate.defined}
+    if not known:
+        return None, None
+    # Of the values as they are recorded: which group is the worst must not hang on the last bits.
+    values = {name: round(estimate.value, 6) for name, estimate in known.items()}
     worst = worst_group(values, by.better)
-    return {
-        "worst": {"group": worst, **records[worst], "groups": records},
-        "quantiles": group_quantiles(np.array([*values.values()]), QUANTILES, by.better),
-    }
+    quantiles = group_quantiles(np.array([*values.values()]), QUANTILES, by.better)
+    return WorstGroup(worst, known[worst], known), quantiles
 
 
-def severity_curve(scored: Scored, views: Views, by: Metric) -> list[dict[str, Any]]:
+def severity_curve(scored: Scored, views: Views, by: Metric) -> list[SeverityPoint]:
     """The score along severity: points of the ID view, then of the OOD view, each in buckets of similar size."""
     curve = []
     for view, most in (("id", MAX_BUCKETS // 3), ("ood", MAX_BUCKETS - MAX_BUCKETS // 3)):
@@ -68,7 +66,7 @@ def severity_curve(scored: Scored, views: Views, by: Metric) -> list[dict[str, A
         for low, high in _buckets(severity, most):
             estimate = mean(views[view].select((severity >= low) & (severity <= high)).by(by))
             if estimate.defined:
-                curve.append({"view": view, "from": low, "to": high, **estimate.record()})
+                curve.append(SeverityPoint(view, low, high, estimate))
     return curve
 
 
@@ -81,7 +79,7 @@ def _buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
     return [(values[share == k].min().item(), values[share == k].max().item()) for k in np.unique(share)]
 
 
-def extrapolation_of(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | None:
+def extrapolation_of(scored: Scored, views: Views, by: Metric) -> Extrapolation | None:
     """Area under the severity curve, and the severity at which the score halves; None without severities, or for a
     metric that is no mean of rows between 0 and 1."""
     severities = [scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")]
@@ -94,7 +92,7 @@ def extrapolation_of(scored: Scored, views: Views, by: Metric) -> dict[str, Any]
     inside = np.repeat([True, False], [len(views["id"].row_ids), len(views["ood"].row_ids)])
     severity = np.concatenate([np.asarray(one, np.float64) for one in severities])
     both = clustering(views["id"].clusters).beside(clustering(views["ood"].clusters))
-    return extrapolation(severity, scores, inside, _groups([views["id"], views["ood"]]), both).record()
+    return extrapolation(severity, scores, inside, _groups([views["id"], views["ood"]]), both)
 
 
 def _groups(views: list[Measured]) -> NDArray[np.int64]:
@@ -104,7 +102,7 @@ def _groups(views: list[Measured]) -> NDArray[np.int64]:
     return np.concatenate([deal(view.row_ids, view.clusters, groups) for view in views])
 
 
-def valley_of(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | None:
+def valley_of(scored: Scored, views: Views, by: Metric) -> Valley | None:
     """The gap at each severity that ID and OOD rows share, and where it peaks; None where they share under three."""
     found = {view: scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")}
     severities = {view: severity for view, severity in found.items() if severity is not None}
@@ -116,10 +114,10 @@ def valley_of(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | None
     levels = {
         level: tuple(views[view].select(severities[view] == level).by(by) for view in ("id", "ood")) for level in shared
     }
-    return valley(levels).record()  # type: ignore[arg-type]
+    return valley(levels)  # type: ignore[arg-type]
 
 
-def calibration(views: Views) -> dict[str, Any] | None:
+def calibration(views: Views) -> dict[str, Calibration] | None:
     """The bins of a reliability diagram and the expected calibration error, of ID and OOD, over all seeds; None where
     the model gave no class probabilities."""
     if not all(views[name].has_scores for name in ("id", "ood")):
@@ -128,28 +126,28 @@ def calibration(views: Views) -> dict[str, Any] | None:
     found = {}
     for name in ("id", "ood"):
         state = reduce(ece.merge, views[name].states(ece))
-        found[name] = {"ece": round(ece.compute(state), 6), "bins": _bins(state)}
+        found[name] = Calibration(round(ece.compute(state), 6), _bins(state))
     return found
 
 
-def _bins(state: State) -> list[dict[str, Any]]:
+def _bins(state: State) -> list[CalibrationBin]:
     """The bins that hold rows; rows without an answer have none."""
     count = len(state["rows"]) - 1
     bins = zip(state["rows"].tolist(), state["confidence"].tolist(), state["hits"].tolist(), strict=True)
     return [
-        {
-            "from": round(number / count, 6),
-            "to": round((number + 1) / count, 6),
-            "rows": rows,
-            "confidence": round(confidence / rows, 6),
-            "accuracy": round(hits / rows, 6),
-        }
+        CalibrationBin(
+            low=round(number / count, 6),
+            high=round((number + 1) / count, 6),
+            rows=rows,
+            confidence=round(confidence / rows, 6),
+            accuracy=round(hits / rows, 6),
+        )
         for number, (rows, confidence, hits) in enumerate(bins)
         if rows and number < count
     ]
 
 
-def label_errors(scored: Scored, chosen: Chosen) -> dict[str, Any] | None:
+def label_errors(scored: Scored, chosen: Chosen) -> LabelErrors | None:
     """How well the model's own doubt finds the wrong labels of the training part; None without corrupted labels,
     without predictions for the training part, or without class probabilities."""
     benchmark = scored.benchmark
@@ -161,16 +159,16 @@ def label_errors(scored: Scored, chosen: Chosen) -> dict[str, Any] | None:
         return None
     given = [one.scores[np.arange(len(part)), part.given()] for one in rows.answers if one.scores is not None]
     groups = row_groups(part.row_ids, rows.clusters)
-    return label_error_detection(-np.stack(given), part.corrupted, groups, clustering(rows.clusters)).record()
+    return label_error_detection(-np.stack(given), part.corrupted, groups, clustering(rows.clusters))
 
 
-def composition(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | None:
+def composition(scored: Scored, views: Views, by: Metric) -> Compositionality | NotAvailable | None:
     """How often a whole is wrong though all its parts are right; None where no row is made of others."""
     composed = scored.benchmark.definition.composed
     if composed is None:
         return None
     if by.per_row is None:
-        return NotAvailable(f"{by.signature} does not say whether a single row is right").record()
+        return NotAvailable(f"{by.signature} does not say whether a single row is right")
     whole, of = (scored.benchmark.view(name)[0] for name in (composed.view, composed.of))
     keys = of.numpy([composed.key])[composed.key]
     place = {key: number for number, key in enumerate(keys.tolist())}
@@ -181,7 +179,7 @@ def composition(scored: Scored, views: Views, by: Metric) -> dict[str, Any] | No
         raise BadDefinition(f"{where}: no row of {composed.of} has {composed.key} {unknown[0]!r}")
     rights = [_right(views[name], by) for name in (composed.view, composed.of)]
     positions = np.array([[place[key] for key in named[name].tolist()] for name in composed.parts]).T
-    return compositionality_gap(rights[0], rights[1][:, positions], views[composed.view].clusters).record()
+    return compositionality_gap(rights[0], rights[1][:, positions], views[composed.view].clusters)
 
 
 def _right(rows: Measured, by: Metric) -> NDArray[np.bool_]:

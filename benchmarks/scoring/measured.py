@@ -17,7 +17,7 @@ from ..benchmark import Benchmark
 from ..metrics import Metric, State
 from ..model import Task
 from ..runs.predictions import in_order, read_answers
-from ..runs.run import Carded
+from ..runs.run import RunLike
 from ..selection import Ballot, Rule
 from ..statistics.clusters import Codes, clustering, codes
 from ..statistics.sample import Replicates, RowScores, Sample, replicates, row_groups
@@ -94,7 +94,7 @@ def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
 class Scored:
     """The predictions of every candidate and seed of a run, held to be exactly the rows that they should be."""
 
-    def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: Carded) -> None:
+    def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> None:
         self.benchmark, self.seeds, self.candidates, self.finals = benchmark, card.seeds, card.candidates, card.finals
         problems = completeness_problems(benchmark, predictions, card)
         if problems:
@@ -164,7 +164,7 @@ class WantedRows:
     candidates: tuple[str, ...]
 
 
-def wanted_rows(benchmark: Benchmark, card: Carded) -> list[WantedRows]:
+def wanted_rows(benchmark: Benchmark, card: RunLike) -> list[WantedRows]:
     """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
     the run's rule by each setting's last checkpoint."""
     found = [WantedRows(part, benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts]
@@ -174,7 +174,7 @@ def wanted_rows(benchmark: Benchmark, card: Carded) -> list[WantedRows]:
     return found
 
 
-def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: Carded) -> list[str]:
+def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> list[str]:
     """What is wrong with the rows of a table of predictions: it must hold the wanted rows once, and no others."""
     blocks = _blocks(predictions)
     problems = []

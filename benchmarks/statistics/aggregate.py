@@ -38,12 +38,12 @@ class Aggregate:
     by_benchmark: dict[str, float]
     seeds: int
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON, six decimals."""
         return {
             "entry": self.entry,
-            "mean": self.mean.record(),
-            "iqm": self.iqm.record(),
+            "mean": self.mean.to_dict(),
+            "iqm": self.iqm.to_dict(),
             "by_benchmark": {name: round(value, 6) + 0.0 for name, value in self.by_benchmark.items()},
             "seeds": self.seeds,
         }
@@ -57,7 +57,7 @@ class Incomplete:
     missing: tuple[str, ...]
     has: int
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {"entry": self.entry, "missing": list(self.missing), "has": self.has}
 
 
@@ -81,12 +81,12 @@ class Aggregates:
             over = f"rows and training seeds of these {len(self.over)} benchmarks, and no others"
         return f"[low, high]: {LEVEL:.0%} t interval over {over}, by a hierarchical bootstrap"
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "over": list(self.over),
             "benchmarks": self.benchmarks,
-            "rows": [row.record() for row in self.rows],
-            "incomplete": [row.record() for row in self.incomplete],
+            "rows": [row.to_dict() for row in self.rows],
+            "incomplete": [row.to_dict() for row in self.incomplete],
             "interval": self.interval,
         }
 

@@ -40,7 +40,7 @@ class BestOf:
     optimism: float
     independent: float
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON, six decimals."""
         return {
             "attempts": self.attempts,

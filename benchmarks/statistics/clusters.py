@@ -66,9 +66,14 @@ class Clustering:
         known = [one.count for one in (self, other) if one.count is not None]
         return Clustering(sum(known) if known else None, self.treated if self.treated == other.treated else "mixed")
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         return {"clusters": self.count, "clusters_are": self.treated}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Clustering:
+        """The clustering that `to_dict` wrote; independent rows where nothing is said of clusters."""
+        return cls(record.get("clusters"), record.get("clusters_are"))
 
 
 INDEPENDENT = Clustering()

@@ -47,13 +47,13 @@ class Concurrence:
     low: float
     high: float
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON, six decimals; `n/a` with the reason where there is no tau."""
         named = {"left": self.left, "right": self.right, "entries": self.entries}
         if self.entries <= MORE_THAN:
-            return named | NotAvailable(f"{self.entries} common entries: it takes more than {MORE_THAN}").record()
+            return named | NotAvailable(f"{self.entries} common entries: it takes more than {MORE_THAN}").to_dict()
         if np.isnan(self.tau):
-            return named | NotAvailable("all entries score alike on one of the two").record()
+            return named | NotAvailable("all entries score alike on one of the two").to_dict()
         return named | {"tau": round(self.tau, 6), "low": round(self.low, 6), "high": round(self.high, 6)}
 
 

@@ -52,7 +52,7 @@ class Detectable:
     pairs: int
     single: int
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON, six decimals."""
         numbers = {"value": self.value, "low": self.low, "high": self.high}
         return {name: round(number, 6) for name, number in numbers.items()} | {

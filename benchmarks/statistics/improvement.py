@@ -48,11 +48,11 @@ class Improvement:
     difference: Margin
     probability: Margin
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "over": list(self.over),
-            "difference": self.difference.record(),
-            "probability": self.probability.record(),
+            "difference": self.difference.to_dict(),
+            "probability": self.probability.to_dict(),
         }
 
 

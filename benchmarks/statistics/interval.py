@@ -19,18 +19,38 @@ cancels in the gap, so that its interval is wide there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import fsum, inf, isfinite, log, nan, sqrt, tanh
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 from .clusters import INDEPENDENT, Clustering
 from .margin import LEVEL
-from .not_available import NotAvailable
+from .not_available import NotAvailable, read_available
 from .sample import Sample, finite
 from .spread import Spread, average, seed_spread, together
 from .student_t import two_sided
+
+
+class HasInterval(Protocol):
+    """A value and the ends of its interval: an `Estimate`, or any other."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and the ends of its interval, and no more."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -55,13 +75,13 @@ class Estimate:
         """Whether there is a value, and an interval around it."""
         return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals, so that the last bits of a platform's arithmetic do not show. `n/a` with the reason
         where it is not defined."""
         if not isfinite(self.value):
-            return NotAvailable("not defined on these rows and answers").record()
+            return NotAvailable("not defined on these rows and answers").to_dict()
         if not self.defined:
-            return NotAvailable(f"{self.value:g}, but not defined without some of the rows: no interval").record()
+            return NotAvailable(f"{self.value:g}, but not defined without some of the rows: no interval").to_dict()
         return {
             "value": round(self.value, 6),
             "low": round(self.low, 6),
@@ -70,10 +90,42 @@ class Estimate:
             "seed_se": None if self.seed_se is None else round(self.seed_se, 6),
             "interaction_se": round(self.interaction_se, 6),
             "rows": self.rows,
-            **self.clustering.record(),
+            **self.clustering.to_dict(),
             "seeds": self.seeds,
             "per_seed": [round(value, 6) for value in self.per_seed],
         }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Estimate:
+        """The estimate that `to_dict` wrote. What an earlier scorer did not record, and the degrees of freedom, which
+        none records, have their defaults."""
+        return cls(
+            value=record["value"],
+            low=record["low"],
+            high=record["high"],
+            row_se=record["row_se"],
+            seed_se=record["seed_se"],
+            rows=record["rows"],
+            seeds=record["seeds"],
+            per_seed=tuple(record["per_seed"]),
+            clustering=Clustering.from_dict(record),
+            interaction_se=record.get("interaction_se", 0.0),
+        )
+
+
+def read_interval(record: Mapping[str, Any]) -> Interval | NotAvailable:
+    """The value and interval in any JSON record that has one, or the reason why there is none."""
+    return read_available(lambda known: Interval(known["value"], known["low"], known["high"]), record)
+
+
+def measured(found: Estimate | NotAvailable | None) -> TypeGuard[Estimate]:
+    """Whether there is an estimate, and not a reason why there is none."""
+    return isinstance(found, Estimate)
+
+
+def read_estimate(record: Mapping[str, Any]) -> Estimate | NotAvailable:
+    """An estimate, or the reason why there is none, as `to_dict` wrote it."""
+    return read_available(Estimate.from_dict, record)
 
 
 def interval(

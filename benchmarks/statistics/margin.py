@@ -24,11 +24,11 @@ class Margin:
     se: float
     df: float
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON, six decimals; `n/a` with the reason where there is no interval. `df` is null where it has no
         end: nothing in the value varies."""
         if not (isfinite(self.value) and isfinite(self.low) and isfinite(self.high)):
-            return NotAvailable("not defined on these rows and answers").record()
+            return NotAvailable("not defined on these rows and answers").to_dict()
         numbers = {"value": self.value, "low": self.low, "high": self.high, "se": self.se}
         df = round(self.df, 1) if isfinite(self.df) else None
         return {name: round(number, 6) + 0.0 for name, number in numbers.items()} | {"df": df}

@@ -31,7 +31,7 @@ def compare_rows(left: RowScores, right: RowScores) -> dict[str, Any]:
     if left.rows != right.rows:
         raise ValueError(f"two models are compared on the same rows, not on {left.rows} and {right.rows}")
     found = paired_difference(left, right)
-    record: dict[str, Any] = {"difference": found.record(), "test": None, "p": None, "tests": None}
+    record: dict[str, Any] = {"difference": found.to_dict(), "test": None, "p": None, "tests": None}
     if not found.defined:
         return record | {"t": None}
     record["tests"] = "these trained models, on other rows like these"

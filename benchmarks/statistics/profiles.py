@@ -35,7 +35,7 @@ class Profile:
     low: tuple[float, ...]
     high: tuple[float, ...]
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON, six decimals."""
         names = ("taus", "share", "low", "high")
         return {name: [round(value, 6) for value in getattr(self, name)] for name in names}

@@ -39,7 +39,7 @@ class RankSets:
     critical: Matrix
     pairs: MaxT
 
-    def record(self) -> list[dict[str, Any]]:
+    def to_dict(self) -> list[dict[str, Any]]:
         """Plain JSON of each entry; four decimals, which is what the draws are good for."""
         columns = zip(self.low.tolist(), self.high.tolist(), self.best.tolist(), strict=True)
         return [{"low": low, "high": high, "best": round(best, 4)} for low, high, best in columns]

@@ -18,7 +18,7 @@ of row i in the mean of draw d, half of the mean over pairs of draws of sum_i (w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import fsum
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import Codes, clustering, codes
+from .clusters import Clustering, Codes, clustering, codes
 from .sample import RowScores, Sample, Scores
 
 
@@ -57,7 +57,7 @@ class Components:
             "rows_by_seeds": self.rows_by_seeds,
         }
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON: `variance` and `share` of each component, six decimals, and the total."""
         total = self.total
         return {
@@ -146,9 +146,46 @@ def _unlike(units: Sequence[NDArray[Any]]) -> float:
     return _mean(pairs)
 
 
-def variation_of(sample: Sample) -> dict[str, Any] | None:
-    """The components of a measured view as plain JSON; None for what is no mean of rows, and for a single seed."""
+@dataclass(frozen=True)
+class Component:
+    """A variance, and its share of the total."""
+
+    variance: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The variance of a single prediction's score, by source; `components` has None for what does not vary here.
+    rows, seeds, clustering: of the sample that it was estimated from."""
+
+    components: Mapping[str, Component | None]
+    total: float
+    rows: int
+    seeds: int
+    clustering: Clustering
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "components": {name: None if one is None else {**one.__dict__} for name, one in self.components.items()},
+            "total": self.total,
+            "rows": self.rows,
+            "seeds": self.seeds,
+            **self.clustering.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Variation:
+        """What `to_dict` wrote."""
+        found = {name: None if one is None else Component(**one) for name, one in record["components"].items()}
+        return cls(found, record["total"], record["rows"], record["seeds"], Clustering.from_dict(record))
+
+
+def variation_of(sample: Sample) -> Variation | None:
+    """The components of a measured view, six decimals; None for what is no mean of rows, and for a single seed."""
     if not isinstance(sample, RowScores) or min(sample.scores.shape) < 2 or not np.isfinite(sample.scores).all():
         return None
-    found = components(sample.scores, sample.clusters).record()
-    return found | {"rows": sample.rows, "seeds": len(sample.scores), **sample.clustering.record()}
+    found = components(sample.scores, sample.clusters).to_dict()
+    counts = {"rows": sample.rows, "seeds": len(sample.scores), **sample.clustering.to_dict()}
+    return Variation.from_dict(found | counts)

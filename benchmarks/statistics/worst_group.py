@@ -55,7 +55,7 @@ class WorstGroup:
     lows: Array
     highs: Array
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals, of what is simulated four."""
         exact = {"value": self.value, "low": self.low, "high": self.high}
         return {name: round(number, 6) + 0.0 for name, number in exact.items()} | {"bias": round(self.bias, 4) + 0.0}

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.plugins import module, named
-from ..plot._panels import Record, checked
+from ..plot._panels import checked
+from ..scoring.record import Score
 
 
 def formats() -> list[str]:
@@ -16,7 +17,7 @@ def formats() -> list[str]:
     return sorted(named("benchmarks/tables", ".py"))
 
 
-def render(records: Sequence[Record], format: str) -> str:
+def render(records: Sequence[Score], format: str) -> str:
     """The records as a table, one row each, in their order: ID, OOD, gap and worst group with their intervals.
 
     `latex` and `markdown` are for people: rounded, in percent where the metric lies in [0, 1]; `csv` is for machines:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
-from ..plot._panels import Record, measured
+from ..scoring.record import Score
+from ..statistics.interval import Estimate, measured
+from ..statistics.not_available import NotAvailable
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def render(records: Sequence[Record]) -> str:
+def render(records: Sequence[Score]) -> str:
     """A header and one line per record, each ending in CRLF. `seeds` counts them; `steps` is empty where the budget's
     own hold.
 
@@ -25,25 +27,28 @@ def render(records: Sequence[Record]) -> str:
     return text.getvalue()
 
 
-def _cells(record: Record) -> dict[str, Any]:
-    worst = record["worst_group"]
+def _cells(record: Score) -> dict[str, Any]:
+    worst = record.worst_group
     cells = {
-        **{name: record[name] for name in ("benchmark", "kind", "metric", "better", "model", "budget", "steps")},
-        "seeds": len(record["seeds"]),
-        **{name: record[name] for name in ("protocol_seeds", "selection")},
-        **_numbers("id", record["id"]),
-        **_numbers("ood", record["ood"]),
-        **_numbers("gap", record["gap"]),
-        "worst_group": worst["group"] if measured(worst) else None,
-        **_numbers("worst_group_score", worst),
-        **{name: record[name] for name in ("interval", "scorer", "entry_identity")},
+        **{
+            name: getattr(record, name)
+            for name in ("benchmark", "kind", "metric", "better", "model", "budget", "steps")
+        },
+        "seeds": len(record.seeds),
+        **{name: getattr(record, name) for name in ("protocol_seeds", "selection")},
+        **_numbers("id", record.id),
+        **_numbers("ood", record.ood),
+        **_numbers("gap", record.gap),
+        "worst_group": worst.group if worst else None,
+        **_numbers("worst_group_score", worst.estimate if worst else None),
+        **{name: getattr(record, name) for name in ("interval", "scorer", "entry_identity")},
     }
     return {name: _defused(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
 
 
-def _numbers(name: str, found: Mapping[str, Any] | None) -> dict[str, float | None]:
-    known = found if measured(found) else {}
-    return {f"{name}{end}": known.get(key) for end, key in (("", "value"), ("_low", "low"), ("_high", "high"))}
+def _numbers(name: str, found: Estimate | NotAvailable | None) -> dict[str, float | None]:
+    ends = (found.value, found.low, found.high) if measured(found) else (None, None, None)
+    return {f"{name}{end}": number for end, number in zip(("", "_low", "_high"), ends, strict=True)}
 
 
 def _defused(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..plot._panels import Record
+from ..scoring.record import Score
 from ._grid import SCORES, grid
 
 SPECIAL = {
@@ -20,7 +20,7 @@ SPECIAL = {
 }
 
 
-def render(records: Sequence[Record]) -> str:
+def render(records: Sequence[Score]) -> str:
     """A `table` environment: caption, then one line of source per row."""
     table = grid(records)
     score = [name in SCORES for name in table.columns]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..plot._panels import Record
+from ..scoring.record import Score
 from ._grid import SCORES, grid
 
 MEANT = re.compile(r"[\\|*`<>\[\]~$&]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that would mean something; an underscore inside a word means nothing, and is left readable."""
 
 
-def render(records: Sequence[Record]) -> str:
+def render(records: Sequence[Score]) -> str:
     """Header, rule and one line per row; scores to the right."""
     table = grid(records)
     score = [name in SCORES for name in table.columns]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from math import hypot
 from typing import Any
 
-from ...benchmarks.plot._panels import in_percent, in_words, measured, one_line
+from ...benchmarks.plot._panels import in_percent, in_words, one_line
+from ...benchmarks.statistics.interval import Estimate, Interval
 from ..tables.table_view import Row, TableView
 
 NUMBERS = ("OOD", "ID", "gap", "behind the first", "worst group")
@@ -30,17 +31,19 @@ def cells(table_view: TableView, row: Row) -> dict[str, str]:
     """A row's cells by column, plain text."""
     score = row.standing.score
     percent = in_percent(score)
-    seeds, asked = len(score["seeds"]), score["protocol_seeds"]
+    seeds, asked = len(score.seeds), score.protocol_seeds
     return {
         "rank": rank_set(row),
         "ties": row.ties,
-        "model": one_line(score["model"]),
+        "model": one_line(score.model),
         "team": one_line(row.standing.team),
-        **{name.upper() if name != "gap" else name: in_words(score[name], percent) for name in ("id", "ood", "gap")},
+        "ID": in_words(score.id, percent),
+        "OOD": in_words(score.ood, percent),
+        "gap": in_words(score.gap, percent),
         "behind the first": words(row.behind, percent),
         "best": "" if row.best is None else f"{row.best:.2f}",
         f"beats {one_line(table_view.baseline)}": _beats(row),
-        "worst group": f"{words(row.worst, percent)} {row.worst['group']}" if measured(row.worst) else "",
+        "worst group": f"{words(row.worst, percent)} {row.worst['group']}" if row.worst else "",
         "seeds": f"{seeds} of {asked}" if seeds < asked else str(seeds),
         "attempts": _attempts(row, percent),
         "challenges": str(len(row.challenges) or ""),
@@ -57,12 +60,12 @@ def rank_set(row: Row) -> str:
 
 def words(found: Mapping[str, Any] | None, percent: bool) -> str:
     """A number and its interval; empty where there is none."""
-    return in_words(found, percent) if measured(found) else ""
+    return in_words(Interval(found["value"], found["low"], found["high"]), percent) if found else ""
 
 
-def standard_error(found: Mapping[str, Any]) -> float:
+def standard_error(found: Estimate) -> float:
     """The standard error of an estimate over rows and, where it has several, seeds."""
-    return hypot(found["row_se"], found["seed_se"] or 0.0)
+    return hypot(found.row_se, found.seed_se or 0.0)
 
 
 def _beats(row: Row) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
-from ...benchmarks.plot._panels import measured
 from ...benchmarks.tables.csv import FORMULA
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
@@ -30,38 +29,39 @@ def _line(table_view: TableView, row: Row) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     low, high = row.rank or (None, None)
     cells = {
-        **{name: score[name] for name in ("benchmark", "kind", "metric", "better", "budget", "steps", "selection")},
+        **{name: getattr(score, name) for name in ("benchmark", "kind", "metric", "better")},
+        **{name: getattr(score, name) for name in ("budget", "steps", "selection")},
         "entry": standing.entry,
-        "model": score["model"],
+        "model": score.model,
         "team": standing.team,
         "rank_low": low,
         "rank_high": high,
         "ranked": table_view.ranked or None,
         "ties": row.ties,
         "probability_best": row.best,
-        **_numbers("id", score["id"]),
-        **_numbers("ood", score["ood"]),
-        **_numbers("gap", score["gap"]),
+        **_numbers("id", score.id.to_dict()),
+        **_numbers("ood", score.ood.to_dict()),
+        **_numbers("gap", score.gap.to_dict()),
         **_numbers("behind_first", row.behind),
         "baseline": table_view.baseline,
         **_numbers("against_baseline", row.against),
         "against_baseline_p_holm": row.against["p_holm"] if row.against else None,
-        "worst_group": row.worst["group"] if measured(row.worst) else None,
+        "worst_group": row.worst["group"] if row.worst else None,
         **_numbers("worst_group_score", row.worst),
         "worst_group_bias": row.worst["bias"] if row.worst else None,
-        "seeds": len(score["seeds"]),
-        "protocol_seeds": score["protocol_seeds"],
+        "seeds": len(score.seeds),
+        "protocol_seeds": score.protocol_seeds,
         "attempts": row.attempts,
         "optimism": row.optimism,
         "challenges": len(row.challenges),
-        **{name: score[name] for name in ("interval", "scorer", "entry_identity")},
+        **{name: getattr(score, name) for name in ("interval", "scorer", "entry_identity")},
         "submitted": standing.time,
     }
     return {name: _defused(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
 
 
 def _numbers(name: str, found: Mapping[str, Any] | None) -> dict[str, float | None]:
-    known = found if measured(found) else {}
+    known = found or {}
     ends = (("", "value"), ("_low", "low"), ("_high", "high"), ("_row_se", "row_se"), ("_seed_se", "seed_se"))
     return {f"{name}{end}": known.get(key) for end, key in ends}
 

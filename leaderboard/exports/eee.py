@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+from ...benchmarks.statistics.interval import Estimate
 from ...core.version import version
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
@@ -33,11 +34,11 @@ METHOD = "analytic: cluster-robust over test rows, and over training seeds (t in
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """A file per entry, sorted by path."""
     teams = slugs(_team(row) for table_view in board.views for row in table_view.rows)
-    models = slugs(str(row.standing.score["model"]) for table_view in board.views for row in table_view.rows)
+    models = slugs(str(row.standing.score.model) for table_view in board.views for row in table_view.rows)
     found = {}
     for table_view in board.views:
         for row in table_view.rows:
-            developer, model = teams[_team(row)], models[str(row.standing.score["model"])]
+            developer, model = teams[_team(row)], models[str(row.standing.score.model)]
             place = f"data/{COLLECTION}/{developer}/{model}/{_uuid(row)}.json"
             content = _log(board, table_view, row, f"{developer}/{model}", options.get("source", ""))
             found[place] = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
@@ -73,7 +74,7 @@ def _log(board: Snapshot, table_view: TableView, row: Row, model: str, source: s
         "retrieved_timestamp": _seconds(standing.time),
         "source_metadata": where | ({"source_organization_url": source} if source else {}),
         "model_info": {
-            "name": score["model"],
+            "name": score.model,
             "id": model,
             "developer": _team(row),
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
@@ -81,7 +82,7 @@ def _log(board: Snapshot, table_view: TableView, row: Row, model: str, source: s
         "eval_library": {
             "name": "farshift",
             "version": version(),
-            "additional_details": {"scorer": str(score["scorer"]), "entry_identity": score["entry_identity"]},
+            "additional_details": {"scorer": str(score.scorer), "entry_identity": score.entry_identity},
         },
         "evaluation_results": [_result(table_view, row, view) for view in VIEWS],
     }
@@ -89,30 +90,31 @@ def _log(board: Snapshot, table_view: TableView, row: Row, model: str, source: s
 
 def _result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
-    details = {"per_seed": json.dumps(score[view]["per_seed"]), "selection": score["selection"]}
+    found: Estimate = getattr(score, view)
+    details = {"per_seed": json.dumps(list(found.per_seed)), "selection": score.selection}
     if view == "ood" and row.rank:
         details |= {"rank_set": rank_set(row), "ranked_entries": str(table_view.ranked), "tie_groups": row.ties}
     return {
         "evaluation_result_id": f"{row.standing.entry}/{view}",
-        "evaluation_name": f"{score['benchmark']} {view}",
+        "evaluation_name": f"{score.benchmark} {view}",
         "source_data": {
-            "dataset_name": score["benchmark"],
+            "dataset_name": score.benchmark,
             "source_type": "other",
-            "additional_details": {"kind_of_shift": score["kind"], "entry_identity": score["entry_identity"]},
+            "additional_details": {"kind_of_shift": score.kind, "entry_identity": score.entry_identity},
         },
         "metric_config": _metric(table_view, row, view),
         "score_details": {
-            "score": score[view]["value"],
+            "score": found.value,
             "details": details,
             "uncertainty": {
-                "standard_error": {"value": round(standard_error(score[view]), 6), "method": METHOD},
+                "standard_error": {"value": round(standard_error(found), 6), "method": METHOD},
                 "confidence_interval": {
-                    "lower": score[view]["low"],
-                    "upper": score[view]["high"],
+                    "lower": found.low,
+                    "upper": found.high,
                     "confidence_level": 0.95,
                     "method": METHOD,
                 },
-                "num_samples": score[view]["rows"],
+                "num_samples": found.rows,
             },
         },
     }
@@ -120,15 +122,15 @@ def _result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
 
 def _metric(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
-    name, _, number = score["metric"].partition("@")
-    low, high = _ends(score["bounds"], view)
-    lower = score["better"] == "lower"
+    name, _, number = score.metric.partition("@")
+    low, high = _ends(score.bounds, view)
+    lower = score.better == "lower"
     return {
         "evaluation_description": f"{table_view.table.title}: {name} {VIEWS[view]}",
         "metric_id": f"farshift.gap.{name}" if view == "gap" else name,
         "metric_name": f"{name} ({view})",
         "metric_kind": name,
-        "metric_unit": "proportion" if score["bounds"] == [0.0, 1.0] else "points",
+        "metric_unit": "proportion" if score.bounds == (0.0, 1.0) else "points",
         "metric_parameters": {"version": int(number)},
         # Of a score that should be high the gap should be small, and the other way round.
         "lower_is_better": lower is (view != "gap"),
@@ -138,7 +140,7 @@ def _metric(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     }
 
 
-def _ends(bounds: list[float] | None, view: str) -> tuple[float | None, float | None]:
+def _ends(bounds: tuple[float, float] | None, view: str) -> tuple[float | None, float | None]:
     """The least and the greatest value of a view; None where the metric has no two ends."""
     if bounds is None:
         return None, None

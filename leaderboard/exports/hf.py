@@ -74,19 +74,20 @@ def _place(table_view: TableView) -> str:
 
 def _result(table_view: TableView, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
+    found = score.ood if view == "ood" else score.id
     percent = in_percent(score)
     rank = f"; rank set {rank_set(row)} of {table_view.ranked}" if view == "ood" and row.rank else ""
     result: dict[str, Any] = {
         "dataset": {"id": options["dataset"], "task_id": _task(table_view, view)},
-        "value": round((100 if percent else 1) * score[view]["value"], 4),
+        "value": round((100 if percent else 1) * found.value, 4),
         "date": standing.time,
     }
     if options.get("source"):
         result["source"] = {"url": options["source"], "name": "Board with stored predictions"}
     result["evaluation_framework"] = FRAMEWORK
     result["notes"] = (
-        f"{score['metric']}{' in percent' if percent else ''} {VIEWS[view]}, {in_words(score[view], percent)}: 95 % t "
-        f"interval over test rows and {len(score['seeds'])} training seeds{rank}; entry {standing.entry}, "
-        f"identity {score['entry_identity'][:16]}"
+        f"{score.metric}{' in percent' if percent else ''} {VIEWS[view]}, {in_words(found, percent)}: 95 % t "
+        f"interval over test rows and {len(score.seeds)} training seeds{rank}; entry {standing.entry}, "
+        f"identity {score.entry_identity[:16]}"
     )
     return result

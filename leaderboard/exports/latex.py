@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from ...benchmarks.plot._panels import in_percent, measured
+from ...benchmarks.plot._panels import in_percent
+from ...benchmarks.statistics.interval import Estimate
 from ...benchmarks.tables.latex import escaped, floated
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
@@ -20,7 +20,7 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def _table(table_view: TableView) -> str:
-    worst = any(measured(row.worst) for row in table_view.rows)
+    worst = any(row.worst for row in table_view.rows)
     head = ["rank", "ties", "model", "ID", "OOD", "gap", *(["worst group"] if worst else []), "best"]
     shape = "lllrrr" + "r" * worst + "r"
     above = rf"{escaped(table_view.table.heading)}. {_escaped(caption(table_view))} {PLUS_MINUS}"
@@ -38,14 +38,14 @@ def _cells(row: Row, worst: bool) -> list[str]:
     return [
         rank_set(row).replace("-", "--"),
         escaped(row.ties),
-        escaped(score["model"]),
-        *(_number(score[view], percent) for view in ("id", "ood", "gap")),
+        escaped(score.model),
+        *(_number(found, percent) for found in (score.id, score.ood, score.gap)),
         *([words(row.worst, percent).replace("-", "$-$")] if worst else []),
         "" if row.best is None else f"{row.best:.2f}",
     ]
 
 
-def _number(found: Mapping[str, Any], percent: bool) -> str:
+def _number(found: Estimate, percent: bool) -> str:
     scale, digits = (100, 1) if percent else (1, 3)
-    value, error = (f"{scale * number:z.{digits}f}" for number in (found["value"], standard_error(found)))
+    value, error = (f"{scale * number:z.{digits}f}" for number in (found.value, standard_error(found)))
     return rf"${value} \pm {error}$"

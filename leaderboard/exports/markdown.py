@@ -23,7 +23,7 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
 
 def _apart(one: Apart) -> str:
     score = one.standing.score
-    return f"{one_line(score['model'])} on {score['benchmark']}: {one.left.kind}, {one.left.reason}"
+    return f"{one_line(score.model)} on {score.benchmark}: {one.left.kind}, {one.left.reason}"
 
 
 def _table(table_view: TableView) -> str:

@@ -7,7 +7,7 @@ difference and its interval. It never replaces the entry, has no place in a tabl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -50,7 +50,7 @@ def challenge(board: Board, entry: str, again: Path | str, team: str, reason: st
     run = _one_run(submission.entries, challenged, str(again))
     if run.digest == entries(board.ledger.records())[entry].item.run_digest:
         raise FarshiftError(f"{again} is the run behind entry {entry} itself: a challenge is another run of the model")
-    score = score_predictions(run.benchmark, run.predictions, run).record
+    score = score_predictions(run.benchmark, run.predictions, run).to_dict()
     body = {
         "challenge": identity_of({"entry": entry, "submission": submission.digest})[:16],
         "entry": entry,
@@ -104,7 +104,7 @@ def verify_challenges(folder: Path, records: Sequence[Record]) -> tuple[list[str
             run = _run_of_score(check(folder / challenge_path(body.submission)).entries, body.score)
             if run is None:
                 not_recomputed.append(f"{name}: of an older identity, which this version does not score")
-            elif score_predictions(run.benchmark, run.predictions, run).record != body.score:
+            elif score_predictions(run.benchmark, run.predictions, run).to_dict() != body.score:
                 differences.append(f"{name}: its score, computed again, differs from the ledger")
         except Unavailable as error:
             not_recomputed.append(f"{name}: {error}")
@@ -125,7 +125,7 @@ def _standing(board: Board, entry: str) -> Standing:
     return found[entry]
 
 
-def _run_of_score(runs: Sequence[Entry], score: dict[str, Any]) -> Entry | None:
+def _run_of_score(runs: Sequence[Entry], score: Mapping[str, Any]) -> Entry | None:
     """The run of a submission that has the model and identity of a score."""
     for entry in runs:
         if (entry.model, entry.entry_identity) == (score.get("model"), score.get("entry_identity")):
@@ -134,13 +134,13 @@ def _run_of_score(runs: Sequence[Entry], score: dict[str, Any]) -> Entry | None:
 
 
 def _one_run(runs: Sequence[Entry], challenged: Standing, file: str) -> Entry:
-    run = _run_of_score(runs, challenged.score)
+    run = _run_of_score(runs, challenged.score.to_dict())
     if run is None:
         score = challenged.score
-        steps = f", {score['steps']} steps" if score["steps"] else ""
+        steps = f", {score.steps} steps" if score.steps else ""
         raise FarshiftError(
-            f"{file} has no run of {score['model']} on {score['benchmark']} (budget {score['budget']}{steps}, chosen "
-            f"by {score['selection']}): a challenge is a run of the same model under the same protocol"
+            f"{file} has no run of {score.model} on {score.benchmark} (budget {score.budget}{steps}, chosen "
+            f"by {score.selection}): a challenge is a run of the same model under the same protocol"
         )
     if len(runs) > 1:
         raise BadSubmission(f"{file} has {len(runs)} runs: a challenge is one run, pack it alone")
@@ -153,7 +153,7 @@ def _difference(board: Board, challenged: Standing, again: EntryRows) -> dict[st
     if challenged.entry in without:
         raise FarshiftError(f"entry {challenged.entry} cannot be compared: {without[challenged.entry]}")
     entry = found[challenged.entry]
-    single = min(len(challenged.score["seeds"]), len(again.ood.per_seed)) == 1
+    single = min(len(challenged.score.seeds), len(again.ood.per_seed)) == 1
     return {
         "id": judged(paired_difference(again.id, entry.id), single),
         "ood": judged(paired_difference(again.ood, entry.ood), single),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.benchmark import Benchmark, benchmarks
-from ...benchmarks.scoring.score import Score
+from ...benchmarks.scoring.record import Score
 from ...core.errors import FarshiftError, UnknownName
 from ...core.progress import advance
 from ..entries import Entered, entries
@@ -75,8 +75,8 @@ def _enter(board: Board, those: list[Entered], scores: list[Score]) -> list[dict
         before = one.scores[-1]
         body, content = score_body(one.entry, score)
         body["replaces"] = before.scorer
-        body["before"] = values(json.loads(board.stored(before)))
-        body["after"] = values(score.record)
+        body["before"] = values(Score.from_dict(json.loads(board.stored(before))))
+        body["after"] = values(score)
         events.append(("rescored", body))
         files |= content
     with board.locked():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...benchmarks.scoring.score import Score, score_predictions
+from ...benchmarks.scoring.record import Score
+from ...benchmarks.scoring.score import score_predictions
 from ...core.canonical import identity_of
 from ...core.errors import FarshiftError
 from ...core.files import file_sha256
@@ -35,7 +35,7 @@ def submit(board: Board, file: Path | str) -> tuple[list[str], bool]:
     files: dict[str, bytes] = {}
     for number, entry in enumerate(submission.entries):
         score = scored(entry)
-        name = entry_name(submission.digest, number, score["entry_identity"])
+        name = entry_name(submission.digest, number, score.entry_identity)
         items.append(item_of(name, number, entry))
         body, content = score_body(name, score)
         events.append(("scored", body))
@@ -110,11 +110,11 @@ def item_of(name: str, run: int, entry: Entry) -> dict[str, Any]:
 
 def score_body(entry: str, score: Score) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What the ledger says of an entry's score, and the file that goes with it."""
-    files = {score_path(entry, score["scorer"]): score.json()}
-    identity, scorer = score["entry_identity"], score["scorer"]
+    files = {score_path(entry, score.scorer): score.json()}
+    identity, scorer = score.entry_identity, score.scorer
     return {"entry": entry, "entry_identity": identity, "scorer": scorer, "files": digests(files)}, files
 
 
-def values(record: Mapping[str, Any]) -> dict[str, float]:
-    """The two values of a score record that a table shows first."""
-    return {name: float(record[name]["value"]) for name in ("id", "ood")}
+def values(score: Score) -> dict[str, float]:
+    """The two values of a score that a table shows first."""
+    return {"id": float(score.id.value), "ood": float(score.ood.value)}

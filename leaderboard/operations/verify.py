@@ -6,10 +6,9 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, benchmarks
-from ...benchmarks.scoring.score import Score
+from ...benchmarks.scoring.record import Score
 from ...core.canonical import identity_of
 from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName
 from ...core.files import file_sha256
@@ -168,14 +167,9 @@ def _inconsistencies(copy: BoardReader, entered: Entered, good: set[str]) -> lis
         assert isinstance(after, Rescored)
         for which, score in (("before", before), ("after", after)):
             here = copy.file(score.path) if score.path in good else None
-            if here and values(_record(here.read_bytes())) != getattr(after, which).model_dump():
+            if here and values(Score.from_dict(json.loads(here.read_bytes()))) != getattr(after, which).model_dump():
                 problems.append(f"the value {which} its rescoring by scorer {after.scorer} is not that of {score.path}")
     return problems
-
-
-def _record(content: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(content)
-    return found
 
 
 def _not_recomputable(known: dict[str, Benchmark], entered: Entered) -> str:
@@ -212,8 +206,8 @@ def _differences(entered: Entered, submission: Submission, entry: Entry) -> list
         again: Score = scored(entry)
     except FarshiftError as error:
         return [*problems, f"can no longer be scored: {error}"]
-    if again["scorer"] != newest.scorer:
-        problems.append(f"scorer {newest.scorer} is stated, and {again['scorer']} makes this identity")
-    if identity_of(again.record) != newest.digest:
+    if again.scorer != newest.scorer:
+        problems.append(f"scorer {newest.scorer} is stated, and {again.scorer} makes this identity")
+    if identity_of(again.to_dict()) != newest.digest:
         problems.append("computed again, its score differs from the ledger")
     return problems

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...benchmarks.benchmark import benchmarks
-from ...benchmarks.plot._panels import measured
 from ...benchmarks.plot._style import MINUS
+from ...benchmarks.scoring.record import Score, SeverityPoint, in_words
+from ...benchmarks.statistics.interval import Estimate, read_interval
 from ..tables.table_view import Row, TableView
 
-SHARE = [0.0, 1.0]
+SHARE = (0.0, 1.0)
 """The bounds of a score that is shown in percent; any other is shown as it is."""
 
 STRIP, BAR = 150, 90
@@ -41,10 +42,10 @@ class Scale:
 def scale_of(table_view: TableView) -> Scale:
     """The scale of a table's strips: 0 to 1 for shares, else from the lowest to the highest end of an interval."""
     scores = [row.standing.score for row in table_view.rows]
-    if scores[0]["bounds"] == SHARE:
+    if scores[0].bounds == SHARE:
         return Scale(0.0, 1.0)
-    ends = [score[view] for score in scores for view in ("id", "ood")]
-    return Scale(min(one["low"] for one in ends), max(one["high"] for one in ends))
+    ends = [found for score in scores for found in (score.id, score.ood)]
+    return Scale(min(one.low for one in ends), max(one.high for one in ends))
 
 
 def rank_bar(row: Row, ranked: int) -> dict[str, float] | None:
@@ -67,12 +68,12 @@ def split(ties: str) -> list[str]:
     return ties.split() if " " in ties else list(ties)
 
 
-def curve(score: dict[str, Any]) -> dict[str, Any] | None:
+def curve(score: Score) -> dict[str, Any] | None:
     """The severity curve in the coordinates of its picture (560 x 215), or None where there is none to draw."""
-    points = sorted(score["severity"], key=lambda point: (point["from"] + point["to"], point["view"]))
-    if len(points) < 2 or score["bounds"] != SHARE:
+    points = sorted(score.severity, key=lambda point: (point.middle, point.view))
+    if len(points) < 2 or score.bounds != SHARE:
         return None
-    middles: list[float] = [(point["from"] + point["to"]) / 2 for point in points]
+    middles: list[float] = [point.middle for point in points]
     low, high = min(middles), max(middles)
 
     def x(value: float) -> float:
@@ -82,14 +83,21 @@ def curve(score: dict[str, Any]) -> dict[str, Any] | None:
         return round(170.0 - 155.0 * value, 1)
 
     drawn = [
-        {"x": x(middle), "y": y(p["value"]), "low": y(p["low"]), "high": y(p["high"]), "label": _range(p), "of": p}
-        for middle, p in zip(middles, points, strict=True)
+        {
+            "x": x(point.middle),
+            "y": y(point.estimate.value),
+            "low": y(point.estimate.low),
+            "high": y(point.estimate.high),
+            "label": _range(point),
+            "of": point,
+        }
+        for point in points
     ]
     return {
         "points": drawn,
         "labels": _clear(drawn),
         "ticks": [(value, y(value)) for value in (0, 0.5, 1)],
-        "axis": _axis(score["benchmark"]),
+        "axis": _axis(score.benchmark),
     }
 
 
@@ -111,28 +119,33 @@ def _axis(benchmark: str) -> str:
     return f"{meaning.name} ({meaning.unit})" if meaning.unit else meaning.name
 
 
-def _range(point: dict[str, Any]) -> str:
-    ends = [f"{value:g}" for value in (point["from"], point["to"])]
+def _range(point: SeverityPoint) -> str:
+    ends = [f"{value:g}" for value in (point.first, point.last)]
     return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
 
-def shown(value: float, bounds: list[float] | None) -> str:
+def shown(value: float, bounds: Sequence[float] | None) -> str:
     """A score as a table shows it: in percent with one decimal, or with four digits."""
-    text = f"{100 * value:z.1f}" if bounds == SHARE else f"{value:z.4g}"
+    text = f"{100 * value:z.1f}" if tuple(bounds or ()) == SHARE else f"{value:z.4g}"
     return text.replace("-", MINUS, text.startswith("-"))
 
 
-def finer(value: float, bounds: list[float] | None) -> str:
+def finer(value: float, bounds: Sequence[float] | None) -> str:
     """A score with one digit more."""
-    return f"{100 * value:z.2f}" if bounds == SHARE else f"{value:z.5g}"
+    return f"{100 * value:z.2f}" if tuple(bounds or ()) == SHARE else f"{value:z.5g}"
 
 
-def signed(value: float, bounds: list[float] | None) -> str:
+def signed(value: float, bounds: Sequence[float] | None) -> str:
     """A difference with its sign; a true minus."""
-    text = f"{100 * value:+z.1f}" if bounds == SHARE else f"{value:+z.4g}"
+    text = f"{100 * value:+z.1f}" if tuple(bounds or ()) == SHARE else f"{value:+z.4g}"
     return text.replace("-", MINUS, text.startswith("-"))
 
 
-def is_measured(found: dict[str, Any] | None) -> bool:
+def is_measured(found: Any) -> bool:
     """Whether there is an estimate, and not a reason why there is none."""
-    return measured(found)
+    return "value" in found if isinstance(found, dict) else isinstance(found, Estimate)
+
+
+def words(found: Any) -> str:
+    """An estimate, or the JSON of one, in words."""
+    return in_words(read_interval(found) if isinstance(found, dict) else found)

@@ -7,7 +7,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...benchmarks.scoring.score import in_words
 from ...core.errors import MissingExtra
 from ...core.files import write_atomically
 from ..board import Board
@@ -79,7 +78,7 @@ def _pages() -> Environment:
         "score": pictures.shown,
         "finer": pictures.finer,
         "signed": pictures.signed,
-        "words": in_words,
+        "words": pictures.words,
     }
     pages.tests["measured"] = pictures.is_measured
     pages.globals |= {

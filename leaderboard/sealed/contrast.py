@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...benchmarks.runs.run import Carded
+from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.measured import Scored
 from ...benchmarks.statistics.holm import holm
 from ...benchmarks.statistics.interval import interval
@@ -30,7 +30,7 @@ from .drawing import VIEWS
 LEVEL = 0.05
 
 
-def contrast(sealed: SealedBenchmark, predictions: Any, card: Carded) -> dict[str, dict[str, Any]]:
+def contrast(sealed: SealedBenchmark, predictions: Any, card: RunLike) -> dict[str, dict[str, Any]]:
     """Public minus sealed, of ID and OOD, each with its 95 % interval over rows and two-sided p-value; n/a with the
     reason where the metric is not defined on one of them. The labels must be known (`sealed.drawn`)."""
     assert sealed.drawn is not None
@@ -55,7 +55,7 @@ def difference(samples: Sequence[Sample], cells: Sequence[Sequence[str]]) -> dic
     reach = (left.bounds[0] - right.bounds[1], left.bounds[1] - right.bounds[0])
     low, high, row_se, _ = interval(value, spreads, [], reach)
     if not all(map(isfinite, (value, low, high))):
-        return NotAvailable("not defined on these rows and answers").record()
+        return NotAvailable("not defined on these rows and answers").to_dict()
     return {
         "value": round(value, 6),
         "low": round(low, 6),

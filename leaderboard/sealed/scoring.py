@@ -16,6 +16,6 @@ def result(sealed: SealedBenchmark, entry: Entry) -> dict[str, Any]:
     the reason where they cannot be scored."""
     try:
         score = score_predictions(sealed, entry.predictions, entry)
-        return {"score": score.record, "contrast": contrast(sealed, entry.predictions, entry)}
+        return {"score": score.to_dict(), "contrast": contrast(sealed, entry.predictions, entry)}
     except FarshiftError as error:
         return {"n/a": str(error)}

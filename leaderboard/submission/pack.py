@@ -90,7 +90,7 @@ def _packed(runs: Sequence[Run], who: SubmissionCard) -> bytes:
                 "benchmark": run.benchmark,
                 "model": run.model,
                 "run": run.digest,
-                "predictions": run.card["digests"]["predictions"],
+                "predictions": run.card.digests.predictions,
             }
             for run in runs
         ],

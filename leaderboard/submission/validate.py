@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...benchmarks import benchmark as definitions
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.runs.run import Carded, card_problem
+from ...benchmarks.runs.card import RunCard
+from ...benchmarks.runs.run import RunLike, card_problem
 from ...benchmarks.scoring.measured import WantedRows, wanted_rows
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import plain_disk_errors
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Entry(Carded):
+class Entry(RunLike):
     """One valid run of a submission, ready to be scored."""
 
     benchmark: Benchmark
@@ -75,7 +76,7 @@ class Submission:
 class _Read:
     """A run whose predictions were decoded, and are still to be checked."""
 
-    card: dict[str, Any]
+    card: RunCard
     benchmark: Benchmark
     table: pa.Table
     rows: list[WantedRows]
@@ -187,16 +188,16 @@ def _run(
             problems.add("digest-differs", predictions, f"its digest is not the one in {file} and in {CARD}")
             return None
         try:
-            carded = Carded(card)
-            benchmark = _benchmark(carded, known, file, problems)
+            run = RunLike(RunCard.from_dict(card))
+            benchmark = _benchmark(run, known, file, problems)
             if benchmark is None:
                 return None
-            rows = wanted_rows(benchmark, carded)
-            table = reader.predictions(content, wanted_table(benchmark, carded, rows))
+            rows = wanted_rows(benchmark, run)
+            table = reader.predictions(content, wanted_table(benchmark, run, rows))
         except Refused as refused:
             _add(refused, predictions, problems)
             return None
-    return _Read(card, benchmark, table, rows, predictions)
+    return _Read(run.card, benchmark, table, rows, predictions)
 
 
 def _is_listed(card: dict[str, Any], listed: dict[str, str], file: str, problems: Problems) -> bool:
@@ -218,19 +219,19 @@ def _is_listed(card: dict[str, Any], listed: dict[str, str], file: str, problems
     return not wrong and not different
 
 
-def _benchmark(card: Carded, known: Mapping[str, Benchmark], file: str, problems: Problems) -> Benchmark | None:
+def _benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, problems: Problems) -> Benchmark | None:
     """The benchmark of a run that this version scores."""
-    name, stated = card.card["benchmark"]["name"], card.card["benchmark"]["entry_identity"]
+    name, stated = run.card.benchmark.name, run.entry_identity
     if name not in known:
         problems.add("benchmark-unknown", file, str(UnknownName("benchmark", name, known)), "benchmark.name")
         return None
     benchmark = known[name]
     try:
-        benchmark.rule(card.selection)
+        benchmark.rule(run.selection)
     except FarshiftError as error:
         problems.add("selection-unknown", file, str(error), "benchmark.selection")
         return None
-    if benchmark.made_under(stated, card.budget, card.steps, card.selection) is None:
+    if benchmark.made_under(stated, run.budget, run.steps, run.selection) is None:
         problems.add(
             "identity-other", file, f"made for another version of {benchmark.name}", "benchmark.entry_identity"
         )
@@ -246,7 +247,7 @@ def _entry(run: _Read, problems: Problems) -> Iterator[Entry]:
     except ValueError as error:  # the reader hands on nothing of the kind unless it was taken over
         problems.add("parquet-unreadable", run.file, f"decoded to no table: {error}")
         return
-    table_problems(run.table, run.benchmark, Carded(run.card), run.rows, run.file, problems)
+    table_problems(run.table, run.benchmark, RunLike(run.card), run.rows, run.file, problems)
     if len(problems) == before:
         yield Entry(run.card, run.benchmark, run.table)
 

@@ -73,7 +73,7 @@ def _worst(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, An
         return None
     found = worst_group(sample, numbers.astype(np.int64), better)
     where = {"group": str(names[found.group]), "of": len(names), "rows": int(counts[found.group])}
-    return where | found.record()
+    return where | found.to_dict()
 
 
 def rows_of_entries(board: Board, standings: Sequence[Standing]) -> tuple[dict[str, EntryRows], dict[str, str]]:
@@ -102,7 +102,7 @@ def rows_of_entries(board: Board, standings: Sequence[Standing]) -> tuple[dict[s
 
 
 def _place(board: Board, standing: Standing) -> Path:
-    key = identity_of({"kept": KEPT, "submission": standing.submission, "identity": standing.score["entry_identity"]})
+    key = identity_of({"kept": KEPT, "submission": standing.submission, "identity": standing.score.entry_identity})
     return board.path / "derived" / "rows" / f"{standing.entry}-{key[:12]}.npz"
 
 
@@ -183,5 +183,5 @@ def _read(place: Path, standing: Standing) -> EntryRows | None:
         rows = unpacked(place.read_bytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    fits = all(mean(getattr(rows, view)).record() == standing.score[view] for view in VIEWS)
+    fits = all(mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS)
     return rows if fits else None

@@ -40,7 +40,8 @@ class Snapshot:
             "apart": [
                 {
                     "entry": one.standing.entry,
-                    **{name: one.standing.score[name] for name in ("model", "benchmark")},
+                    "model": one.standing.score.model,
+                    "benchmark": one.standing.score.benchmark,
                     "team": one.standing.team,
                     **{name: getattr(one.left, name) for name in ("kind", "reason", "time")},
                 }
@@ -54,7 +55,7 @@ class Snapshot:
 def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None) -> Snapshot:
     """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are held against; by default
     each benchmark's own, as the board's settings.toml says."""
-    standings = [one for one in board.standings() if benchmark in ("", one.score["benchmark"])]
+    standings = [one for one in board.standings() if benchmark in ("", one.score.benchmark)]
     rows, without = rows_of_entries(board, standings)
     against = baselines_of(board.path)
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
@@ -69,7 +70,7 @@ def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None
         str(board.card["opened"]),
         board.ledger.records()[-1],
         views,
-        tuple(one for one in board.apart() if benchmark in ("", one.standing.score["benchmark"])),
+        tuple(one for one in board.apart() if benchmark in ("", one.standing.score.benchmark)),
         suite_tables(views, rows),
         tuple(one for one in windows if benchmark in ("", one["terms"]["benchmark"])),
         len(standings),

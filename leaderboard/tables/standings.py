@@ -34,7 +34,7 @@ class Table:
 
     @property
     def better(self) -> Better:
-        return "lower" if self.rows[0].score["better"] == "lower" else "higher"
+        return "lower" if self.rows[0].score.better == "lower" else "higher"
 
     @property
     def protocol(self) -> str:
@@ -60,8 +60,8 @@ def tables(standings: Sequence[Standing]) -> list[Table]:
     known = benchmarks()
     grouped: dict[str, list[Standing]] = {}
     for standing in standings:
-        grouped.setdefault(standing.score["entry_identity"], []).append(standing)
-    found = [_table(identity, rows, known.get(rows[0].score["benchmark"])) for identity, rows in grouped.items()]
+        grouped.setdefault(standing.score.entry_identity, []).append(standing)
+    found = [_table(identity, rows, known.get(rows[0].score.benchmark)) for identity, rows in grouped.items()]
     return sorted(
         found,
         key=lambda table: (KINDS.index(table.kind), table.benchmark, table.budget, table.steps or 0, table.identity),
@@ -70,24 +70,24 @@ def tables(standings: Sequence[Standing]) -> list[Table]:
 
 def _table(identity: str, rows: list[Standing], benchmark: Benchmark | None) -> Table:
     first = rows[0].score
-    title, notes, current, audit = first["benchmark"], "", False, ""
+    title, notes, current, audit = first.benchmark, "", False, ""
     if benchmark is not None:
         title, notes = benchmark.definition.title, benchmark.definition.notes
         current, audit = _current(benchmark, identity, rows[0])
-    sign = -1 if first["better"] == "higher" else 1
+    sign = -1 if first.better == "higher" else 1
     return Table(
-        benchmark=first["benchmark"],
+        benchmark=first.benchmark,
         title=title,
-        kind=first["kind"],
-        budget=first["budget"],
-        steps=first["steps"],
-        selection=first["selection"],
-        metric=first["metric"],
+        kind=first.kind,
+        budget=first.budget,
+        steps=first.steps,
+        selection=first.selection,
+        metric=first.metric,
         identity=identity,
         current=current,
         notes=notes,
         audit=audit,
-        rows=sorted(rows, key=lambda row: (sign * row.score["ood"]["value"], row.score["model"], row.entry)),
+        rows=sorted(rows, key=lambda row: (sign * row.score.ood.value, row.score.model, row.entry)),
     )
 
 
@@ -96,10 +96,10 @@ def older(standings: Sequence[Standing]) -> dict[str, str]:
     known = benchmarks()
     found = {}
     for standing in standings:
-        name = standing.score["benchmark"]
+        name = standing.score.benchmark
         if name not in known:
             found[standing.entry] = str(UnknownName("benchmark", name, known))
-        elif not _current(known[name], standing.score["entry_identity"], standing)[0]:
+        elif not _current(known[name], standing.score.entry_identity, standing)[0]:
             found[standing.entry] = "of an older identity, which this version does not score"
     return found
 
@@ -108,7 +108,7 @@ def _current(benchmark: Benchmark, identity: str, standing: Standing) -> tuple[b
     """Whether an identity is the benchmark's present one, and its split's audit in words."""
     score = standing.score
     try:
-        here = benchmark.identity(score["budget"], score["steps"], score["selection"])
+        here = benchmark.identity(score.budget, score.steps, score.selection)
         return here == identity, benchmark.manifest.audit_summary()
     except FarshiftError:  # its split or its rule is not known here
         return False, ""

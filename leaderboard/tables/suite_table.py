@@ -37,10 +37,10 @@ class SuiteTable:
         """Plain JSON."""
         return (
             {"budget": self.budget}
-            | self.found.record()
+            | self.found.to_dict()
             | {
                 "without": self.without,
-                "concurrence": [one.record() for one in self.concurrences],
+                "concurrence": [one.to_dict() for one in self.concurrences],
             }
         )
 
@@ -88,7 +88,7 @@ def as_published(table: Table) -> bool:
 
 def who(standing: Standing) -> str:
     """A model as an aggregate names it: with its team, where there is one."""
-    model, team = str(standing.score["model"]), standing.team
+    model, team = str(standing.score.model), standing.team
     return f"{model} ({team})" if team else model
 
 

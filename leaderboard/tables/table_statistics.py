@@ -99,7 +99,7 @@ def against(found: Ranked, baseline: str, better: Better, rows: Mapping[str, Ent
     p = [paired_t(rows[entry].ood, rows[baseline].ood)[0] for entry in others]
     result = {}
     for entry, raw, adjusted in zip(others, p, holm(p), strict=True):
-        record = paired_difference(rows[entry].ood, rows[baseline].ood).record()
+        record = paired_difference(rows[entry].ood, rows[baseline].ood).to_dict()
         record.pop("per_seed", None)
         ahead = (record["value"] > 0) == (better == "higher")
         verdict = "none" if adjusted > 1 - LEVEL else "better" if ahead else "worse"

@@ -42,22 +42,27 @@ class Row:
         standing, score = self.standing, self.standing.score
         return {
             "entry": standing.entry,
-            "model": score["model"],
+            "model": score.model,
             "team": standing.team,
             "rank": None if self.rank is None else list(self.rank),
             "ties": self.ties,
             "best": self.best,
-            **{name: score[name] for name in ("id", "ood", "gap")},
+            **{name: _by_key(getattr(score, name).to_dict()) for name in ("id", "ood", "gap")},
             "behind": self.behind,
             "against": self.against,
             "worst_group": self.worst,
-            "seeds": len(score["seeds"]),
-            "protocol_seeds": score["protocol_seeds"],
+            "seeds": len(score.seeds),
+            "protocol_seeds": score.protocol_seeds,
             "attempts": self.attempts,
             "optimism": self.optimism,
             "challenges": [one.record() for one in self.challenges],
             "declared": list(self.declared),
         }
+
+
+def _by_key(record: dict[str, Any]) -> dict[str, Any]:
+    """Sorted by key, as in a stored score."""
+    return dict(sorted(record.items()))
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class TableView:
             **{name: getattr(table, name) for name in ("metric", "better", "identity", "current")},
             "ranked": self.ranked,
             "baseline": self.baseline,
-            "detectable": None if self.detectable is None else self.detectable.record(),
+            "detectable": None if self.detectable is None else self.detectable.to_dict(),
             "rows": [row.record() for row in self.rows],
             "notes": list(self.notes),
         }
@@ -100,7 +105,7 @@ def table_view(
     others are compared with, where the table has it."""
     order = [standing.entry for standing in table.rows]
     found = ranked(table.identity, table.better, rows, order)
-    base = next((one.entry for one in table.rows if one.score["model"] == baseline and one.entry in found.places), "")
+    base = next((one.entry for one in table.rows if one.score.model == baseline and one.entry in found.places), "")
     held = against(found, base, table.better, rows) if base else {}
     tried = {one.entry: attempts.get((one.team, table.identity)) if one.team else None for one in table.rows}
     lucky = _optimism(table, found, tried)
@@ -160,7 +165,7 @@ def _notes(
     if any(one.worst for one in rows):
         notes.append("Worst group: its interval knows that it was picked for being the worst.")
     if detectable is not None:
-        scale, unit = (100, " points") if list(table.rows[0].score["bounds"] or ()) == [0, 1] else (1, "")
+        scale, unit = (100, " points") if list(table.rows[0].score.bounds or ()) == [0, 1] else (1, "")
         notes.append(
             f"A difference under about {scale * detectable.value:.2g}{unit} is seldom found: the minimum detectable "
             "difference of the median pair at 80 % power."
@@ -172,12 +177,12 @@ def _notes(
             "Attempts: how many entries of the team were scored here; in brackets how far the best of so many equal "
             "ones is expected above the truth."
         )
-    single = sum(len(row.score["seeds"]) == 1 for row in table.rows)
+    single = sum(len(row.score.seeds) == 1 for row in table.rows)
     if single and count:
         notes.append(f"{single} of the entries have a single seed: training noise is not in their intervals or ranks.")
     lacking = {entry: why for entry, why in {**without, **found.left_out}.items() if entry in _names(table)}
     for why in sorted(set(lacking.values())):
-        models = sorted(row.score["model"] for row in table.rows if lacking.get(row.entry) == why)
+        models = sorted(row.score.model for row in table.rows if lacking.get(row.entry) == why)
         notes.append(f"No rank set for {', '.join(models)}: {why}.")
     return tuple(notes)
 

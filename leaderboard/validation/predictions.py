@@ -11,7 +11,7 @@ from ...benchmarks.answers import ABSTAINED, ANSWERED, FAILED
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.limits import MAX_TEXT
 from ...benchmarks.runs.predictions import ARROW_TYPES
-from ...benchmarks.runs.run import Carded
+from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.measured import WantedRows
 from .problem import Problems, shown
 from .wanted import COLUMNS, Wanted
@@ -23,7 +23,7 @@ _SUM_TOLERANCE = 2e-3
 _BYTES_OF_A_CHARACTER = 4
 
 
-def wanted_table(benchmark: Benchmark, card: Carded, rows: list[WantedRows]) -> Wanted:
+def wanted_table(benchmark: Benchmark, card: RunLike, rows: list[WantedRows]) -> Wanted:
     """What the file of these predictions must be, before any of it is decoded."""
     task = benchmark.task
     count = len(card.seeds) * sum(len(one.ids) * len(one.candidates) for one in rows)
@@ -32,7 +32,7 @@ def wanted_table(benchmark: Benchmark, card: Carded, rows: list[WantedRows]) -> 
 
 
 def table_problems(
-    table: pa.Table, benchmark: Benchmark, card: Carded, rows: list[WantedRows], file: str, problems: Problems
+    table: pa.Table, benchmark: Benchmark, card: RunLike, rows: list[WantedRows], file: str, problems: Problems
 ) -> None:
     """Add what is wrong with the rows and values of a table of predictions."""
     missing = [name for name in COLUMNS if table[name].null_count]
@@ -50,7 +50,7 @@ def _row(table: pa.Table, wrong: NDArray[np.bool_]) -> str:
     return "" if found is None else f"{found:016x}"
 
 
-def _row_problems(table: pa.Table, card: Carded, rows: list[WantedRows], file: str, problems: Problems) -> None:
+def _row_problems(table: pa.Table, card: RunLike, rows: list[WantedRows], file: str, problems: Problems) -> None:
     """Cut the table by part, seed and candidate, and hold each block's ids to those wanted."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -99,7 +99,7 @@ def _block_problems(
             problems.add(f"rows-{what}", file, told, "row_id", first)
 
 
-def _foreign_blocks(table: pa.Table, card: Carded, rows: list[WantedRows], file: str, problems: Problems) -> None:
+def _foreign_blocks(table: pa.Table, card: RunLike, rows: list[WantedRows], file: str, problems: Problems) -> None:
     wanted = {(one.part, seed, name) for one in rows for seed in card.seeds for name in one.candidates}
     keys = ["part", "seed", "candidate"]
     blocks = table.group_by(keys, use_threads=False).aggregate([("row_id", "min")])

@@ -122,7 +122,7 @@ def test_the_seconds_before_a_kill_are_in_the_checkpoint(
 
 def spent(path: Path, **more: Any) -> list[dict[str, Any]]:
     run = run_baseline("mlp", ON, seeds=3, steps=10, out=path, **more)
-    return list(run.card["spent"]["by_seed"].values())
+    return list(run.card.spent.by_seed.values())
 
 
 def test_each_seed_of_a_run_has_its_share_on_the_card(

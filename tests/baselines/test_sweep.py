@@ -38,11 +38,11 @@ def test_processes_and_local_give_the_same_scores(tmp_path):
 
 def test_the_run_card_says_what_was_spent(tmp_path):
     run = run_baseline("quadratic-mlp", ON, seeds=1, steps=5, out=tmp_path / "run")
-    spent = run.card["spent"]["by_seed"]["seed_0"]
+    spent = run.card.spent.by_seed["seed_0"]
     assert spent["steps"] == 5
     assert {"fit_seconds", "predict_seconds"} <= spent.keys()
-    assert len(run.card["model"]["code"]) == 64
-    assert run.card["environment"]["torch"]
+    assert len(run.card.model.code) == 64
+    assert run.card.environment["torch"]
 
 
 SLOW = """
@@ -186,7 +186,7 @@ def test_a_rule_that_trains_folds_trains_each_fold_once_for_the_whole_team(
     alone = run_baseline("mlp", on, out=tmp_path / "alone", stack=1, **fixed)
     scores = [np.array(run.predictions()["scores"].to_pylist()) for run in (together, alone)]
     assert np.abs(scores[0] - scores[1]).max() < 1e-5
-    assert fs.score(together).record["ood"]["value"] == pytest.approx(fs.score(alone).record["ood"]["value"])
+    assert fs.score(together).ood.value == pytest.approx(fs.score(alone).ood.value)
 
 
 OWN = """
@@ -233,5 +233,5 @@ def test_validation_on_crafted_shifts_works_with_teams(tmp_path: Path, shared: P
     run = run_baseline(
         "mlp", "optdigits/writers", seeds=2, steps=2, out=tmp_path / "run", settings=settings, selection="crafted_shift"
     )
-    assert run.card["model"]["candidates"] == ["low/last", "high/last"]
-    assert fs.score(run).record["seeds"] == [0, 1]
+    assert run.card.model.candidates == ("low/last", "high/last")
+    assert fs.score(run).seeds == (0, 1)

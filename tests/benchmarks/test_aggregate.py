@@ -45,7 +45,7 @@ SCALES = {f"b{number}": Scale(0.1 * (number % 3), 1.0) for number in range(30)}
 
 
 def of(found, entry: str) -> dict:
-    return next(row.record() for row in found.rows if row.entry == entry)
+    return next(row.to_dict() for row in found.rows if row.entry == entry)
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=15))
@@ -95,11 +95,11 @@ def test_the_order_of_rows_seeds_benchmarks_and_entries_never_shows(seed):
             entry: RowScores(plain[name][entry].scores[rng.permutation(len(plain[name][entry].scores))][:, rows])
             for entry in reversed(sorted(plain[name]))
         }
-    assert aggregate(plain, SCALES, draws=100).record() == aggregate(turned, SCALES, draws=100).record()
+    assert aggregate(plain, SCALES, draws=100).to_dict() == aggregate(turned, SCALES, draws=100).to_dict()
     one, other = ({name: found["e0"] for name, found in scores.items()} for scores in (plain, turned))
-    assert profile(one, SCALES, draws=100).record() == profile(other, SCALES, draws=100).record()
+    assert profile(one, SCALES, draws=100).to_dict() == profile(other, SCALES, draws=100).to_dict()
     two, another = ({name: found["e1"] for name, found in scores.items()} for scores in (plain, turned))
-    assert improvement(one, two, SCALES).record() == improvement(other, another, SCALES).record()
+    assert improvement(one, two, SCALES).to_dict() == improvement(other, another, SCALES).to_dict()
 
 
 def test_an_entry_that_lacks_a_benchmark_is_listed_apart_with_what_it_lacks():
@@ -108,7 +108,7 @@ def test_an_entry_that_lacks_a_benchmark_is_listed_apart_with_what_it_lacks():
     scores["b0"]["e2"] = RowScores(np.full((2, 40), np.nan))
     found = aggregate(scores, SCALES, draws=100)
     assert [row.entry for row in found.rows] == ["e0"]
-    assert [row.record() for row in found.incomplete] == [
+    assert [row.to_dict() for row in found.incomplete] == [
         {"entry": "e1", "missing": ["b2"], "has": 3},
         {"entry": "e2", "missing": ["b0"], "has": 3},
     ]

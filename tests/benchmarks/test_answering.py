@@ -24,7 +24,7 @@ def test_a_model_that_writes_into_its_input_changes_nothing():
                 values[:] = 0
             return answer
 
-    assert fs.score(fs.evaluate(Vandal(), on=ON, seeds=2))["id"]["value"] == 1.0
+    assert fs.score(fs.evaluate(Vandal(), on=ON, seeds=2)).id.value == 1.0
     assert fs.load(ON).numpy(["a"])["a"].any()
 
 

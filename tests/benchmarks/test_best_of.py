@@ -43,11 +43,11 @@ def test_independent_attempts_are_the_harsher_bound_and_order_is_of_no_matter(er
     assert -1e-9 <= found.optimism <= found.independent + 2e-3 * max(errors)
     shuffled = list(errors)
     shuffler.shuffle(shuffled)
-    assert best_of(shuffled, correlation).record() == found.record()
+    assert best_of(shuffled, correlation).to_dict() == found.to_dict()
 
 
 def test_more_attempts_are_more_optimistic_and_one_is_not():
-    assert best_of([0.03], 0.0).record() == {"attempts": 1, "optimism": 0.0, "independent": 0.0}
+    assert best_of([0.03], 0.0).to_dict() == {"attempts": 1, "optimism": 0.0, "independent": 0.0}
     assert best_of([0.0, 0.0], 0.0).optimism == 0.0
     grown = [best_of([0.01] * attempts, 0.5).optimism for attempts in range(1, 12)]
     assert all(less < more for less, more in pairwise(grown))

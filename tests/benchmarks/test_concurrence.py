@@ -31,13 +31,13 @@ def scores(entries: int, seed: int = 0) -> dict[str, dict[str, float]]:
 
 def test_six_entries_say_so_in_words_and_seven_are_enough():
     (first, *_) = concurrences(scores(6))
-    assert first.record() == {
+    assert first.to_dict() == {
         "left": "b0",
         "right": "b1",
         "entries": 6,
         "n/a": "6 common entries: it takes more than 6",
     }
-    assert {"tau", "low", "high"} <= set(concurrence("b0", "b1", scores(7)).record())
+    assert {"tau", "low", "high"} <= set(concurrence("b0", "b1", scores(7)).to_dict())
 
 
 def test_only_entries_that_both_have_are_ordered():
@@ -51,7 +51,7 @@ def test_only_entries_that_both_have_are_ordered():
 
 def test_entries_that_all_score_alike_have_no_tau():
     flat = scores(8) | {"b1": dict.fromkeys(scores(8)["b1"], 0.5)}
-    assert concurrence("b0", "b1", flat).record()["n/a"] == "all entries score alike on one of the two"
+    assert concurrence("b0", "b1", flat).to_dict()["n/a"] == "all entries score alike on one of the two"
 
 
 def test_entries_that_are_ordered_quite_alike_keep_a_width():

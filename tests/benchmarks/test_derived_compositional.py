@@ -88,7 +88,7 @@ def test_a_gap_of_none_or_all_keeps_a_width():
 
 
 def test_the_record_says_why_there_is_no_gap():
-    record = compositionality_gap(np.ones((1, 3), bool), np.zeros((1, 3, 2), bool)).record()
+    record = compositionality_gap(np.ones((1, 3), bool), np.zeros((1, 3, 2), bool)).to_dict()
     assert record["gap"] == {"n/a": "no row has all its parts right"}
     assert record["parts_right"]["value"] == 0
 

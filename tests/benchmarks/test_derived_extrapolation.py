@@ -66,7 +66,7 @@ def test_where_there_is_no_half_the_reason_is_said():
         half = curve_of(means, inside=1).half
         assert isinstance(half, NotAvailable)
         assert half.reason == reason
-        assert half.record() == {"n/a": reason}
+        assert half.to_dict() == {"n/a": reason}
 
 
 def test_a_curve_that_is_nowhere_above_half_has_no_fall():
@@ -84,7 +84,7 @@ def test_a_half_that_some_rows_decide_has_no_interval():
 def test_a_single_severity_is_no_curve():
     found = curve_of({7: 0.5}, inside=7)
     assert found.area == NotAvailable("every row has severity 7")
-    assert found.record()["from"] == found.record()["to"] == 7
+    assert found.to_dict()["from"] == found.to_dict()["to"] == 7
 
 
 def test_rows_in_one_group_give_no_interval():
@@ -102,7 +102,7 @@ def test_a_perfect_model_that_breaks_at_once_keeps_a_width():
 
 
 def test_the_record_is_plain_and_rounded():
-    record = curve_of({1: 1.0, 3: 2 / 3, 4: 0.2}, rows=99, inside=1, seeds=2).record()
+    record = curve_of({1: 1.0, 3: 2 / 3, 4: 0.2}, rows=99, inside=1, seeds=2).to_dict()
     assert list(record) == ["area", "half", "level", "from", "to"]
     assert record["area"]["rows"] == 297
     assert record["area"]["seeds"] == len(record["half"]["per_seed"]) == 2

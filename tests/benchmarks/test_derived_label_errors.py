@@ -96,7 +96,7 @@ def test_without_both_sorts_of_label_there_is_nothing_to_find(share, word):
     found = detection(np.zeros((1, 8)), np.full(8, bool(share)))
     reason = f"{word} label is corrupted: there is nothing to tell apart"
     assert found.auroc == found.average_precision == found.f1 == NotAvailable(reason)
-    assert found.record()["f1"] == {"n/a": reason}
+    assert found.to_dict()["f1"] == {"n/a": reason}
 
 
 def test_rows_in_one_group_give_no_interval():
@@ -113,7 +113,7 @@ def test_corrupted_labels_in_one_group_leave_no_interval():
 
 def test_the_record_is_plain():
     doubt, corrupted = noisy_doubt(2, 200)
-    record = detection(doubt, corrupted).record()
+    record = detection(doubt, corrupted).to_dict()
     assert list(record) == ["auroc", "average_precision", "f1"]
     assert all(one["rows"] == 200 and one["seeds"] == 2 for one in record.values())
 

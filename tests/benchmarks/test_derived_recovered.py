@@ -145,7 +145,7 @@ def test_a_score_that_is_not_defined_leaves_nothing_to_share():
 def test_the_record_holds_the_three_scores():
     found = independent((0.619, 0.566, 0.645), (0.004, 0.004, 0.004))
     assert isinstance(found, Recovered)
-    record = found.record()
+    record = found.to_dict()
     assert list(record) == ["value", "low", "high", "x", "floor", "ceiling"]
     assert (record["value"], record["x"], record["floor"], record["ceiling"]) == (0.670886, 0.619, 0.566, 0.645)
 

@@ -132,7 +132,7 @@ def test_what_moves_both_accuracies_of_a_seed_cancels():
 def test_the_record_says_what_the_line_was():
     points = on_the_line([0.5, 0.7, 0.9], rows=1000)
     scores = RowScores((np.arange(500) % 5 > 0)[None].astype(float))
-    record = effective_robustness(fit_line(points), mean(scores), mean(scores)).record()
+    record = effective_robustness(fit_line(points), mean(scores), mean(scores)).to_dict()
     near = {"intercept": pytest.approx(-1, abs=0.01), "slope": pytest.approx(0.8, abs=0.01)}
     assert record["line"] == near | {"scatter": pytest.approx(0, abs=0.01), "baselines": 3}
     assert list(record) == ["value", "low", "high", "row_se", "seed_se", "line_se", "expected", "extrapolated", "line"]

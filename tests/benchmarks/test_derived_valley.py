@@ -55,7 +55,7 @@ def test_fewer_than_three_levels_are_no_valley():
     assert (found.peak, found.resolved, found.bracketed) == (None, False, False)
     assert found.critical == NotAvailable("2 levels of complexity have a gap: a valley needs 3")
     assert len(found.gaps) == 2
-    assert valley({}).record()["levels"] == []
+    assert valley({}).to_dict()["levels"] == []
 
 
 def test_a_level_whose_score_is_not_defined_is_left_out():
@@ -68,16 +68,16 @@ def test_a_level_whose_score_is_not_defined_is_left_out():
 
 def test_the_record_holds_every_level():
     resolved: Valley = valley({1: level(400, 390), 2: level(400, 100), 3: level(100, 90)})
-    record = resolved.record()
+    record = resolved.to_dict()
     assert [one["level"] for one in record["levels"]] == [1, 2, 3]
-    assert record["levels"][1]["gap"] == resolved.gaps[2].record()
+    assert record["levels"][1]["gap"] == resolved.gaps[2].to_dict()
     assert {name: record[name] for name in ("peak", "resolved", "bracketed", "critical")} == {
         "peak": 2,
         "resolved": True,
         "bracketed": True,
         "critical": 2,
     }
-    unresolved = valley({1: level(300, 200), 2: level(300, 200), 3: level(300, 200)}).record()
+    unresolved = valley({1: level(300, 200), 2: level(300, 200), 3: level(300, 200)}).to_dict()
     assert unresolved["critical"] == {"n/a": "the peak at 1 is not told apart from level 2"}
 
 

@@ -73,7 +73,7 @@ def test_remarks_that_are_no_numbers_do_not_spoil_a_run():
         def fit(self, train, val, budget):
             return {"loss": float("nan"), "steps": 3, "why": "x" * 999, "weights": np.zeros(3)}
 
-    spent = fs.evaluate(Remarkable, on=ON, seeds=1).card["spent"]["by_seed"]["seed_0"]
+    spent = fs.evaluate(Remarkable, on=ON, seeds=1).card.spent.by_seed["seed_0"]
     assert (spent["loss"], spent["steps"], len(spent["why"])) == ("nan", 3, 200)
     assert "weights" not in spent
 
@@ -105,7 +105,7 @@ def test_steps_set_by_hand_make_another_identity(tmp_path):
     one = fs.evaluate(models.Adder(), on=ON, seeds=2, steps=5, name="m")
     other = fs.evaluate(models.Adder(), on=ON, seeds=2, name="m")
     assert one.entry_identity != other.entry_identity
-    assert fs.score(one)["steps"] == 5
+    assert fs.score(one).steps == 5
     with pytest.raises(FarshiftError, match="cannot be compared"):
         fs.compare(one, other)
 
@@ -113,9 +113,9 @@ def test_steps_set_by_hand_make_another_identity(tmp_path):
 def test_a_random_forest_differs_by_seed_and_repeats():
     ensemble = pytest.importorskip("sklearn.ensemble")
     scores = [
-        fs.score(fs.evaluate(ensemble.RandomForestClassifier(2, max_depth=3), on=ON, seeds=2))["views"]["fit_clean"][
-            "per_seed"
-        ]
+        fs.score(fs.evaluate(ensemble.RandomForestClassifier(2, max_depth=3), on=ON, seeds=2))
+        .views["fit_clean"]
+        .per_seed
         for _ in range(2)
     ]
     assert scores[0] == scores[1]
@@ -129,5 +129,5 @@ def test_a_scikit_learn_pipeline_is_a_model():
     from sklearn.preprocessing import StandardScaler
 
     found = fs.score(fs.evaluate(make_pipeline(StandardScaler(), KNeighborsClassifier(1)), on=ON, seeds=1))
-    assert found["views"]["memorised"]["value"] == 1.0
-    assert found["model"] == "StandardScaler+KNeighborsClassifier"
+    assert found.views["memorised"].value == 1.0
+    assert found.model == "StandardScaler+KNeighborsClassifier"

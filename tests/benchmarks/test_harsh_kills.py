@@ -16,6 +16,7 @@ from farshift.benchmarks.runs import run_folder
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import discard
 from farshift.benchmarks.runs.status import statuses
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.core.errors import BadRun, FarshiftError, ModelError
 from farshift.core.world import World
 from warm_python import Python
@@ -161,7 +162,7 @@ def test_a_model_whose_answers_vary_replaces_a_damaged_shard_for_good(tmp_path):
     shard = next((tmp_path / "r" / "shards" / "seed-0").rglob("*.arrow"))
     shard.write_bytes(shard.read_bytes()[:-10])
     run = fs.evaluate(model, on=ON, seeds=2, out=tmp_path / "r", name="m")
-    assert fs.score(run)["candidates"] == 1
+    assert fs.score(run).candidates == 1
 
 
 def test_checkpoints_that_come_in_another_order_after_a_kill_keep_their_own_answers(tmp_path):
@@ -278,7 +279,7 @@ def test_probabilities_that_some_batches_lack_are_left_out_whatever_the_shards(t
     contents = {(run.path / "predictions.parquet").read_bytes() for run in runs.values()}
     assert len(contents) == 1, "whatever the shards"
     assert "scores" not in runs[1].predictions().column_names
-    assert "n/a" in fs.score(runs[1])["metrics"]["nll@1"]["id"]
+    assert isinstance(fs.score(runs[1]).metrics["nll@1"].id, NotAvailable)
 
 
 def test_folders_that_hold_no_readable_run_are_named_by_status(tmp_path):

@@ -38,9 +38,9 @@ def test_settings_are_kept_apart_whatever_they_are_called(tmp_path, one, other):
     run = fs.evaluate(models.Adder, on=ON, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
     assert run.candidates == (f"{one}/last", f"{other}/last")
     found = fs.score(run)
-    assert found["selections"]["id_val"]["chosen"] == {"0": f"{other}/last", "1": f"{other}/last"}
-    assert found["id"]["value"] == 1.0
-    assert found["selections"]["last"]["id"]["value"] == pytest.approx(0.5, abs=0.02)
+    assert found.selections["id_val"].chosen == {"0": f"{other}/last", "1": f"{other}/last"}
+    assert found.id.value == 1.0
+    assert found.selections["last"].id["value"] == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_settings_files_hold_only_plain_letters_so_that_any_system_takes_them(tmp_path):
@@ -63,7 +63,7 @@ def test_a_setting_may_be_called_as_the_fold_of_another(tmp_path):
     run = fs.evaluate(
         Rote, on="scan/length", seeds=1, settings=fold, selection="leave_one_group_out", out=tmp_path / "r"
     )
-    assert fs.score(run)["candidates"] == 2
+    assert fs.score(run).candidates == 2
 
 
 class Rote:
@@ -134,7 +134,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path):
     run = fs.evaluate(
         models.Adder(), on=ON, seeds=np.arange(2), batch_size=np.int64(700), steps=np.int32(7), out=tmp_path / "r"
     )
-    assert (run.seeds, run.steps, run.card["model"]["batch_size"]) == ((0, 1), 7, 700)
+    assert (run.seeds, run.steps, run.card.model.more["batch_size"]) == ((0, 1), 7, 700)
     assert fs.evaluate(models.Adder(), on=ON, seeds=np.int64(2)).seeds == (0, 1)
 
 
@@ -170,7 +170,7 @@ def spent(remarks: Any, after: Any = None) -> dict[str, Any]:
         def remarks(self):
             return after
 
-    return fs.evaluate(Remarkable, on=ON, seeds=1, settings={"a": {}, "b": {}}).card["spent"]["by_seed"]["seed_0"]
+    return fs.evaluate(Remarkable, on=ON, seeds=1, settings={"a": {}, "b": {}}).card.spent.by_seed["seed_0"]
 
 
 def test_remarks_of_any_kind_never_spoil_a_run():
@@ -266,7 +266,7 @@ def test_checkpoints_may_be_called_anything_that_can_be_printed(tmp_path):
 
     run = fs.evaluate(Odd(), on=ON, seeds=2, selection="id_val", out=tmp_path / "r")
     assert run.candidates == ("a/b", ".", "..", "a b", "id_test.0.0-9", "last")
-    assert fs.score(run)["selections"]["oracle"]["chosen"] == {"0": "a/b", "1": "a/b"}
+    assert fs.score(run).selections["oracle"].chosen == {0: "a/b", 1: "a/b"}
 
 
 def test_what_lies_in_the_folder_that_a_user_is_in_is_not_taken_for_a_library(tmp_path, cache, monkeypatch):

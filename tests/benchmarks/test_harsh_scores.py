@@ -17,6 +17,7 @@ from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.measured import Measured
 from farshift.benchmarks.statistics.interval import gap, interval, mean, paired_difference
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.spread import Spread
 from farshift.core.errors import BadRun, FarshiftError
@@ -122,8 +123,8 @@ def test_a_regression_is_scored_by_its_error_the_smaller_the_better(falls, tmp_p
     settings = {"far": {"factor": 1.5}, "near": {"factor": 1.01}}
     run = fs.evaluate(Clock, on=falls, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
     found = fs.score(run)
-    rules = found["selections"]
-    assert [rules[rule]["chosen"]["0"] for rule in ("last", "id_val", "oracle")] == [
+    rules = found.selections
+    assert [rules[rule].chosen[0] for rule in ("last", "id_val", "oracle")] == [
         "far/last",
         "near/last",
         "near/last",
@@ -131,19 +132,19 @@ def test_a_regression_is_scored_by_its_error_the_smaller_the_better(falls, tmp_p
     part = fs.benchmark(falls).part("ood_test")
     answers = [np.sqrt(part.numpy()["height"] / 5) * 1.01 + 0.001 * seed for seed in range(2)]
     errors = [np.sqrt(np.mean((answer - part.truth()) ** 2)) for answer in answers]
-    assert found["ood"]["per_seed"] == pytest.approx(errors, abs=1e-6)
-    assert rules["id_val"]["regret"]["value"] == 0
-    assert rules["last"]["regret"]["value"] > 0.5, "what is lost is positive, whichever way the metric runs"
-    assert found["gap"]["value"] < 0, "the error is larger where no stone fell"
-    assert found["worst_group"]["value"] == max(one["value"] for one in found["worst_group"]["groups"].values())
-    assert found["bounds"] is None
+    assert found.ood.per_seed == pytest.approx(errors, abs=1e-6)
+    assert rules["id_val"].regret.value == 0
+    assert rules["last"].regret.value > 0.5, "what is lost is positive, whichever way the metric runs"
+    assert found.gap.value < 0, "the error is larger where no stone fell"
+    assert found.worst_group.estimate.value == max(one.value for one in found.worst_group.groups.values())
+    assert found.bounds is None
     assert all(map(isfinite, numbers_in(json.loads(found.json()))))
 
 
 def test_a_group_of_one_row_which_has_no_interval_is_never_called_the_worst(falls, tmp_path):
     found = fs.score(fs.evaluate(Clock, on=falls, seeds=2, out=tmp_path / "r"))
     groups, sizes = np.unique(fs.benchmark(falls).part("ood_test").carried["group"], return_counts=True)
-    assert sorted(found["worst_group"]["groups"]) == sorted(groups[sizes > 1].tolist())
+    assert sorted(found.worst_group.groups) == sorted(groups[sizes > 1].tolist())
     assert (sizes == 1).any()
 
 
@@ -151,8 +152,8 @@ def test_a_candidate_that_left_rows_open_costs_only_the_rules_that_choose_it(fal
     settings = {"open": {"lost": 1}, "whole": {}}
     run = fs.evaluate(Clock, on=falls, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
     found = fs.score(run)
-    assert found["selections"]["last"]["ood"] == {"n/a": "not defined on these rows and answers"}
-    assert found["selections"]["id_val"]["chosen"] == {"0": "whole/last", "1": "whole/last"}
+    assert found.selections["last"].ood == NotAvailable("not defined on these rows and answers")
+    assert found.selections["id_val"].chosen == {0: "whole/last", 1: "whole/last"}
     assert all(map(isfinite, numbers_in(json.loads(found.json()))))
     assert "by last: OOD n/a" in str(found)
     with pytest.raises(BadRun, match="rmse@1 is not defined on the view id: a row has no answer"):
@@ -214,7 +215,7 @@ def measured(rows: int, answers: np.ndarray) -> Measured:
 @pytest.mark.parametrize("rows", [1, 2, 3])
 @pytest.mark.parametrize("name", ["macro_f1", "balanced_accuracy", "accuracy"])
 def test_few_rows_have_a_value_and_an_interval_or_the_reason_why_not(rows, name):
-    found = mean(measured(rows, np.zeros(rows, np.int64)).by(metric(name))).record()
+    found = mean(measured(rows, np.zeros(rows, np.int64)).by(metric(name))).to_dict()
     assert ("n/a" in found) != ("value" in found)
     assert all(map(isfinite, numbers_in(found)))
     if name == "accuracy":
@@ -231,7 +232,7 @@ def test_rows_without_a_finite_score_give_no_number(bad):
     opposite = RowScores(-scores, (-np.inf, np.inf))
     for estimate in (mean(lost), gap(lost, fine), paired_difference(fine, lost), mean(lost.minus(opposite))):
         assert not estimate.defined
-        assert estimate.record() == {"n/a": "not defined on these rows and answers"}
+        assert estimate.to_dict() == {"n/a": "not defined on these rows and answers"}
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-3, 1.0, 1e200])

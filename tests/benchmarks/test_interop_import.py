@@ -105,15 +105,15 @@ class _Asked:
 def test_an_imported_run_scores_as_if_the_harness_had_asked(task, tmp_path):
     run = import_run(lm_eval_logs(task, tmp_path / "logs"), "lm-eval", NAME, tmp_path / "run")
     asked = evaluate(_Asked, NAME, seeds=1, out=tmp_path / "asked")
-    there, here = score(run).record, score(asked).record
+    there, here = score(run), score(asked)
     for name in ("entry_identity", "id", "ood", "gap", "views", "metrics", "severity"):
-        assert there[name] == here[name]
-    assert 0 < there["ood"]["value"] < 1
+        assert getattr(there, name) == getattr(here, name)
+    assert 0 < there.ood.value < 1
 
 
 def test_the_run_card_says_where_the_answers_come_from(task, tmp_path):
     run = import_run(lm_eval_logs(task, tmp_path / "logs"), "lm-eval", NAME, tmp_path / "run")
-    card = run.card["model"]
+    card = run.card.to_dict()["model"]
     assert (card["name"], card["kind"], card["tool"], card["prompt"]) == (
         "tiny/model",
         "imported",
@@ -122,8 +122,8 @@ def test_the_run_card_says_where_the_answers_come_from(task, tmp_path):
     )
     other = lm_eval_logs(task, tmp_path / "other", says=lambda prompt: "something else")
     again = import_run(other, "lm-eval", NAME, tmp_path / "again", name="mine")
-    assert again.card["model"]["name"] == "mine"
-    assert again.card["model"]["code"] != card["code"]
+    assert again.card.model.name == "mine"
+    assert again.card.model.code != card["code"]
 
 
 def test_a_model_in_a_local_folder_goes_by_the_folder_s_name(task, tmp_path):
@@ -136,7 +136,7 @@ def test_a_text_without_an_answer_is_a_failed_row(task, tmp_path):
         lm_eval_logs(task, tmp_path / "logs", says=lambda prompt: " \n"), "lm-eval", NAME, tmp_path / "run"
     )
     assert set(run.predictions()["status"].to_pylist()) == {FAILED}
-    assert score(run)["ood"]["value"] == 0.0
+    assert score(run).ood.value == 0.0
 
 
 def test_a_text_that_no_file_can_hold_is_a_failed_row(task, tmp_path):
@@ -176,7 +176,7 @@ def test_files_that_were_renamed_are_told_apart_by_their_rows(task, tmp_path):
             renamed.append(path.rename(tmp_path / f"{seed}-{path.name.split('_2026')[0]}.jsonl"))
     run = import_run(renamed, "lm-eval", NAME, tmp_path / "run", name="mine")
     assert run.seeds == (0, 1)
-    assert run.card["model"]["tool"] == "lm-eval"
+    assert run.card.model.more["tool"] == "lm-eval"
     with pytest.raises(BadRun, match="do not say which model they are of: give --name"):
         import_run(renamed, "lm-eval", NAME, tmp_path / "nameless")
 
@@ -196,7 +196,7 @@ def chat(prompt: str) -> list[str]:
 )
 def test_a_prompt_within_something_else_is_said_on_the_card(task, tmp_path, sends, prompt):
     run = import_run(lm_eval_logs(task, tmp_path / "logs", sends=sends), "lm-eval", NAME, tmp_path / "run")
-    assert run.card["model"]["prompt"] == prompt
+    assert run.card.model.more["prompt"] == prompt
 
 
 FIRST_ID_ROW = r"[0-9a-f]{16}"
@@ -314,7 +314,7 @@ def test_every_epoch_of_inspect_is_a_seed(task, tmp_path, monkeypatch):
     (tmp_path / "a.eval").write_bytes(b"a")
     run = import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
     assert run.seeds == (0, 1)
-    assert (run.model, run.card["model"]["tool"]) == ("mockllm/model", "inspect 0.3.285")
+    assert (run.model, run.card.model.more["tool"]) == ("mockllm/model", "inspect 0.3.285")
     found = run.predictions().group_by("seed").aggregate([("prediction", "distinct")]).sort_by("seed")
     assert found["prediction_distinct"].to_pylist() == [["word1"], ["word2"]]
 

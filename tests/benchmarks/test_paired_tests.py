@@ -158,7 +158,7 @@ def test_several_seeds_are_sign_flips_of_rows_beside_a_t_test_with_the_seeds_in_
     left, right = (RowScores((rng.uniform(size=(3, 200)) < value).astype(float)) for value in (0.7, 0.6))
     found, estimate = compare_rows(left, right), paired_difference(left, right)
     assert found["test"] == "sign flips of row differences, 9,999 random patterns"
-    assert found["difference"] == estimate.record()
+    assert found["difference"] == estimate.to_dict()
     assert (found["t"]["p"] <= 0.05) == (not estimate.low <= 0 <= estimate.high)
     assert found["t"]["df"] < 199
 

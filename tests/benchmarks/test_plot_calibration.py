@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from farshift.benchmarks.plot import figure
 from farshift.core.errors import FarshiftError
@@ -13,9 +15,9 @@ def test_every_filled_bin_is_a_point_at_its_confidence_and_accuracy():
     one = record(probabilities=True)
     above, _ = figure([one], "calibration").axes
     for view in ("id", "ood"):
-        bins = [part for part in one["calibration"][view]["bins"] if part["rows"]]
+        bins = [part for part in one.calibration[view].bins if part.rows]
         assert len(bins) < 15
-        wanted = [[part["confidence"], part["accuracy"]] for part in bins]
+        wanted = [[part.confidence, part.accuracy] for part in bins]
         assert line(above, view).get_xydata().tolist() == wanted
 
 
@@ -23,12 +25,12 @@ def test_bars_beneath_are_the_shares_of_the_rows():
     one = record(probabilities=True)
     _, beneath = figure([one], "calibration").axes
     for series in beneath.containers:
-        bins = [part for part in one["calibration"][series.get_label()]["bins"] if part["rows"]]
-        total = sum(part["rows"] for part in bins)
-        assert [bar.get_height() * total for bar in series] == pytest.approx([part["rows"] for part in bins])
+        bins = [part for part in one.calibration[series.get_label()].bins if part.rows]
+        total = sum(part.rows for part in bins)
+        assert [bar.get_height() * total for bar in series] == pytest.approx([part.rows for part in bins])
         for bar, part in zip(series, bins, strict=True):
-            assert part["from"] - 1e-9 <= bar.get_x()
-            assert bar.get_x() + bar.get_width() <= part["to"] + 1e-9
+            assert part.low - 1e-9 <= bar.get_x()
+            assert bar.get_x() + bar.get_width() <= part.high + 1e-9
     assert [series.get_label() for series in beneath.containers] == ["id", "ood"]
 
 
@@ -48,7 +50,7 @@ def test_every_model_has_a_diagram_of_the_same_size():
     axes = figure(records, "calibration").axes
     assert len(axes) == 8
     heads = [above.get_title().split("\n")[:2] for above in axes[::2]]
-    assert heads == [[one["model"], one["benchmark"]] for one in records]
+    assert heads == [[one.model, one.benchmark] for one in records]
     for kind in (axes[::2], axes[1::2]):
         assert {(round(a.get_position().width, 6), round(a.get_position().height, 6)) for a in kind} == {
             (round(kind[0].get_position().width, 6), round(kind[0].get_position().height, 6))
@@ -57,7 +59,7 @@ def test_every_model_has_a_diagram_of_the_same_size():
 
 def test_one_view_alone_is_drawn_alone():
     one = record(probabilities=True)
-    one["calibration"]["id"] = {"n/a": "no class probabilities"}
+    one = replace(one, calibration={"ood": one.calibration["ood"]})
     above, beneath = figure([one], "calibration").axes
     assert [series.get_label() for series in beneath.containers] == ["ood"]
     assert "ECE: OOD 21.4 %" in above.get_title()

@@ -47,15 +47,16 @@ def test_another_process_draws_the_same_bytes_without_pyplot(tmp_path):
 import json, sys
 from pathlib import Path
 from farshift.benchmarks.plot import draw, pictures
+from farshift.benchmarks.scoring.record import Score
 from farshift.benchmarks.tables import render
 pictures(), render
 early = "matplotlib" in sys.modules
-draw(json.loads(sys.stdin.read()), "gap", Path(sys.argv[1]))
+draw([Score.from_dict(one) for one in json.loads(sys.stdin.read())], "gap", Path(sys.argv[1]))
 print(json.dumps([early, "matplotlib.pyplot" in sys.modules]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "there.svg")],
-        input=json.dumps(many(3)),
+        input=json.dumps([one.to_dict() for one in many(3)]),
         capture_output=True,
         text=True,
         check=True,
@@ -115,7 +116,7 @@ def test_a_new_picture_is_one_new_file(tmp_path, monkeypatch):
         "from matplotlib.figure import Figure\n"
         "def picture(records):\n"
         "    made = Figure(figsize=(3.3, 1))\n"
-        "    made.suptitle(', '.join(record['model'] for record in records))\n"
+        "    made.suptitle(', '.join(record.model for record in records))\n"
         "    return made\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))

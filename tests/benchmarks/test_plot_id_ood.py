@@ -21,12 +21,12 @@ def test_every_model_is_a_point_with_intervals_both_ways(count):
     records = many(count, reach=0.004)
     (axes,) = figure(records, "id_ood").axes
     shown = points(axes)
-    assert list(shown) == [one["model"] for one in records]
+    assert list(shown) == [one.model for one in records]
     for one in records:
-        (found,) = shown[one["model"]]
-        assert (found["x"], found["y"]) == (one["id"]["value"], one["ood"]["value"])
+        (found,) = shown[one.model]
+        assert (found["x"], found["y"]) == (one.id.value, one.ood.value)
         for view, bar in (("id", "x bar"), ("ood", "y bar")):
-            assert found[bar] == pytest.approx([one[view]["low"], one[view]["high"]], abs=1e-12)
+            assert found[bar] == pytest.approx([getattr(one, view).low, getattr(one, view).high], abs=1e-12)
 
 
 def test_both_axes_are_logit_with_the_same_limits_and_ticks_in_percent():
@@ -42,7 +42,7 @@ def test_both_axes_are_logit_with_the_same_limits_and_ticks_in_percent():
 def test_the_line_is_the_least_squares_line_of_the_empirical_logits():
     records = many(12)
     shown = figure(records, "id_ood")
-    right = [[one[view]["value"] * 900 for one in records] for view in ("id", "ood")]
+    right = [[getattr(one, view).value * 900 for one in records] for view in ("id", "ood")]
     x, y = (np.log((np.array(k) + 0.5) / (900 - np.array(k) + 0.5)) for k in right)
     slope, intercept = np.polyfit(x, y, 1)
     drawn = line(shown.axes[0], "least squares")
@@ -90,7 +90,7 @@ def test_few_models_are_named_at_their_points_and_many_in_a_legend():
             x, y = few.axes[0].transData.transform((found["x"], found["y"]))
             box = text.get_window_extent()
             assert np.hypot(max(box.x0 - x, x - box.x1, 0), max(box.y0 - y, y - box.y1, 0)) < 12 * few.dpi / 72
-    assert names(figure(many(5), "id_ood")) == [one["model"] for one in many(5)]
+    assert names(figure(many(5), "id_ood")) == [one.model for one in many(5)]
 
 
 def test_models_on_top_of_each_other_are_named_in_a_legend():
@@ -113,8 +113,8 @@ def test_the_limits_hold_every_point_and_every_end_of_an_interval_inside_the_sca
     assert 0 < low < high < 1
     assert logit(high) - logit(low) >= 2 - 1e-9
     for each in found:
-        assert low < min(max(each["value"], 0.5 / 901), 1 - 0.5 / 901) < high
-        for end in (each["low"], each["high"]):
+        assert low < min(max(each.value, 0.5 / 901), 1 - 0.5 / 901) < high
+        for end in (each.low, each.high):
             assert low < end < high or end in (0, 1) or min(end, 1 - end) < 0.5 / 901
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from farshift.benchmarks.plot import figure, pictures
 from farshift.benchmarks.plot._panels import in_words, panels
+from farshift.benchmarks.scoring.record import Score
+from farshift.benchmarks.statistics.interval import Interval
 from farshift.core.errors import BadRun, FarshiftError
 from pictures import note
 from records import estimate, many, record
@@ -16,7 +18,7 @@ def titles(records):
 
 def test_records_of_one_entry_identity_share_a_panel_in_their_order():
     (panel,) = panels(many(5))
-    assert panel.names == tuple(one["model"] for one in many(5))
+    assert panel.names == tuple(one.model for one in many(5))
 
 
 @pytest.mark.parametrize(
@@ -79,19 +81,19 @@ def test_no_record_at_all_is_refused():
 
 
 def test_a_record_of_another_version_is_named_with_what_it_lacks():
-    old = {key: value for key, value in record("lstm").items() if key not in ("bounds", "selection")}
+    old = {key: value for key, value in record("lstm").to_dict().items() if key not in ("bounds", "selection")}
     with pytest.raises(BadRun, match=r"lstm on scan/length lacks selection, bounds: score the run again"):
-        figure([record(), old], "gap")
+        Score.from_dict(old)
 
 
 @pytest.mark.parametrize(
     ("found", "percent", "expected"),
     [
         (estimate(0.95318, 0.012), True, "95.3 [94.1, 96.5]"),
-        ({"value": -0.0004, "low": -0.03, "high": 0.0292}, True, "0.0 [-3.0, 2.9]"),
-        ({"value": 1234.5, "low": 1204.2, "high": 1264.8}, False, "1234 [1204, 1265]"),
-        ({"value": 0.0312, "low": 0.0301, "high": 0.0323}, False, "0.0312 [0.0301, 0.0323]"),
-        ({"value": 2.0, "low": 2.0, "high": 2.0}, False, "2.000 [2.000, 2.000]"),
+        (Interval(-0.0004, -0.03, 0.0292), True, "0.0 [-3.0, 2.9]"),
+        (Interval(1234.5, 1204.2, 1264.8), False, "1234 [1204, 1265]"),
+        (Interval(0.0312, 0.0301, 0.0323), False, "0.0312 [0.0301, 0.0323]"),
+        (Interval(2.0, 2.0, 2.0), False, "2.000 [2.000, 2.000]"),
     ],
 )
 def test_numbers_have_the_digits_that_their_interval_warrants(found, percent, expected):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from farshift.benchmarks.plot import figure
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.core.errors import FarshiftError
 from pictures import names, note, points
 from records import many, record
@@ -31,11 +34,11 @@ def test_every_score_is_a_point_with_its_interval_in_its_models_row(what, views,
     assert len(shown) == 12 * len(views)
     for one in records:
         for view in views:
-            (found,) = shown[f"{one['model']}, {view}"]
-            wanted = one["views"][view]
-            assert found["x"] == wanted["value"]
-            assert found["x bar"] == pytest.approx([wanted["low"], wanted["high"]], abs=1e-12)
-            assert rows(axes)[round(found["y"])] == one["model"]
+            (found,) = shown[f"{one.model}, {view}"]
+            wanted = one.views[view]
+            assert found["x"] == wanted.value
+            assert found["x bar"] == pytest.approx([wanted.low, wanted.high], abs=1e-12)
+            assert rows(axes)[round(found["y"])] == one.model
 
 
 def test_the_best_ood_score_stands_on_top():
@@ -92,7 +95,8 @@ def test_noise_is_of_corrupted_labels_alone():
 
 def test_a_score_that_there_is_not_is_named_with_the_reason():
     lacking = record("knn", **NOISE)
-    lacking["views"]["memorised"] = {"n/a": "no predictions for the training part"}
+    without = NotAvailable("no predictions for the training part")
+    lacking = replace(lacking, views={**lacking.views, "memorised": without})
     with pytest.raises(FarshiftError, match=r"knn on modadd97/xi35 has no score 'memorised': no predictions for"):
         figure([record(**NOISE), lacking], "noise")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from farshift.benchmarks.plot import figure
+from farshift.benchmarks.scoring.record import SeverityPoint
 from farshift.core.errors import FarshiftError
 from pictures import names, note, points, words
 from records import estimate, many, record
 
 
 def bucket(view, low, high, value):
-    return {"view": view, "from": low, "to": high, **estimate(value)}
+    return SeverityPoint(view, low, high, estimate(value))
 
 
 @pytest.mark.parametrize("count", [1, 3, 12])
@@ -21,11 +22,11 @@ def test_every_bucket_is_a_point_with_its_interval(count):
     assert len(shown) == 2 * count
     for one in records:
         for view in ("id", "ood"):
-            wanted = [point for point in one["severity"] if point["view"] == view]
-            for found, point in zip(shown[f"{one['model']}, {view}"], wanted, strict=True):
-                assert found["x"] == (point["from"] + point["to"]) / 2
-                assert found["y"] == point["value"]
-                assert found["y bar"] == pytest.approx([point["low"], point["high"]], abs=1e-12)
+            wanted = [point for point in one.severity if point.view == view]
+            for found, point in zip(shown[f"{one.model}, {view}"], wanted, strict=True):
+                assert found["x"] == (point.first + point.last) / 2
+                assert found["y"] == point.estimate.value
+                assert found["y bar"] == pytest.approx([point.estimate.low, point.estimate.high], abs=1e-12)
 
 
 def test_the_training_range_is_that_of_the_id_rows():
@@ -81,7 +82,7 @@ def test_few_short_names_stand_at_their_lines_and_many_in_a_legend():
     few, many_ = figure(many(2), "severity"), figure(many(5), "severity")
     assert names(few) == []
     assert {"lstm", "transformer"} <= {text.get_text() for text in words(few)}
-    assert names(many_) == [one["model"] for one in many(5)]
+    assert names(many_) == [one.model for one in many(5)]
 
 
 def test_names_at_lines_stand_in_the_order_of_the_lines():
@@ -94,7 +95,7 @@ def test_several_benchmarks_are_several_panels_with_one_legend():
     records = many(3) + many(2, "prefix_sums/32_to_64")
     shown = figure(records, "severity")
     assert [axes.get_title("left") for axes in shown.axes] == ["scan/length", "prefix_sums/32_to_64"]
-    assert names(shown) == [one["model"] for one in many(3)]
+    assert names(shown) == [one.model for one in many(3)]
     styles = [{s.get_label(): (s[0].get_color(), s[0].get_marker()) for s in axes.containers} for axes in shown.axes]
     assert styles[1].items() <= styles[0].items()
 

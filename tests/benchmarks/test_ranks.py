@@ -218,7 +218,7 @@ def test_rank_sets_hold_the_observed_rank_and_turn_with_the_scale(size, seed):
     assert (sets.high >= stats.rankdata(-values, method="max")).all()
     assert (sets.low.tolist(), sets.high.tolist()) == (turned.low.tolist(), turned.high.tolist())
     assert sets.best.sum() == pytest.approx(1)
-    assert rank_sets(here).record() == sets.record()
+    assert rank_sets(here).to_dict() == sets.to_dict()
 
 
 def test_the_chance_of_being_best_is_the_normal_integral():

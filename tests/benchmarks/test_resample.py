@@ -99,7 +99,7 @@ def test_the_worst_of_equal_groups_looks_worse_than_it_is():
     assert found.low < found.value < 0.6 <= found.high
     assert found.bias < -0.01
     assert found.chance.sum() == pytest.approx(1)
-    assert found.record() == worst_group(sample, groups).record()
+    assert found.to_dict() == worst_group(sample, groups).to_dict()
 
 
 def test_a_clearly_worst_group_has_about_its_own_interval():
@@ -140,7 +140,7 @@ def test_clusters_within_groups_widen_and_groups_that_are_clusters_do_not():
     scores = (rng.uniform(size=(1, 1600)) < 0.5 + alike).astype(float)
     plain, clustered, same = (worst_group(RowScores(scores, clusters=one), groups) for one in (None, clusters, groups))
     assert clustered.highs[0] - clustered.lows[0] > 1.5 * (plain.highs[0] - plain.lows[0])
-    assert same.record() == plain.record()
+    assert same.to_dict() == plain.to_dict()
 
 
 def test_groups_of_a_single_row_are_refused():

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import farshift as fs
@@ -171,7 +172,7 @@ def test_a_model_without_fit_is_not_asked_again_for_what_it_answered(tmp_path):
     assert fs_status(tmp_path / "r").answers == sum(Oracle.asked)
     run = fs.evaluate(Oracle(), on=ON, seeds=1, out=tmp_path / "r")
     assert sum(Oracle.asked) == run.predictions().num_rows, "each row once, over both attempts"
-    assert fs.score(run)["id"]["value"] == 1.0
+    assert fs.score(run).id.value == 1.0
 
 
 def test_a_model_with_fit_starts_its_seed_anew_since_training_twice_need_not_give_the_same(tmp_path):
@@ -206,9 +207,9 @@ def test_rows_left_open_and_rows_lost_count_as_wrong_and_are_shown(tmp_path):
 
     found = fs.score(fs.evaluate(models.Bad(answer), on=ON, seeds=2, out=tmp_path / "r"))
     test = fs.benchmark(ON).part("id_test").numpy(["a"])["a"] % 10
-    assert found["id"]["value"] == pytest.approx((test > 1).mean(), abs=1e-6)
+    assert found.id.value == pytest.approx((test > 1).mean(), abs=1e-6)
     counts = {"rows": 2 * len(test), "answered": 2 * (test > 1).sum(), "abstained": 2 * (test == 0).sum()}
-    assert found["answers"]["id"] == counts | {"failed": 2 * (test == 1).sum()}
+    assert asdict(found.answers["id"]) == counts | {"failed": 2 * (test == 1).sum()}
     assert "each counts as wrong" in str(found)
 
 

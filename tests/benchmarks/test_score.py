@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import SCORER
 from farshift.benchmarks.scoring.measured import cluster_names
+from farshift.benchmarks.statistics.clusters import Clustering
 from farshift.core.errors import BadRun, FarshiftError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -23,10 +24,10 @@ ON = "modadd97/xi35"
 
 def test_a_perfect_model_scores_one_and_a_memoriser_memorises(tmp_path):
     perfect = fs.score(fs.evaluate(models.Adder(wrong=0.0), on=ON, seeds=1, out=tmp_path / "perfect"))
-    assert (perfect["id"]["value"], perfect["ood"]["value"], perfect["gap"]["value"]) == (1.0, 1.0, 0.0)
-    assert perfect["views"]["memorised"]["value"] == 0.0
+    assert (perfect.id.value, perfect.ood.value, perfect.gap.value) == (1.0, 1.0, 0.0)
+    assert perfect.views["memorised"].value == 0.0
     parrot = fs.score(fs.evaluate(models.Memoriser, on=ON, seeds=2, out=tmp_path / "parrot"))
-    views = {name: view["value"] for name, view in parrot["views"].items()}
+    views = {name: view.value for name, view in parrot.views.items()}
     assert views["memorised"] == views["fit_clean"] == 1.0
     assert views["restored"] == views["ood"] == 0.0
     assert views["id"] < 0.03
@@ -38,11 +39,11 @@ def test_scores_are_those_counted_by_hand(tmp_path):
     found = fs.score(run)
     test, train = (fs.benchmark(ON).part(part).numpy() for part in ("id_test", "train"))
     per_seed = [np.mean(models.Adder(seed).predict(test) == (test["a"] + test["b"]) % 97) for seed in range(3)]
-    assert found["id"]["per_seed"] == [round(value, 6) for value in per_seed]
+    assert list(found.id.per_seed) == [round(value, 6) for value in per_seed]
     wrong = {key: values[train["corrupted"]] for key, values in train.items()}
     restored = [np.mean(models.Adder(seed).predict(wrong) == (wrong["a"] + wrong["b"]) % 97) for seed in range(3)]
-    assert found["ood"]["per_seed"] == [round(value, 6) for value in restored]
-    assert found["gap"]["value"] == pytest.approx(np.mean(per_seed) - np.mean(restored), abs=1e-6)
+    assert list(found.ood.per_seed) == [round(value, 6) for value in restored]
+    assert found.gap.value == pytest.approx(np.mean(per_seed) - np.mean(restored), abs=1e-6)
 
 
 def test_scores_do_not_depend_on_batch_size(tmp_path):
@@ -55,18 +56,18 @@ def test_scores_do_not_depend_on_batch_size(tmp_path):
 
 def test_severity_and_groups_are_reported():
     found = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
-    curve = found["severity"]
-    views = {view: [point for point in curve if point["view"] == view] for view in ("id", "ood")}
+    curve = found.severity
+    views = {view: [point for point in curve if point.view == view] for view in ("id", "ood")}
     assert len(views["id"]) <= 4
     assert len(views["ood"]) <= 8
-    assert (views["id"][0]["from"], views["id"][-1]["to"]) == (1, 22)
-    assert (views["ood"][0]["from"], views["ood"][-1]["to"]) == (24, 48)
+    assert (views["id"][0].first, views["id"][-1].last) == (1, 22)
+    assert (views["ood"][0].first, views["ood"][-1].last) == (24, 48)
     for view, points in views.items():
-        assert all(one["to"] < other["from"] for one, other in pairwise(points))
-        assert sum(point["rows"] for point in points) == found[view]["rows"]
-    worst = found["worst_group"]
-    assert set(worst["groups"]) == {"and", "after", "none"}
-    assert worst["value"] == min(group["value"] for group in worst["groups"].values())
+        assert all(one.last < other.first for one, other in pairwise(points))
+        assert sum(point.estimate.rows for point in points) == found.views[view].rows
+    worst = found.worst_group
+    assert set(worst.groups) == {"and", "after", "none"}
+    assert worst.estimate.value == min(group.value for group in worst.groups.values())
 
 
 def test_a_run_of_another_version_is_neither_scored_nor_compared(monkeypatch):
@@ -92,7 +93,7 @@ def test_a_run_made_under_an_earlier_scorer_is_scored_by_this_one_and_goes_on(tm
         None,
     )
     found = fs.score(old)
-    assert (found["scorer"], found["entry_identity"]) == (SCORER, now)
+    assert (found.scorer, found.entry_identity) == (SCORER, now)
     new = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "new")
     assert fs.score(new).json() == found.json()
     assert fs.compare(old, new)["difference"]["id"]["value"] == 0
@@ -126,15 +127,15 @@ def test_groups_are_clusters_unless_they_are_the_levels_of_severity(kind, groups
 
 def test_scores_and_comparisons_say_how_clusters_are_treated():
     found = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
-    assert (found["ood"]["clusters"], found["ood"]["clusters_are"]) == (3, "fixed")
-    assert (found["gap"]["clusters"], found["gap"]["clusters_are"]) == (6, "fixed")
-    assert all(point["clusters"] <= 3 for point in found["severity"])
-    groups = found["worst_group"]["groups"].values()
-    assert {group["clusters_are"] for group in groups} == {"one"}
+    assert found.ood.clustering == Clustering(3, "fixed")
+    assert found.gap.clustering == Clustering(6, "fixed")
+    assert all(point.estimate.clustering.count <= 3 for point in found.severity)
+    groups = found.worst_group.groups.values()
+    assert {group.clustering.treated for group in groups} == {"one"}
     assert "ID rows in 3 and OOD rows in 3 clusters, too few to say anything of others" in str(found)
     plain = fs.score(fs.evaluate(models.Adder(), on=ON, seeds=2))
-    assert (plain["id"]["clusters"], plain["id"]["clusters_are"]) == (None, None)
-    assert "clusters" not in plain["interval"]
+    assert plain.id.clustering == Clustering(None, None)
+    assert "clusters" not in plain.interval
 
 
 def test_one_seed_gives_no_verdict():
@@ -161,7 +162,7 @@ def test_two_runs_compare_on_the_same_rows(tmp_path):
     found = fs.compare(good, worse)
     scores = [fs.score(run) for run in (good, worse)]
     for view in ("id", "ood", "gap"):
-        expected = scores[0][view]["value"] - scores[1][view]["value"]
+        expected = getattr(scores[0], view).value - getattr(scores[1], view).value
         assert found["difference"][view]["value"] == pytest.approx(expected, abs=2e-6)
     assert found["difference"]["id"]["distinguishable"]
     assert not fs.compare(good, good)["difference"]["ood"]["distinguishable"]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.selection import crafted_shift, leave_one_group_out, rules
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.core.errors import BadRun, FarshiftError, ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -52,26 +53,26 @@ def test_every_rule_is_applied_side_by_side_and_the_runs_own_decides(tmp_path):
     bench = find_benchmark(ON)
     for rule, wrong, name in (("last", 0.3, "last"), ("id_val", 0.1, "step-20")):
         found = scores[rule]
-        assert (found["selection"], found["candidates"]) == (rule, 3)
-        assert found["selections"][rule]["chosen"] == {"0": name, "1": name, "2": name}
+        assert (found.selection, found.candidates) == (rule, 3)
+        assert found.selections[rule].chosen == {0: name, 1: name, 2: name}
         expected = np.mean([accuracy(bench, "ood", models.Adder(seed, wrong)) for seed in range(3)])
-        assert found["ood"]["value"] == pytest.approx(expected, abs=1e-6)
-        assert found["ood"] == found["selections"][rule]["ood"]
-    both = [score["selections"] for score in scores.values()]
+        assert found.ood.value == pytest.approx(expected, abs=1e-6)
+        assert found.ood == found.selections[rule].ood
+    both = [score.selections for score in scores.values()]
     assert both[0] == both[1], "whatever a run's own rule is, all are shown alike"
-    regret = both[0]["last"]["ood"]["value"] + both[0]["last"]["regret"]["value"]
-    assert regret == pytest.approx(both[0]["oracle"]["ood"]["value"], abs=2e-6)
-    assert both[0]["oracle"]["regret"]["value"] == 0
-    assert "n/a" in both[0]["ood_val"]
-    assert "has no part ood_val" in both[0]["ood_val"]["n/a"]
+    regret = both[0]["last"].ood.value + both[0]["last"].regret.value
+    assert regret == pytest.approx(both[0]["oracle"].ood.value, abs=2e-6)
+    assert both[0]["oracle"].regret.value == 0
+    assert isinstance(both[0]["ood_val"], NotAvailable)
+    assert "has no part ood_val" in both[0]["ood_val"].reason
     assert "by id_val: OOD" in str(scores["last"])
 
 
 def test_a_run_may_be_scored_by_another_rule_that_its_protocol_allows(tmp_path):
     run = fs.evaluate(Stages, on=ON, seeds=2, out=tmp_path / "r")
     again = fs.score(run, selection="id_val")
-    assert again["selection"] == "id_val"
-    assert again["entry_identity"] != run.entry_identity
+    assert again.selection == "id_val"
+    assert again.entry_identity != run.entry_identity
     with pytest.raises(
         FarshiftError, match="selection 'oracle': the protocol of modadd97/xi35 allows last or id_val or"
     ):
@@ -89,24 +90,24 @@ def test_noisy_validation_reads_given_labels_and_clean_validation_declares_that_
             yield "adder", models.Adder(0, 0.2)
             yield "last", models.Bad(lambda batch: [given.get(pair, 0) for pair in zip(*batch.values(), strict=True)])
 
-    found = fs.score(fs.evaluate(Parrot, on=ON, seeds=1, out=tmp_path / "r"))["selections"]
-    assert found["id_val"]["chosen"] == {"0": "last"}
-    assert found["clean_val"]["chosen"] == {"0": "adder"}
+    found = fs.score(fs.evaluate(Parrot, on=ON, seeds=1, out=tmp_path / "r")).selections
+    assert found["id_val"].chosen == {0: "last"}
+    assert found["clean_val"].chosen == {0: "adder"}
 
 
 def test_equal_candidates_go_to_the_earliest(tmp_path):
     run = fs.evaluate(lambda seed: Stages(seed, (0.2, 0.2, 0.2)), on=ON, seeds=1, out=tmp_path / "r")
-    assert fs.score(run)["selections"]["id_val"]["chosen"] == {"0": "step-10"}
+    assert fs.score(run).selections["id_val"].chosen == {0: "step-10"}
 
 
 def test_settings_are_candidates_and_last_is_the_first_settings(tmp_path):
     settings = {"rough": {"wrong": 0.4}, "fine": {"wrong": 0.05}}
     run = fs.evaluate(models.Adder, on=ON, seeds=2, settings=settings, out=tmp_path / "r", selection="id_val")
     assert run.candidates == run.finals == ("rough/last", "fine/last")
-    found = fs.score(run)["selections"]
-    assert found["last"]["chosen"] == {"0": "rough/last", "1": "rough/last"}
-    assert found["id_val"]["chosen"] == {"0": "fine/last", "1": "fine/last"}
-    assert found["last"]["regret"]["value"] > 0.3
+    found = fs.score(run).selections
+    assert found["last"].chosen == {0: "rough/last", 1: "rough/last"}
+    assert found["id_val"].chosen == {0: "fine/last", 1: "fine/last"}
+    assert found["last"].regret.value > 0.3
 
 
 def test_settings_reach_an_estimator_and_a_name_it_does_not_know_is_refused(tmp_path):
@@ -115,7 +116,7 @@ def test_settings_reach_an_estimator_and_a_name_it_does_not_know_is_refused(tmp_
     run = fs.evaluate(
         model, on=ON, seeds=1, out=tmp_path / "r", settings={"1": {"n_neighbors": 1}, "9": {"n_neighbors": 9}}
     )
-    assert fs.score(run)["candidates"] == 2
+    assert fs.score(run).candidates == 2
     assert model.n_neighbors == 5, "the user's own stays as it is"
     with pytest.raises(ModelError, match="KNeighborsClassifier has no parameter 'neighbours'"):
         fs.evaluate(model, on=ON, seeds=1, settings={"a": {"neighbours": 1}})
@@ -187,8 +188,8 @@ def test_leave_one_group_out_trains_on_the_other_groups_and_asks_for_the_one(tmp
     asked = predictions.filter([part == "leave_one_group_out" for part in predictions["part"].to_pylist()])
     assert sorted(asked["row_id"].to_pylist()) == sorted(train.row_ids.tolist() * 2), "each row once for each setting"
     found = fs.score(run)
-    assert found["selections"]["leave_one_group_out"]["chosen"].keys() == {"0"}
-    assert found["selection"] == "leave_one_group_out"
+    assert found.selections["leave_one_group_out"].chosen.keys() == {0}
+    assert found.selection == "leave_one_group_out"
 
 
 def test_groups_count_alike_however_many_rows_they_have():
@@ -224,9 +225,9 @@ def test_crafted_shift_trains_on_other_families_and_asks_under_its_own(tmp_path)
     assert asked.num_rows == 5 * val
     ballot = crafted_shift.ballot(bench)
     assert sorted(asked["row_id"].to_pylist()) == sorted(ballot.row_ids.tolist())
-    assert fs.score(run)["selections"]["crafted_shift"]["chosen"] == {"0": "last"}
-    other = fs.score(fs.evaluate(Whole, on="optdigits/writers", seeds=1, out=tmp_path / "s"))["selections"]
-    assert "evaluate with this rule (--selection crafted_shift)" in other["crafted_shift"]["n/a"]
+    assert fs.score(run).selections["crafted_shift"].chosen == {0: "last"}
+    other = fs.score(fs.evaluate(Whole, on="optdigits/writers", seeds=1, out=tmp_path / "s")).selections
+    assert "evaluate with this rule (--selection crafted_shift)" in other["crafted_shift"].reason
 
 
 def test_a_protocol_may_not_allow_the_oracle():
@@ -244,4 +245,4 @@ def test_a_rule_that_is_one_file_in_a_users_folder_is_found(tmp_path, monkeypatc
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path / "own"))
     assert "first" in rules()
     run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "r")
-    assert fs.score(run)["selections"]["first"] == {"n/a": "always"}
+    assert fs.score(run).selections["first"] == NotAvailable("always")

@@ -56,7 +56,7 @@ def test_the_order_of_rows_never_shows_in_the_bits(columns, shuffler):
     scores = np.array(columns, np.float64).T
     order = list(range(scores.shape[1]))
     shuffler.shuffle(order)
-    assert mean(RowScores(scores)).record() == mean(RowScores(scores[:, order])).record()
+    assert mean(RowScores(scores)).to_dict() == mean(RowScores(scores[:, order])).to_dict()
 
 
 def test_a_score_of_zero_or_one_keeps_a_width():

@@ -125,8 +125,8 @@ def test_one_domain_is_as_independent_rows():
     scores = np.random.default_rng(2).integers(0, 2, (1, 50)).astype(float)
     one, none = (mean(RowScores(scores, clusters=clusters)) for clusters in (np.zeros(50, int), None))
     assert (one.low, one.high) == (none.low, none.high)
-    assert one.record()["clusters_are"] == "one"
-    assert none.record()["clusters_are"] is None
+    assert one.to_dict()["clusters_are"] == "one"
+    assert none.to_dict()["clusters_are"] is None
 
 
 @pytest.mark.parametrize("clusters", [3, 20])
@@ -163,8 +163,8 @@ def test_clusters_are_in_gaps_differences_and_selections():
     for of in (gap, paired_difference):
         assert of(left, right).row_se > 2 * of(*plain).row_se
         assert of(left, right).clustering.treated == "random"
-    assert gap(left, right).record()["clusters"] == 20
-    assert paired_difference(left, right).record()["clusters"] == 10
+    assert gap(left, right).to_dict()["clusters"] == 20
+    assert paired_difference(left, right).to_dict()["clusters"] == 10
     few = left.select(clusters < 4)
     assert few.clustering == Clustering(4, "fixed")
     assert left.select(clusters == 7).clustering == Clustering(1, "one")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from io import StringIO
 
 import pytest
+from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.tables import formats, render
 from farshift.benchmarks.tables.latex import escaped as latex_escaped
 from farshift.benchmarks.tables.markdown import escaped as markdown_escaped
@@ -64,7 +66,7 @@ def printed(source):
 
 
 def percent(found):
-    return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * found[key] for key in ("value", "low", "high")))
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * end for end in (found.value, found.low, found.high)))
 
 
 @pytest.mark.parametrize("read", [markdown_rows, latex_rows])
@@ -73,9 +75,9 @@ def test_each_record_is_a_row_in_its_order(read):
     head, *rows = read(records)
     assert head == HEAD
     for row, one in zip(rows, records, strict=True):
-        seeds = "5" if len(one["seeds"]) == 5 else "3 of 5"
-        words = [one["benchmark"], one["kind"], f"{one['metric']} (%)", one["model"], seeds, one["selection"]]
-        assert row == [*words, percent(one["id"]), percent(one["ood"]), percent(one["gap"])]
+        seeds = "5" if len(one.seeds) == 5 else "3 of 5"
+        words = [one.benchmark, one.kind, f"{one.metric} (%)", one.model, seeds, one.selection]
+        assert row == [*words, percent(one.id), percent(one.ood), percent(one.gap)]
 
 
 @pytest.mark.parametrize("read", [markdown_rows, latex_rows])
@@ -83,14 +85,14 @@ def test_the_worst_group_has_its_columns_where_there_is_one(read):
     records = [record("lstm", groups={"17": 0.3, "a|b": 0.2, "18": 0.9}), record("mlp")]
     head, first, second = read(records)
     assert head == [*HEAD, "worst group", "worst-group score"]
-    assert first[-2:] == ["a|b (of 3)", percent(records[0]["worst_group"])]
+    assert first[-2:] == ["a|b (of 3)", percent(records[0].worst_group.estimate)]
     assert second[-2:] == ["", ""]
 
 
 @pytest.mark.parametrize("read", [markdown_rows, latex_rows])
 def test_a_score_that_there_is_not_is_an_empty_cell(read):
     one = record()
-    one["gap"] = {"n/a": "not defined on these rows and answers"}
+    one = replace(one, gap=NotAvailable("not defined on these rows and answers"))
     assert read([one])[1][-1] == ""
     (row,) = csv_rows([one])
     assert (row["gap"], row["gap_low"], row["gap_high"]) == ("", "", "")
@@ -184,12 +186,12 @@ def test_csv_has_every_number_in_full():
     for row, one in zip(csv_rows(records), records, strict=True):
         for name in ("id", "ood", "gap"):
             for column, key in ((name, "value"), (f"{name}_low", "low"), (f"{name}_high", "high")):
-                assert float(row[column]) == one[name][key]
-        assert (row["model"], row["benchmark"], row["metric"]) == (one["model"], one["benchmark"], one["metric"])
+                assert float(row[column]) == getattr(getattr(one, name), key)
+        assert (row["model"], row["benchmark"], row["metric"]) == (one.model, one.benchmark, one.metric)
         assert (row["seeds"], row["protocol_seeds"], row["steps"]) == ("5", "5", "")
-        assert (row["interval"], row["entry_identity"]) == (one["interval"], one["entry_identity"])
+        assert (row["interval"], row["entry_identity"]) == (one.interval, one.entry_identity)
     assert row["worst_group"] == "a"
-    assert float(row["worst_group_score_low"]) == records[-1]["worst_group"]["low"]
+    assert float(row["worst_group_score_low"]) == records[-1].worst_group.estimate.low
 
 
 def test_csv_lines_end_as_rfc_4180_says_and_names_are_quoted():
@@ -204,7 +206,7 @@ def test_csv_lines_end_as_rfc_4180_says_and_names_are_quoted():
 def test_a_name_that_a_spreadsheet_would_run_is_defused_and_a_number_is_not(start):
     one = record(f"{start}cmd|' /C calc'!A0", ood=0.99)
     (row,) = csv_rows([one])
-    assert row["model"] == "'" + one["model"]
+    assert row["model"] == "'" + one.model
     assert row["gap"].startswith("-0.0")
 
 
@@ -220,6 +222,6 @@ def test_formats_are_found_and_another_is_refused_with_those_there_are():
 def test_a_new_format_is_one_new_file(tmp_path, monkeypatch):
     folder = tmp_path / "benchmarks" / "tables"
     folder.mkdir(parents=True)
-    (folder / "names.py").write_text("def render(records):\n    return ' '.join(r['model'] for r in records)\n")
+    (folder / "names.py").write_text("def render(records):\n    return ' '.join(r.model for r in records)\n")
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     assert render(many(2), "names") == "lstm transformer"

@@ -32,7 +32,7 @@ class Curious(models.Bad):
 def test_a_model_gets_shifted_rows_only_where_the_protocol_opens_them(tmp_path):
     run = fs.evaluate(Curious, on=DIGITS, seeds=1, out=tmp_path / "closed")
     assert Curious.seen == (None, None)
-    assert run.card["spent"]["touched"] == []
+    assert run.card.spent.touched == ()
 
     holdouts = [
         {"part": "train", "to": "id_test", "share": 0.2},
@@ -47,7 +47,7 @@ def test_a_model_gets_shifted_rows_only_where_the_protocol_opens_them(tmp_path):
     assert sorted(ood_val.numpy()) == ["digit", "group", "pixels", "weight"]
     assert sorted(unlabelled) == ["pixels"]
     assert len(unlabelled["pixels"]) == 1797 - round(1797 / 4)
-    assert run.card["spent"]["touched"] == ["ood_val", "unlabelled"]
+    assert run.card.spent.touched == ("ood_val", "unlabelled")
 
 
 def test_rows_held_out_for_one_part_are_in_no_other():

@@ -92,8 +92,8 @@ def test_what_is_not_there_is_zero_and_what_cannot_be_known_none():
     same = np.tile(np.arange(10.0), (3, 1))
     found = components(same)
     assert found == Components(None, pytest.approx(np.var(np.arange(10.0), ddof=1)), 0.0, 0.0)
-    assert found.record()["components"]["rows"]["share"] == 1.0
-    flat = components(np.ones((2, 5)), np.array([0, 0, 1, 1, 1])).record()
+    assert found.to_dict()["components"]["rows"]["share"] == 1.0
+    flat = components(np.ones((2, 5)), np.array([0, 0, 1, 1, 1])).to_dict()
     assert flat["total"] == 0.0
     assert flat["components"]["clusters"] == {"variance": 0.0, "share": 0.0}
     with pytest.raises(ValueError, match="1 seeds"):
@@ -160,12 +160,12 @@ def runs(tmp_path_factory):
 
 
 def test_a_score_tells_its_sources_apart(runs):
-    found = fs.score(runs[0])["variation"]
+    found = fs.score(runs[0]).variation
     alone = fs.variation(runs[0])
     for view in ("id", "ood"):
-        assert found[view]["components"] == alone["views"][view]["components"]
-        assert found[view]["seeds"] == 3
-        shares = [part["share"] for part in found[view]["components"].values() if part]
+        assert found[view].to_dict()["components"] == alone["views"][view]["components"]
+        assert found[view].seeds == 3
+        shares = [part.share for part in found[view].components.values() if part]
         assert sum(shares) == pytest.approx(1, abs=1e-5)
     assert alone["draws"] is None
 

@@ -49,7 +49,7 @@ def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, farshi
     floor, run, ceiling = (runs[f"wrong-{w}"] for w in (0.6, 0.4, 0.05))
     found = farshift_json("recovered", run, "--floor", floor, "--ceiling", ceiling)
     assert found == gap_recovered(run, floor, ceiling)
-    scores = [fs.score(one)["ood"]["value"] for one in (floor, run, ceiling)]
+    scores = [fs.score(one).ood.value for one in (floor, run, ceiling)]
     assert found["recovered"]["value"] == pytest.approx((scores[1] - scores[0]) / (scores[2] - scores[0]), abs=1e-5)
     assert found["recovered"]["low"] < found["recovered"]["value"] < found["recovered"]["high"]
     nothing = gap_recovered(run, floor, floor)
@@ -72,7 +72,7 @@ def test_a_table_is_printed_or_written_and_holds_the_scores(runs, farshift, tmp_
     done = farshift("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--table", "csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [row["model"] for row in rows] == ["wrong-0.2", "wrong-0.4"]
-    expected = fs.score(runs["wrong-0.2"])["ood"]["value"]
+    expected = fs.score(runs["wrong-0.2"]).ood.value
     assert any(value and abs(float(value) - expected) < 1e-9 for value in rows[0].values() if is_number(value))
     farshift("plot", runs["echo"], "--table", "latex", "--out", tmp_path / "t.tex")
     assert "\\toprule" in (tmp_path / "t.tex").read_text()

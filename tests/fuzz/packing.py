@@ -64,6 +64,6 @@ def parts(run: Run) -> Parts:
         "team": "",
         "note": "",
         "model": {"training_data": ["unknown"], "pretraining": ["unknown"]},
-        "runs": [name | {"run": run.digest, "predictions": run.card["digests"]["predictions"]}],
+        "runs": [name | {"run": run.digest, "predictions": run.card.digests.predictions}],
     }
     return Parts(card, copy.deepcopy(run.card), (run.path / "predictions.parquet").read_bytes())

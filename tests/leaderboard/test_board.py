@@ -56,9 +56,9 @@ def test_a_submission_is_scored_from_its_predictions(runs, packed, board):
     assert new
     assert [row.entry for row in board.standings()] == entries
     for row in board.standings():
-        (path,) = (path for path in runs if fs.read_run(path).model == row.score["model"])
+        (path,) = (path for path in runs if fs.read_run(path).model == row.score.model)
         (file,) = (board.path / "scores" / row.entry).iterdir()
-        assert file.name == f"{row.score['scorer']}.json"
+        assert file.name == f"{row.score.scorer}.json"
         assert file.read_bytes() == fs.score(path).json(), "the same bytes offline and on the board"
     assert kinds(board) == ["opened", "submitted", "scored", "scored", "scored"]
     assert board.ledger.records()[1].body["name"] == "ours"
@@ -168,7 +168,7 @@ def test_attempts_are_counted_by_team_and_table_also_those_that_went(packed, boa
     first, _ = submit(board, packed(0, team="us"))
     submit(board, packed(1, team="us"))
     submit(board, packed(2, team="them"))
-    rows = {row.team: row.score["entry_identity"] for row in board.standings()}
+    rows = {row.team: row.score.entry_identity for row in board.standings()}
     withdraw(board, first[0], "a worse one")
     assert board.attempts() == {("us", rows["us"]): 2, ("them", rows["them"]): 1}
 

@@ -51,14 +51,14 @@ def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
     assert found.left == []
     assert before.keys() == after.keys() == {one["entry"] for one in found.rescored}
     for entry, score in after.items():
-        assert (before[entry]["scorer"], score["scorer"]) == (3, 4)
-        assert before[entry]["entry_identity"] != score["entry_identity"]
+        assert (before[entry].scorer, score.scorer) == (3, 4)
+        assert before[entry].entry_identity != score.entry_identity
         kept = {path.name: json.loads(path.read_text()) for path in (entered.path / "scores" / entry).iterdir()}
-        assert kept == {"3.json": before[entry], "4.json": score}
+        assert kept == {"3.json": before[entry].to_dict(), "4.json": score.to_dict()}
     body = entered.ledger.records()[-1].body
     assert (body["replaces"], body["scorer"]) == (3, 4)
-    assert body["before"]["ood"] == before[body["entry"]]["ood"]["value"]
-    assert body["after"]["ood"] == after[body["entry"]]["ood"]["value"]
+    assert body["before"]["ood"] == before[body["entry"]].ood.value
+    assert body["after"]["ood"] == after[body["entry"]].ood.value
 
 
 def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
@@ -83,7 +83,7 @@ def test_what_went_is_scored_anew_too(entered):
     with newer_scorer(4):
         assert gone in {one["entry"] for one in rescore(entered).rescored}
         (apart,) = entered.apart()
-        assert apart.standing.score["scorer"] == 4
+        assert apart.standing.score.scorer == 4
         assert verified(entered) == (3, [])
 
 

@@ -32,10 +32,10 @@ def built(tmp_path_factory):
 def test_every_recorded_run_is_an_entry_with_the_score_that_it_has_offline(built):
     assert (built.entered, built.there, built.left_out, built.differences) == (len(there()), 0, [], [])
     board = Board(built.board)
-    found = {(one.score["benchmark"], one.score["model"]): one for one in board.standings()}
+    found = {(one.score.benchmark, one.score.model): one for one in board.standings()}
     assert set(found) == there()
     on, name = min(there())
-    assert found[on, name].score == score(recorded(on, name)).record
+    assert found[on, name].score == score(recorded(on, name))
     assert verify(board).differences == []
 
 

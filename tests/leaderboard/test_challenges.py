@@ -50,7 +50,7 @@ def entered_once(runs, tmp_path_factory) -> Path:
 def entered(entered_once, tmp_path):
     """A copy of that board for this test alone, and the entry's name."""
     board = Board(shutil.copytree(entered_once, tmp_path / "board"))
-    (name,) = (one.entry for one in board.standings() if one.score["model"] == "good")
+    (name,) = (one.entry for one in board.standings() if one.score.model == "good")
     return board, name
 
 
@@ -59,9 +59,9 @@ def test_a_challenge_is_scored_and_shown_beside_the_entry_which_stays_as_it_is(e
     before = {one.entry: one.score for one in board.standings()}
     found, new = challenge(board, name, again["good"], "them", "30 % of our answers are wrong")
     assert new
-    assert found.score == fs.score(again["good"]).record, "the same score as offline"
+    assert found.score == fs.score(again["good"]).to_dict(), "the same score as offline"
     assert found.difference["ood"]["value"] == pytest.approx(
-        found.score["ood"]["value"] - before[name]["ood"]["value"], abs=2e-6
+        found.score["ood"]["value"] - before[name].ood.value, abs=2e-6
     )
     assert found.difference["ood"]["high"] < 0
     assert found.difference["ood"]["distinguishable"]

@@ -30,7 +30,7 @@ def board():
         entry("=HYPERLINK()", 0.5, team="them", groups={"left": 0.4, "right": 0.6}),
         entry("once", 0.52, team="", seeds=1, groups={"left": 0.4, "right": 0.6}),
     ]
-    return snapshot(made, {("us", made[0][0].score["entry_identity"]): 5}, baseline="strong")
+    return snapshot(made, {("us", made[0][0].score.entry_identity): 5}, baseline="strong")
 
 
 def test_every_format_is_found_by_its_file():
@@ -48,8 +48,8 @@ def test_csv_has_every_number_as_recorded_and_runs_no_formula(board):
     (table_view,) = board.views
     assert [line["model"] for line in lines] == ["strong", "once", "'=HYPERLINK()", "weak & 50%"]
     for line, row in zip(lines, table_view.rows, strict=True):
-        assert float(line["ood"]) == row.standing.score["ood"]["value"]
-        assert float(line["ood_low"]) == row.standing.score["ood"]["low"]
+        assert float(line["ood"]) == row.standing.score.ood.value
+        assert float(line["ood_low"]) == row.standing.score.ood.low
         assert (int(line["rank_low"]), int(line["rank_high"])) == row.rank
         assert line["attempts"] == ("5" if row.standing.team == "us" else "")
     assert lines[0]["optimism"] != ""
@@ -103,7 +103,7 @@ def test_community_evals_have_the_fields_that_the_hub_asks_for(board):
             assert "95 % t interval" in result["notes"]
     (strong,) = (results for path, results in files.items() if "strong" in path)
     score = board.views[0].rows[0].standing.score
-    assert strong[0]["value"] == pytest.approx(100 * score["ood"]["value"])
+    assert strong[0]["value"] == pytest.approx(100 * score.ood.value)
     assert "rank set 1 of 4" in strong[0]["notes"]
 
 
@@ -201,12 +201,12 @@ def test_every_eval_ever_has_the_score_its_standard_error_and_interval(board):
     )
     by_view = dict(zip(("id", "ood", "gap"), log["evaluation_results"], strict=True))
     for view, result in by_view.items():
-        score, said = row.standing.score[view], result["score_details"]
-        assert said["score"] == score["value"]
+        score, said = getattr(row.standing.score, view), result["score_details"]
+        assert said["score"] == score.value
         interval = said["uncertainty"]["confidence_interval"]
-        assert (interval["lower"], interval["upper"]) == (score["low"], score["high"])
+        assert (interval["lower"], interval["upper"]) == (score.low, score.high)
         error = said["uncertainty"]["standard_error"]["value"]
-        assert error == pytest.approx((score["row_se"] ** 2 + score["seed_se"] ** 2) ** 0.5, abs=1e-6)
+        assert error == pytest.approx((score.row_se**2 + score.seed_se**2) ** 0.5, abs=1e-6)
     assert by_view["ood"]["score_details"]["details"]["rank_set"] == "1"
     assert [by_view[view]["metric_config"]["lower_is_better"] for view in by_view] == [False, False, True]
     assert by_view["gap"]["metric_config"]["min_score"] == -1

@@ -110,7 +110,7 @@ def test_the_same_bytes_are_scored_the_same_offline_and_on_the_board(runs, board
     for entry in check(file).entries:
         assert score_predictions(entry.benchmark, entry.predictions, entry).json() == offline[entry.model]
     submit(board, file)
-    standing = {one.score["model"]: one.score for one in board.standings()}
+    standing = {one.score.model: one.score.to_dict() for one in board.standings()}
     assert standing == {model: json.loads(content) for model, content in offline.items()}
 
 

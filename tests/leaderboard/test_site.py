@@ -69,7 +69,11 @@ def board():
     first = made[0][0]
     apart = [Apart(gone, Left("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))]
     return snapshot(
-        made, {("us", first.score["entry_identity"]): 41}, [challenge(first.entry, first.score)], "model 7", apart=apart
+        made,
+        {("us", first.score.entry_identity): 41},
+        [challenge(first.entry, first.score.to_dict())],
+        "model 7",
+        apart=apart,
     )
 
 
@@ -129,7 +133,7 @@ def test_a_challenged_entry_says_so_and_keeps_its_own_numbers(board, pages):
     assert "other numbers here" in page
     assert "−10.0" in page
     assert "challenged" in pages["index.html"]
-    assert f"{100 * row.standing.score['ood']['value']:.1f}" in page
+    assert f"{100 * row.standing.score.ood.value:.1f}" in page
 
 
 def test_entries_that_left_are_listed_apart_with_the_reason_and_in_no_table(board, pages):
@@ -168,7 +172,7 @@ def test_a_bar_of_ranks_covers_its_set_and_a_strip_its_scale(board):
 
 def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
     made = [entry("seen", 0.9), entry("other", 0.5)]
-    (one, _), score = made[0], made[0][0].score
+    (one, _), score = made[0], made[0][0].score.to_dict()
     contrast = {
         view: {"value": 0.2, "low": 0.1, "high": 0.3, "p_holm": 0.001, "flag": "better on public"}
         for view in ("id", "ood")

@@ -21,7 +21,7 @@ def only(found):
 
 def test_entries_far_apart_have_one_rank_each_and_no_letter_in_common():
     found = only(snapshot([entry("weak", 0.2), entry("strong", 0.8), entry("middling", 0.5)]))
-    assert [row.standing.score["model"] for row in found.rows] == ["strong", "middling", "weak"]
+    assert [row.standing.score.model for row in found.rows] == ["strong", "middling", "weak"]
     assert [row.rank for row in found.rows] == [(1, 1), (2, 2), (3, 3)]
     assert [row.ties for row in found.rows] == ["a", "b", "c"]
     assert [row.best for row in found.rows] == [1.0, 0.0, 0.0]
@@ -40,7 +40,7 @@ def test_entries_that_cannot_be_told_apart_share_ranks_and_a_letter():
 def test_where_lower_is_better_the_lowest_is_first():
     made = [entry("low", 0.2, better="lower"), entry("high", 0.7, better="lower")]
     found = only(snapshot(made, baseline="high"))
-    assert [row.standing.score["model"] for row in found.rows] == ["low", "high"]
+    assert [row.standing.score.model for row in found.rows] == ["low", "high"]
     assert [row.rank for row in found.rows] == [(1, 1), (2, 2)]
     assert found.rows[0].against["verdict"] == "better"
 
@@ -56,7 +56,7 @@ def test_who_else_enters_moves_nobody_s_score_and_no_p_of_a_pair_downwards():
     made = [entry("base", 0.4), entry("better", 0.55)]
     few = only(snapshot(made, baseline="base"))
     many = only(snapshot([*made, *(entry(f"m{k}", 0.2 + 0.05 * k) for k in range(6))], baseline="base"))
-    there = {row.standing.score["model"]: row for row in many.rows}
+    there = {row.standing.score.model: row for row in many.rows}
     assert there["better"].against["p"] == pytest.approx(few.rows[0].against["p"], rel=1e-4)
     assert there["better"].against["p_holm"] >= few.rows[0].against["p_holm"]
     assert there["better"].record()["ood"] == few.rows[0].record()["ood"]
@@ -66,7 +66,7 @@ def test_the_p_against_a_baseline_is_that_of_a_paired_t_test():
     """With one seed on either side and no clusters: SciPy's paired test, but for the guard row at either end."""
     made = [entry("base", 0.45, seeds=1), entry("other", 0.5, seeds=1)]
     found = only(snapshot(made, baseline="base"))
-    mine = next(row for row in found.rows if row.standing.score["model"] == "other")
+    mine = next(row for row in found.rows if row.standing.score.model == "other")
     left, right = (pair[1].ood.scores[0] for pair in reversed(made))
     assert mine.against["p"] == pytest.approx(stats.ttest_rel(left, right).pvalue, rel=0.1)
     assert mine.against["value"] == pytest.approx(float((left - right).mean()), abs=1e-6)
@@ -84,7 +84,7 @@ def test_the_p_against_a_baseline_is_below_a_twentieth_exactly_where_its_interva
 def test_the_baseline_itself_and_a_table_without_it_have_no_verdict():
     made = [entry("base", 0.4), entry("other", 0.6)]
     found = only(snapshot(made, baseline="base"))
-    assert {row.standing.score["model"]: row.against is None for row in found.rows} == {"base": True, "other": False}
+    assert {row.standing.score.model: row.against is None for row in found.rows} == {"base": True, "other": False}
     none = only(snapshot(made, baseline="absent"))
     assert none.baseline == ""
     assert all(row.against is None for row in none.rows)
@@ -97,9 +97,9 @@ def test_attempts_of_a_team_are_counted_and_its_best_entry_shows_the_optimism():
         entry("theirs", 0.4, team="them"),
         entry("?", 0.3, team=""),
     ]
-    identity = made[0][0].score["entry_identity"]
+    identity = made[0][0].score.entry_identity
     found = only(snapshot(made, {("us", identity): 7, ("them", identity): 1}))
-    by_model = {row.standing.score["model"]: row for row in found.rows}
+    by_model = {row.standing.score.model: row for row in found.rows}
     assert [by_model[name].attempts for name in ("first try", "second try", "theirs", "?")] == [7, 7, 1, None]
     assert [name for name, row in by_model.items() if row.optimism is not None] == ["second try"]
     assert by_model["second try"].optimism > only(snapshot(made, {("us", identity): 2})).rows[0].optimism > 0
@@ -114,7 +114,7 @@ def test_a_metric_that_is_no_mean_of_rows_is_ranked_by_its_jackknife():
         values = Replicates([value] * 3, value + noise - noise.mean(), np.full(50, 20), (0.0, 1.0))
         made.append((standing, EntryRows(values, values)))
     found = only(snapshot(made))
-    assert (found.rows[0].standing.score["model"], found.rows[0].rank) == ("high", (1, 1))
+    assert (found.rows[0].standing.score.model, found.rows[0].rank) == ("high", (1, 1))
     assert {row.rank for row in found.rows[1:]} == {(2, 3)}
 
 
@@ -125,7 +125,7 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
     (table,) = tables([one for one, _ in made] + [standing])
     by_name = {one.entry: found for one, found in made} | {standing.entry: EntryRows(broken, broken)}
     found = table_view(table, by_name, {}, {}, ())
-    ranks = {row.standing.score["model"]: row.rank for row in found.rows}
+    ranks = {row.standing.score.model: row.rank for row in found.rows}
     assert ranks["undefined"] is None
     assert found.ranked == 2
     assert any("No rank set for undefined: its score has no variance that is known" in note for note in found.notes)
@@ -135,7 +135,7 @@ def test_entries_without_rows_here_have_no_rank_and_the_table_says_why():
     (one, found), (other, _) = entry("here", 0.5), entry("elsewhere", 0.6)
     (table,) = tables([one, other])
     shown = table_view(table, {one.entry: found}, {other.entry: "of an older identity"}, {}, ())
-    assert {row.standing.score["model"]: row.rank for row in shown.rows} == {"here": (1, 1), "elsewhere": None}
+    assert {row.standing.score.model: row.rank for row in shown.rows} == {"here": (1, 1), "elsewhere": None}
     assert any("No rank set for elsewhere: of an older identity" in note for note in shown.notes)
 
 
@@ -155,9 +155,9 @@ def test_rows_in_clusters_give_wider_rank_sets():
         sign = 1 if model == "one" else -1
         scores = np.clip(0.5 + shift + sign * lift + np.random.default_rng(1).normal(0, 0.02, (3, 600)), 0, 1)
         found = RowScores(scores, (0.0, 1.0), clusters if use else None)
-        return replace(one, score=one.score | {"ood": {**one.score["ood"], "value": float(scores.mean())}}), EntryRows(
-            found, found
-        )
+        return replace(
+            one, score=replace(one.score, ood=replace(one.score.ood, value=float(scores.mean())))
+        ), EntryRows(found, found)
 
     free = only(snapshot([standing("one", 0.06, False), standing("other", -0.06, False)]))
     held = only(snapshot([standing("one", 0.06, True), standing("other", -0.06, True)]))
@@ -172,7 +172,7 @@ def test_the_aggregate_lists_models_apart_that_lack_a_benchmark():
     (suite,) = snapshot(made).suites
     assert sorted(row.entry for row in suite.found.rows) == ["a (us)", "b (us)"]
     assert [(row.entry, row.missing) for row in suite.found.incomplete] == [("partial (us)", ("modadd97/xi35",))]
-    assert "it takes more than 6" in suite.concurrences[0].record()["n/a"]
+    assert "it takes more than 6" in suite.concurrences[0].to_dict()["n/a"]
 
 
 def test_the_later_of_two_entries_of_one_model_counts_in_the_aggregate_not_the_better():
@@ -202,7 +202,7 @@ def test_rows_that_are_shared_make_for_narrower_rank_sets():
             value = float(found.scores.mean())
             made.append(
                 (
-                    replace(standing, score=standing.score | {"ood": standing.score["ood"] | {"value": value}}),
+                    replace(standing, score=replace(standing.score, ood=replace(standing.score.ood, value=value))),
                     EntryRows(found, found),
                 )
             )

@@ -58,7 +58,7 @@ def board(whole, tmp_path) -> Board:
 
 def test_entries_of_other_identities_never_share_a_table(board):
     found = {
-        (table.benchmark, table.budget, table.steps, table.selection): sorted(row.score["model"] for row in table.rows)
+        (table.benchmark, table.budget, table.steps, table.selection): sorted(row.score.model for row in table.rows)
         for table in tables(board.standings())
     }
     assert found == {
@@ -108,8 +108,8 @@ def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
     assert without == {}
     assert [path.read_bytes() for path in kept] == before
     for standing in standings:
-        assert sum(found[standing.entry].ood.per_seed) / len(standing.score["seeds"]) == pytest.approx(
-            standing.score["ood"]["value"], abs=1e-6
+        assert sum(found[standing.entry].ood.per_seed) / len(standing.score.seeds) == pytest.approx(
+            standing.score.ood.value, abs=1e-6
         )
 
 
@@ -157,7 +157,7 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
 def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board):
     from farshift.leaderboard.operations.withdraw import withdraw
 
-    name = next(one.entry for one in board.standings() if one.score["model"] == "good")
+    name = next(one.entry for one in board.standings() if one.score.model == "good")
     withdraw(board, name, "a bug in our loader")
     found = take_snapshot(board)
     assert name not in {row.standing.entry for table_view in found.views for row in table_view.rows}

@@ -1,0 +1,151 @@
+"""The run card: what run.toml says of a run. What was run and on what, in which environment, what it spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import BadRun
+
+
+@dataclass(frozen=True)
+class BenchmarkTable:
+    """The benchmark that a run is on. identity of its entry under the scorer of then; selection: the rule that the
+    entry is scored by; more: what else the card says of it (its split, the manifest's identity)."""
+
+    name: str
+    entry_identity: str
+    selection: str
+    more: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    """The model. candidates: every checkpoint x setting, in order; finals: the last checkpoint of each setting; more:
+    what else the card says of it (its settings, its batch size, the tool that asked it)."""
+
+    name: str
+    candidates: tuple[str, ...]
+    finals: tuple[str, ...]
+    more: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """`own`, `baseline`, or where else the predictions come from."""
+        return str(self.more.get("kind", ""))
+
+    @property
+    def code(self) -> str:
+        """The digest of the model's code."""
+        return str(self.more.get("code", ""))
+
+
+@dataclass(frozen=True)
+class BudgetTable:
+    """The budget. steps: set by hand instead of the budget's."""
+
+    name: str
+    seeds: tuple[int, ...]
+    steps: int | None
+    device: str
+
+
+@dataclass(frozen=True)
+class SpentTable:
+    """What a run spent. finished: when; seconds: of training and predicting; touched: parts that training looked at
+    besides its own; by_seed: what the model reported, by `seed_0`, `seed_1` .."""
+
+    finished: str
+    seconds: float
+    touched: tuple[str, ...]
+    by_seed: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class DigestTable:
+    """sha256 of predictions.parquet, and of all that the card says."""
+
+    predictions: str
+    run: str
+
+
+@dataclass(frozen=True)
+class RunCard:
+    """What run.toml says, one field for each of its tables."""
+
+    format: int
+    benchmark: BenchmarkTable
+    model: ModelTable
+    budget: BudgetTable
+    environment: Mapping[str, Any]
+    spent: SpentTable
+    digests: DigestTable
+
+    @classmethod
+    def from_dict(cls, card: Mapping[str, Any]) -> RunCard:
+        """The card of a run.toml as it is parsed. `BadRun` where it lacks what a run writes."""
+        benchmark, model, budget = dict(card["benchmark"]), dict(card["model"]), card["budget"]
+        spent, digests = card["spent"], card["digests"]
+        try:
+            return cls(
+                format=card["format"],
+                benchmark=BenchmarkTable(
+                    name=benchmark.pop("name"),
+                    entry_identity=benchmark.pop("entry_identity"),
+                    selection=benchmark.pop("selection"),
+                    more=benchmark,
+                ),
+                model=ModelTable(
+                    name=model.pop("name"),
+                    candidates=tuple(model.pop("candidates")),
+                    finals=tuple(model.pop("finals")),
+                    more=model,
+                ),
+                budget=BudgetTable(
+                    budget["name"], tuple(budget["seeds"]), budget.get("steps"), budget.get("device", "")
+                ),
+                environment=card["environment"],
+                spent=SpentTable(
+                    finished=spent.get("finished", ""),
+                    seconds=spent.get("seconds", 0.0),
+                    touched=tuple(spent.get("touched", ())),
+                    by_seed=spent.get("by_seed", {}),
+                ),
+                digests=DigestTable(digests["predictions"], digests["run"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise BadRun(f"a run card that no run writes: {error}") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card as run.toml has it."""
+        benchmark, model, budget, spent = self.benchmark, self.model, self.budget, self.spent
+        return {
+            "format": self.format,
+            "benchmark": {
+                **benchmark.more,
+                "name": benchmark.name,
+                "entry_identity": benchmark.entry_identity,
+                "selection": benchmark.selection,
+            },
+            "model": {
+                **model.more,
+                "name": model.name,
+                "candidates": list(model.candidates),
+                "finals": list(model.finals),
+            },
+            "budget": {
+                "name": budget.name,
+                "seeds": list(budget.seeds),
+                "device": budget.device,
+                **({} if budget.steps is None else {"steps": budget.steps}),
+            },
+            "environment": dict(self.environment),
+            "spent": {
+                "finished": spent.finished,
+                "seconds": spent.seconds,
+                "touched": list(spent.touched),
+                "by_seed": dict(spent.by_seed),
+            },
+            "digests": {"predictions": self.digests.predictions, "run": self.digests.run},
+        }

@@ -1,0 +1,340 @@
+"""The score of a run as a typed record: what `fs.score` returns, boards store as JSON, and pictures and tables show.
+
+Every number has six decimals, whether it was just computed or read back, so that the last bits of a platform's
+arithmetic do not show and the two are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+from ...core.canonical import canonical_json
+from ...core.errors import BadRun
+from ..derived.compositional import Compositionality
+from ..derived.extrapolation import Extrapolation
+from ..derived.label_errors import LabelErrors
+from ..derived.valley import Valley
+from ..statistics.interval import Estimate, HasInterval, read_estimate
+from ..statistics.not_available import NotAvailable, read_available
+from ..statistics.ranks import Better
+from ..statistics.variation import Variation
+
+MaybeEstimate = Estimate | NotAvailable
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ViewScores:
+    """ID, OOD and gap by one metric."""
+
+    id: MaybeEstimate
+    ood: MaybeEstimate
+    gap: MaybeEstimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {name: getattr(self, name).to_dict() for name in ("id", "ood", "gap")}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> ViewScores:
+        """What `to_dict` wrote."""
+        return cls(*(read_estimate(record[name]) for name in ("id", "ood", "gap")))
+
+
+@dataclass(frozen=True)
+class AnswerCounts:
+    """How many rows were answered, abstained from and failed, over all seeds."""
+
+    rows: int
+    answered: int
+    abstained: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class SelectionScore:
+    """What a selection rule chooses: each seed's candidate, its scores, and the regret: how much better the oracle's
+    choice is on the shifted rows."""
+
+    chosen: Mapping[int, str]
+    id: MaybeEstimate
+    ood: MaybeEstimate
+    gap: MaybeEstimate
+    regret: MaybeEstimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        estimates = {name: getattr(self, name).to_dict() for name in ("id", "ood", "gap", "regret")}
+        return {"chosen": {str(seed): candidate for seed, candidate in self.chosen.items()}} | estimates
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> SelectionScore:
+        """What `to_dict` wrote."""
+        chosen = {int(seed): candidate for seed, candidate in record["chosen"].items()}
+        return cls(chosen, *(read_estimate(record[name]) for name in ("id", "ood", "gap", "regret")))
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """The OOD group of the worst score, its `estimate`, and those of all `groups` by name. The interval of the worst
+    does not account for its being the worst of several."""
+
+    group: str
+    estimate: Estimate
+    groups: Mapping[str, Estimate]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        groups = {name: one.to_dict() for name, one in self.groups.items()}
+        return {"group": self.group, **self.estimate.to_dict(), "groups": groups}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> WorstGroup:
+        """What `to_dict` wrote."""
+        groups = {name: Estimate.from_dict(one) for name, one in record["groups"].items()}
+        return cls(record["group"], Estimate.from_dict(record), groups)
+
+
+@dataclass(frozen=True)
+class SeverityPoint:
+    """The score of a view's rows whose severity lies between `first` and `last`, both included."""
+
+    view: str
+    first: float
+    last: float
+    estimate: Estimate
+
+    @property
+    def middle(self) -> float:
+        """Where the point stands on an axis of severity."""
+        return float(self.first + self.last) / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"view": self.view, "from": self.first, "to": self.last, **self.estimate.to_dict()}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> SeverityPoint:
+        """What `to_dict` wrote."""
+        return cls(record["view"], record["from"], record["to"], Estimate.from_dict(record))
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """The answers whose confidence lies between `low` and `high`: their number, mean confidence, and the share that is
+    right."""
+
+    low: float
+    high: float
+    rows: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The expected calibration error of a view, and the bins of its reliability diagram, over all seeds."""
+
+    ece: float
+    bins: Sequence[CalibrationBin]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"ece": self.ece, "bins": [_renamed(asdict(one), {"low": "from", "high": "to"}) for one in self.bins]}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Calibration:
+        """What `to_dict` wrote."""
+        bins = tuple(CalibrationBin(**_renamed(one, {"from": "low", "to": "high"})) for one in record["bins"])
+        return cls(record["ece"], bins)
+
+
+def _renamed(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in record.items()}
+
+
+@dataclass(frozen=True)
+class Score:
+    """The scores of a run, each with its 95 % interval: `score.ood.value`, `score.gap.low`.
+
+    id, ood, gap: by the primary metric. views: every view by it. metrics: ID, OOD and gap by each other metric.
+    selections: what each selection rule would have chosen. worst_group, severity and what follows are None or empty
+    where the benchmark or the answers have no such thing. `spent` is what the model's side reports to have spent, and
+    `remarks` what it remarked of each seed (diagnostics among it); they are no part of the score, since they are never
+    twice the same.
+    """
+
+    scorer: int
+    benchmark: str
+    kind: str
+    entry_identity: str
+    model: str
+    budget: str
+    steps: int | None
+    seeds: Sequence[int]
+    protocol_seeds: int
+    selection: str
+    candidates: int
+    metric: str
+    better: Better
+    bounds: tuple[float, float] | None
+    id: Estimate
+    ood: Estimate
+    gap: Estimate
+    views: Mapping[str, MaybeEstimate]
+    metrics: Mapping[str, ViewScores]
+    answers: Mapping[str, AnswerCounts]
+    selections: Mapping[str, SelectionScore | NotAvailable]
+    worst_group: WorstGroup | None
+    group_quantiles: Mapping[str, float] | None
+    severity: Sequence[SeverityPoint]
+    severity_unit: str
+    extrapolation: Extrapolation | None
+    valley: Valley | None
+    calibration: Mapping[str, Calibration] | None
+    label_errors: LabelErrors | None
+    composition: Compositionality | NotAvailable | None
+    touched: Sequence[str]
+    variation: Mapping[str, Variation | None]
+    interval: str
+    spent: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    remarks: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: the score alone, which a board stores and anybody can compute again."""
+        return {
+            **{name: getattr(self, name) for name in _PLAIN[:7]},
+            "seeds": list(self.seeds),
+            **{name: getattr(self, name) for name in _PLAIN[7:]},
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "id": self.id.to_dict(),
+            "ood": self.ood.to_dict(),
+            "gap": self.gap.to_dict(),
+            "views": {name: one.to_dict() for name, one in self.views.items()},
+            "metrics": {name: one.to_dict() for name, one in self.metrics.items()},
+            "answers": {name: asdict(one) for name, one in self.answers.items()},
+            "selections": {name: one.to_dict() for name, one in self.selections.items()},
+            "worst_group": _written(self.worst_group),
+            "group_quantiles": self.group_quantiles,
+            "severity": [point.to_dict() for point in self.severity],
+            "severity_unit": self.severity_unit,
+            "extrapolation": _written(self.extrapolation),
+            "valley": _written(self.valley),
+            "calibration": None if self.calibration is None else {k: v.to_dict() for k, v in self.calibration.items()},
+            "label_errors": _written(self.label_errors),
+            "composition": _written(self.composition),
+            "touched": list(self.touched),
+            "variation": {name: _written(one) for name, one in self.variation.items()},
+            "interval": self.interval,
+        }
+
+    def report(self) -> dict[str, Any]:
+        """Plain JSON: the score, what was spent, and the remarks."""
+        return self.to_dict() | {"spent": self.spent, "remarks": self.remarks}
+
+    def json(self) -> bytes:
+        """Canonical JSON: the bytes that a board stores."""
+        return canonical_json(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Score:
+        """The score that `to_dict` or `report` wrote. `BadRun` where it lacks what every score has; what an earlier
+        scorer did not record is None or empty."""
+        if lacking := [name for name in _NEEDED if name not in record]:
+            whose = f"{record.get('model', 'a model')} on {record.get('benchmark', 'a benchmark')}"
+            raise BadRun(f"the score record of {whose} lacks {', '.join(lacking)}: score the run again")
+        bounds, calibrated = record["bounds"], record["calibration"]
+        return cls(
+            **{name: record[name] for name in _PLAIN if name in record} | {"candidates": record.get("candidates", 1)},
+            seeds=tuple(record["seeds"]),
+            bounds=None if bounds is None else (bounds[0], bounds[1]),
+            id=Estimate.from_dict(record["id"]),
+            ood=Estimate.from_dict(record["ood"]),
+            gap=Estimate.from_dict(record["gap"]),
+            views=_each(read_estimate, record["views"]),
+            metrics=_each(ViewScores.from_dict, record.get("metrics", {})),
+            answers=_each(lambda one: AnswerCounts(**one), record.get("answers", {})),
+            selections=_each(lambda one: read_available(SelectionScore.from_dict, one), record.get("selections", {})),
+            worst_group=_read(WorstGroup.from_dict, record["worst_group"]),
+            group_quantiles=record.get("group_quantiles"),
+            severity=tuple(SeverityPoint.from_dict(point) for point in record["severity"]),
+            severity_unit=record["severity_unit"],
+            extrapolation=_read(Extrapolation.from_dict, record.get("extrapolation")),
+            valley=_read(Valley.from_dict, record.get("valley")),
+            calibration=None if calibrated is None else _each(Calibration.from_dict, calibrated),
+            label_errors=_read(LabelErrors.from_dict, record.get("label_errors")),
+            composition=_read(lambda one: read_available(Compositionality.from_dict, one), record.get("composition")),
+            touched=tuple(record.get("touched", ())),
+            variation=_each(lambda one: _read(Variation.from_dict, one), record.get("variation", {})),
+            interval=record["interval"],
+            spent=record.get("spent", {}),
+            remarks=record.get("remarks", {}),
+        )
+
+    def rounded(self) -> Score:
+        """The same as it is read back: every number with six decimals."""
+        return Score.from_dict(self.report())
+
+    def __str__(self) -> str:
+        chosen = "" if self.candidates == 1 else f", {self.candidates} candidates, chosen by {self.selection}"
+        lines = [f"{self.model} on {self.benchmark} ({self.metric}, {self.kind}{chosen})"]
+        shown: dict[str, MaybeEstimate] = {"id": self.id, "ood": self.ood, "gap": self.gap}
+        shown |= {name: view for name, view in self.views.items() if name not in shown}
+        lines += [f"{name:>10}  {in_words(found)}" for name, found in shown.items()]
+        if worst := self.worst_group:
+            lines.append(f'{"worst":>10}  {in_words(worst.estimate)}  "{worst.group}", of {len(worst.groups)} groups')
+        lines += [_metric_in_words(signature, found) for signature, found in self.metrics.items()]
+        for view, counts in self.answers.items():
+            if counts.answered < counts.rows:
+                lines.append(
+                    f"{view}: of {counts.rows} answers {counts.abstained} abstained, {counts.failed} failed; "
+                    "each counts as wrong"
+                )
+        if self.candidates > 1:
+            lines += [_rule_in_words(name, found) for name, found in self.selections.items()]
+        spent = ", ".join(f"{name} {value}" for name, value in self.spent.items())
+        return "\n".join([*lines, f"{'':>10}  {self.interval}", f"{'':>10}  spent: {spent}"])
+
+
+_PLAIN = (
+    *("scorer", "benchmark", "kind", "entry_identity", "model", "budget", "steps"),
+    *("protocol_seeds", "selection", "candidates", "metric", "better"),
+)
+_NEEDED = (
+    *("scorer", "benchmark", "kind", "entry_identity", "model", "budget", "steps", "seeds", "protocol_seeds"),
+    *("selection", "metric", "better", "bounds", "id", "ood", "gap", "views", "worst_group"),
+    *("severity", "severity_unit", "calibration", "interval"),
+)
+
+
+def _each(read: Callable[[Any], T], records: Mapping[str, Any]) -> dict[str, T]:
+    return {name: read(record) for name, record in records.items()}
+
+
+def _read(read: Callable[[Any], T], record: Any) -> T | None:
+    return None if record is None else read(record)
+
+
+def _written(found: Any) -> dict[str, Any] | None:
+    return None if found is None else found.to_dict()
+
+
+def in_words(found: HasInterval | NotAvailable) -> str:
+    """A value and its interval, such as `0.953 [0.941, 0.965]`; `n/a` with the reason where there is none."""
+    if isinstance(found, NotAvailable):
+        return f"n/a ({found.reason})"
+    return f"{found.value:z.3f} [{found.low:z.3f}, {found.high:z.3f}]"
+
+
+def _metric_in_words(signature: str, found: ViewScores) -> str:
+    if isinstance(found.id, NotAvailable):
+        return f"{signature}: {in_words(found.id)}"
+    return f"{signature}: id {in_words(found.id)}, ood {in_words(found.ood)}, gap {in_words(found.gap)}"
+
+
+def _rule_in_words(name: str, found: SelectionScore | NotAvailable) -> str:
+    if isinstance(found, NotAvailable):
+        return f"  by {name}: n/a, {found.reason}"
+    return f"  by {name}: OOD {in_words(found.ood)}, regret {in_words(found.regret)}"
