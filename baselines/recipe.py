@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..core.errors import BadDefinition, ModelError, UnknownName
-from ..core.plugins import module, module_file, named, read_definition
+from ..core.plugins import REMEMBERED, module, module_file, named, read_definition
 from .ranges import out_of_range
 
 if TYPE_CHECKING:
@@ -108,7 +110,12 @@ def files(sort: Sort) -> dict[str, Path]:
 
 def literal(file: Path, name: str) -> Any:
     """A literal that a Python file gives a name at its top, by its syntax tree: nothing is imported or run."""
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    return deepcopy(_literal(file.read_text(encoding="utf-8"), file, name))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _literal(text: str, file: Path, name: str) -> Any:
+    for node in ast.parse(text).body:
         targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             try:

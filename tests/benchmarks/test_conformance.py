@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import recipes
+from farshift.baselines.recipe import recipe
 from farshift.benchmarks.adapters.function import predictor
 from farshift.benchmarks.answers import Answers, Failed
 from farshift.benchmarks.harness.conformance import CHECKS, check_model, checks
@@ -144,7 +144,7 @@ def test_torch_modules_pass_trained_and_to_be_trained():
 @pytest.mark.parametrize(("name", "task"), [("mlp", PAIRS), ("lstm", TEXT), ("lstm-aligned", BITS)])
 def test_baselines_pass(name, task):
     pytest.importorskip("sklearn")
-    check_model(lambda seed: Baseline(recipes()[name], task, seed, "toy/toy"), task)
+    check_model(lambda seed: Baseline(recipe(name), task, seed, "toy/toy"), task)
 
 
 class WritesIntoItsInput(Adder):
