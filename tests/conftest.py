@@ -17,6 +17,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts tests in the background has them ignore Ctrl-C, and whatever they start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Many small steps are slower on more threads, sums depend on their number, and other workers have the other cores.
+# Libraries read it when they are loaded.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:

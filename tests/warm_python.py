@@ -1,7 +1,7 @@
 """Processes of Python that have already imported what Farshift imports: most of a short command's time is imports.
 
 A server (this file, run as a program) imports once, and forks a process for each client. It gets the client's arguments,
-environment, folder and standard streams, and ends as any process ends; its libraries work on one thread.
+environment, folder and standard streams, and ends as any process ends.
 """
 
 from __future__ import annotations
@@ -108,7 +108,6 @@ def warm_python() -> Iterator[Python]:
     if not hasattr(os, "pidfd_open"):
         yield Python("", environment)
         return
-    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory(prefix="warm") as folder:
         address = str(Path(folder, "socket"))
         with socket.socket(socket.AF_UNIX) as listener:
@@ -117,7 +116,7 @@ def warm_python() -> Iterator[Python]:
             number = listener.fileno()
             server = subprocess.Popen(
                 [sys.executable, __file__, str(number)],
-                env=environment | one_thread,
+                env=environment,
                 pass_fds=[number],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,

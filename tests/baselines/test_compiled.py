@@ -76,7 +76,7 @@ def both(**case: Any) -> tuple[Training, Training]:
 
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+@pytest.mark.parametrize("schedule", [pytest.param("constant", marks=pytest.mark.slow), "cosine"])
 def test_a_recorded_step_is_the_plain_step_under_every_optimiser(optimiser: str, schedule: str) -> None:
     plain, whole = both(optimiser=optimiser, schedule=schedule, warmup_percent=30)
     assert isinstance(whole.whole, Whole)
@@ -85,7 +85,9 @@ def test_a_recorded_step_is_the_plain_step_under_every_optimiser(optimiser: str,
 
 
 @pytest.mark.usefixtures("recorded")
-@pytest.mark.parametrize("network", ["cnn", "resnet", "gru", "transformer"])
+@pytest.mark.parametrize(
+    "network", ["cnn", "gru", *(pytest.param(name, marks=pytest.mark.slow) for name in ("resnet", "transformer"))]
+)
 def test_a_recorded_step_is_the_plain_step_of_every_kind_of_network(network: str) -> None:
     plain, whole = both(network=network, weight_decay=0.0)
     assert isinstance(whole.whole, Whole)
@@ -172,7 +174,9 @@ def test_a_replica_that_fails_in_a_graph_is_told_by_its_step_and_leaves_the_othe
 
 
 @pytest.mark.usefixtures("recorded")
-@pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.parametrize(
+    "optimiser", [pytest.param(name, marks=() if name == "adamw" else pytest.mark.slow) for name in OPTIMISERS]
+)
 def test_a_training_in_graphs_goes_on_from_its_checkpoint(optimiser: str, tmp_path: Path) -> None:
     whole, half = (training("always", optimiser=optimiser) for _ in range(2))
     whole.run()

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,15 +30,6 @@ PAIR = Task("classification", ("text", "other"), "same", classes=3)
 ANSWER = Task("sequence", ("text",), "answer")
 TEXTS = np.array(["walk left", "run right twice look", "jump", "walk run walk run left", "?", "left"], object)
 BATCH = {"text": TEXTS, "other": TEXTS[::-1].copy()}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Networks this small are slower on more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

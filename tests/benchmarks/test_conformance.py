@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,16 +19,6 @@ TEXT = Task("sequence", ("command",), "actions")
 BITS = Task("sequence", ("bits",), "sums", tokens="character", aligned=True)
 VALUE = Task("regression", ("x",), "value")
 NAMES = [check.__name__.replace("_", " ") for check in CHECKS]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Networks this small are slower on more."""
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def failing(model, task: Task = PAIRS, **how) -> dict[str, str]:
