@@ -32,11 +32,11 @@ from .sampler import Batch, Data
 TOUCHABLE = {
     "train": "the training rows and their labels as given",
     "groups": "which environment a training row comes from",
-    "id_val": "the labels of validation rows like the training rows",
+    "id_val": "the labels of in-distribution validation rows",
     "ood_val": "the labels of shifted validation rows",
-    "unlabelled": "the inputs of the shifted test rows, while training",
-    "test batches": "the inputs of a test batch, together, while predicting",
-    "clean rate": "how many training labels are wrong, where that is known",
+    "unlabelled": "the inputs of the shifted test rows, during training",
+    "test batches": "the inputs of a whole test batch, at prediction time",
+    "clean rate": "the fraction of wrong training labels, where it is known",
 }
 
 Build = Callable[[str], Any]

@@ -151,7 +151,10 @@ def test_hints_that_cannot_be_asked_are_an_error() -> None:
 
 
 def test_words_of_added_rows_are_in_the_vocabulary() -> None:
-    settings = declared(files("networks")["mlp"].parent.parent / "encoding.py") | {"augment": "primitives", "copies": 1}
+    settings = declared(files("networks")["mlp"].parent.parent / "encoding" / "encoding.py") | {
+        "augment": "primitives",
+        "copies": 1,
+    }
     rows, _, _ = augmented(COPY, pairs(*SCAN), np.ones(5), None, settings)
     source = encoding(COPY, rows, settings).sizes.source
     assert source == 4 + len({word for text, _ in SCAN for word in text.split()}) + 4

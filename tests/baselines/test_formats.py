@@ -207,7 +207,7 @@ def test_a_scratchpad_of_twice_the_length_is_within_the_limit_of_what_is_decoded
 
 
 def test_formats_are_for_texts_alone() -> None:
-    defaults = declared(files("networks")["mlp"].parent.parent / "encoding.py")
+    defaults = declared(files("networks")["mlp"].parent.parent / "encoding" / "encoding.py")
     with pytest.raises(ModelError, match="formats are of texts, and this is a classification task"):
         encoding(ADD, additions().numpy(), defaults | {"format": "reversed"})
 

@@ -15,18 +15,13 @@ from farshift.benchmarks.canary import canary, guid
 from farshift.benchmarks.interop import export
 from farshift.benchmarks.prompting.grading import Grader
 from farshift.core.errors import FarshiftError
-from interop_cases import NAME, echo_home
+from interop_cases import NAME
 from support import one_line_error
 
 TOOLS = ("lm-eval", "inspect")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FARSHIFT_PATH", str(folder))
-        yield echo_home(folder)
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def sheets(folder: Path) -> dict[str, list[dict]]:

@@ -16,18 +16,13 @@ from farshift.benchmarks.harness.evaluate import evaluate
 from farshift.benchmarks.interop import export, import_run
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadRun, FarshiftError, MissingExtra, UnknownName
-from interop_cases import NAME, echo_home, reply_to
+from interop_cases import NAME, reply_to
 from support import one_line_error
 
 TIMES = [f"2026-11-21T12-34-5{second}.488568" for second in range(10)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FARSHIFT_PATH", str(folder))
-        yield echo_home(folder)
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.interop import export
 from farshift.benchmarks.runs.run import Run, read_run
 from farshift.benchmarks.scoring.measured import Scored
-from interop_cases import NAME, echo_home, reply_to
+from interop_cases import NAME, reply_to
 from support import ROOT
 
 pytestmark = pytest.mark.slow
@@ -42,14 +42,6 @@ def tools() -> Path:
         subprocess.run([*install, "-r", ROOT / "requirements-interop.txt", "-e", ROOT], check=True)
         ready.write_text(wanted)
     return home / "bin"
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FARSHIFT_PATH", str(folder))
-        yield echo_home(folder)
 
 
 def typed(command: str, tools: Path, **environment: str) -> None:
