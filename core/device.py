@@ -8,7 +8,7 @@ from .errors import FarshiftError, first_line
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that is no device or that torch does not have; "cpu" needs no torch."""
+    """Raises `FarshiftError` for an unknown device, or one that torch does not have; "cpu" needs no torch."""
     if not re.fullmatch(r"cpu|cuda(:\d+)?|mps|xpu(:\d+)?", device):
         raise FarshiftError(f"device {device!r}: use cpu, cuda, cuda:1, mps ..")
     if device == "cpu":

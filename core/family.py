@@ -59,8 +59,8 @@ def _axis(table: Any, path: Path) -> list[dict[str, Any]]:
         raise BadDefinition(f"{path}: vary: each [[vary]] table gives one or more names, and a list for each")
     lengths = {name: len(values) for name, values in table.items()}
     if len(set(lengths.values())) > 1 or not all(lengths.values()):
-        told = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-        raise BadDefinition(f"{path}: vary: the lists of one table are read side by side and need one length: {told}")
+        found = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+        raise BadDefinition(f"{path}: vary: the lists of one table are read side by side and need one length: {found}")
     return [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
 
 

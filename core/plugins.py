@@ -1,4 +1,4 @@
-"""Finding what is in the house: definition files and plug-in functions, the package's own and the user's.
+"""Finding definition files and plug-in functions, the package's own and the user's.
 
 The package's content lies beside its engines (`loaders/sources/*.toml`, `splits/rules/*.py` ..). A user's own lies in
 any folder named in `FARSHIFT_PATH`, under the same relative paths. Adding a file is all there is to do.
@@ -30,7 +30,7 @@ M = TypeVar("M", bound="BaseModel")
 PACKAGE = Path(__file__).parent.parent
 
 REMEMBERED = 2048
-"""Files whose definitions are kept, by what they say: a catalogue is looked up many times, and changes hardly ever."""
+"""Definitions that are cached, by the text of their file: a catalogue is read many times, and seldom changes."""
 
 
 _also: ContextVar[tuple[Path, ...]] = ContextVar("_also", default=())
@@ -63,8 +63,8 @@ def files(place: str, pattern: str) -> Iterator[Path]:
 
 
 def named(place: str, suffix: str) -> dict[str, Path]:
-    """The files of `place` by name, without suffix; `BadDefinition` where two homes have one of the same name. Names
-    that begin with an underscore are nobody's."""
+    """The files of `place` by name, without suffix; `BadDefinition` where two homes have one of the same name. Files
+    whose name begins with an underscore are helpers of the others, and left out."""
     found: dict[str, Path] = {}
     for path in files(place, f"*{suffix}"):
         if path.stem.startswith("_"):
@@ -135,7 +135,7 @@ def module(place: str, name: str, what: str) -> ModuleType:
         sys.modules[own] = loaded
         try:
             spec.loader.exec_module(loaded)
-        except BaseException as error:  # whatever happens, a half-imported module is none
+        except BaseException as error:  # whatever happens, no half-imported module stays
             del sys.modules[own]
             if isinstance(error, MemoryError) or not isinstance(error, Exception):
                 raise

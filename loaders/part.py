@@ -34,6 +34,13 @@ class Part:
     Columns: the source's fields (the label as given: where a split corrupts labels, the corrupted one), `row_id`,
     and where the split has them `weight`, `group`, `severity`, `corrupted`. A row of weight 3 stands for three
     published copies and is one row here.
+
+    >>> import farshift as fs
+    >>> part = fs.load("modadd97/xi35")
+    >>> len(part), part.columns, part.weighted_rows
+    (4704, ('a', 'b', 'sum', 'row_id', 'corrupted'), 4704)
+    >>> [f"{row_id:016x}" for row_id in part.row_ids[:2]]
+    ['000bc148cc833e76', '000d44181e180469']
     """
 
     split: str
@@ -71,7 +78,13 @@ class Part:
         return int(self.carried["weight"].sum()) if "weight" in self.carried else len(self)
 
     def select(self, positions: NDArray[Any]) -> Part:
-        """The part's rows at `positions` (indices or a boolean mask), in the order given."""
+        """The part's rows at `positions` (indices or a boolean mask), in the order given.
+
+        >>> import farshift as fs
+        >>> part = fs.load("modadd97/xi35")
+        >>> part.select(part.numpy(["a"])["a"] < 10)
+        Part(modadd97/xi35@1, train: 500 rows; a, b, sum, row_id, corrupted)
+        """
         return replace(
             self,
             places=self.places[positions],
@@ -87,13 +100,23 @@ class Part:
         return row
 
     def arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows as a pyarrow Table; tensors are fixed-size lists in C order."""
+        """The rows as a pyarrow Table; tensors are fixed-size lists in C order.
+
+        >>> import farshift as fs
+        >>> fs.load("modadd97/xi35").arrow(["a", "b"]).slice(0, 2).to_pylist()
+        [{'a': 47, 'b': 24}, {'a': 36, 'b': 26}]
+        """
         import pyarrow as pa
 
         return pa.table({name: self._arrow(name) for name in self.chosen(columns)})
 
     def numpy(self, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
-        """The rows as arrays, first axis the row; text is an object array of `str`, tensors have their shape."""
+        """The rows as arrays, first axis the row; text is an object array of `str`, tensors have their shape.
+
+        >>> import farshift as fs
+        >>> fs.load("modadd97/xi35").numpy(["a"])["a"][:5].tolist()
+        [47, 36, 80, 14, 38]
+        """
         return {name: _whole(self.column(name), len(self)) for name in self.chosen(columns)}
 
     def batches(
@@ -126,6 +149,12 @@ class Part:
         rows side by side. Otherwise every array is the caller's own.
 
         Raises `FarshiftError` where these numbers do not fit together, `UnknownName` for a column there is not.
+
+        >>> import farshift as fs
+        >>> part = fs.load("modadd97/xi35")
+        >>> first = next(part.batches(4, seed=0, columns=["a", "b"]))
+        >>> first["a"].tolist(), first["b"].tolist()
+        ([49, 91, 57, 77], [56, 50, 31, 94])
         """
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         steps = cut.steps(start, worker, workers)
@@ -133,7 +162,12 @@ class Part:
         return read_batches(readers, self.order(seed, epoch), cut, steps, raw_text=text == "bytes", reuse=reuse)
 
     def order(self, seed: int | None, epoch: int) -> Order:
-        """The order of an epoch; that of the stored rows without a seed."""
+        """The order of an epoch; that of the stored rows without a seed.
+
+        >>> import farshift as fs
+        >>> fs.load("modadd97/xi35").order(seed=0, epoch=0).sequence[:3].tolist()
+        [479, 1382, 3660]
+        """
         if seed is None:
             return AsStored()
         if len(self) > STORED_ROWS:
@@ -155,6 +189,11 @@ class Part:
         """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`.
 
         `batch_size` counts the global batch, over all ranks. See `TorchStream` for ranks, workers and resuming.
+
+        >>> import farshift as fs
+        >>> stream = fs.load("modadd97/xi35").torch(512)
+        >>> len(stream), next(iter(stream))["a"].shape
+        (10, torch.Size([512]))
         """
         _need_torch("a torch stream")
         from .batching.torch_stream import TorchStream
@@ -167,6 +206,11 @@ class Part:
         """The whole part as tensors in a device's memory, in batches by the same order as `batches`.
 
         Raises `FarshiftError` for a text column, unless `text="bytes"` asks for its bytes and offsets.
+
+        >>> import farshift as fs
+        >>> there = fs.load("modadd97/xi35").on_device("cpu", ["a", "b", "sum"])
+        >>> next(there.batches(4, seed=0))["a"]
+        tensor([49, 91, 57, 77])
         """
         _need_torch("a part on a device")
         from .batching.on_device import DevicePart
@@ -174,25 +218,51 @@ class Part:
         return DevicePart.load(self, device, columns, text)
 
     def to_hf(self) -> Any:
-        """The rows as a `datasets.Dataset`."""
+        """The rows as a `datasets.Dataset`.
+
+        >>> import farshift as fs
+        >>> fs.load("modadd97/xi35").to_hf()[0]
+        {'a': 47, 'b': 24, 'sum': 71, 'row_id': 3308743156776566, 'corrupted': False}
+        """
         from .export.hugging_face import to_hf
 
         return to_hf(self)
 
     def to_webdataset(self, folder: Path | str, shard_bytes: int | None = None) -> Path:
-        """Write the rows into `folder` as WebDataset shards of at most `shard_bytes` (256 MiB), and return it."""
+        """Write the rows into `folder` as WebDataset shards of at most `shard_bytes` (256 MiB), and return it.
+
+        >>> import tempfile
+        >>> import farshift as fs
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = fs.load("modadd97/xi35").to_webdataset(folder + "/shards")
+        ...     sorted(file.name for file in written.iterdir())
+        ['manifest.json', 'modadd97-xi35-train-000000.tar', 'modadd97-xi35-train.index.parquet']
+        """
         from .export import webdataset
 
         return webdataset.write(self, folder, webdataset.SHARD_BYTES if shard_bytes is None else shard_bytes)
 
     def to_parquet(self, file: Path | str) -> Path:
-        """Write the rows into one Parquet file, and return its path."""
+        """Write the rows into one Parquet file, and return its path.
+
+        >>> import tempfile
+        >>> import farshift as fs
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fs.load("modadd97/xi35").to_parquet(folder + "/train.parquet").name
+        'train.parquet'
+        """
         from .export import parquet
 
         return parquet.write(self, file)
 
     def truth(self) -> NDArray[Any]:
-        """The true labels, whatever a split made of them; for scorers. Shape (rows,)."""
+        """The true labels, whatever a split made of them; for scorers. Shape (rows,).
+
+        >>> import farshift as fs
+        >>> part = fs.load("modadd97/xi35")
+        >>> part.truth()[:4].tolist(), part.given()[:4].tolist(), part.corrupted[:4].tolist()
+        ([71, 62, 57, 54], [71, 62, 19, 54], [False, False, True, False])
+        """
         return _whole(self._source_column(self.label), len(self))
 
     def given(self) -> NDArray[Any]:

@@ -112,6 +112,13 @@ def load(name: str, part: str = "train", mirror: Path | str | None = None) -> Pa
 
     `mirror` is a folder searched first for the source's files (by sha256). Raises a `FarshiftError` of one line
     for an unknown name, version or part, or data that cannot be had or is not what its digest promises.
+
+    >>> import farshift as fs
+    >>> part = fs.load("modadd97/xi35")
+    >>> part
+    Part(modadd97/xi35@1, train: 4,704 rows; a, b, sum, row_id, corrupted)
+    >>> part[0]
+    {'a': 47, 'b': 24, 'sum': 71, 'row_id': 3308743156776566, 'corrupted': False}
     """
     folders = () if mirror is None else (Path(mirror),)
     return open_split(name, folders).part(part)

@@ -57,18 +57,18 @@ def _from_folders(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list
 
 def _from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list[str]) -> bool:
     for mirror in pin.mirrors:
-        sort = module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
+        kind = module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
         try:
-            name = sort.describe(mirror)
+            name = kind.describe(mirror)
         except KeyError as error:
             raise BadDefinition(f"a mirror of {pin.name} ({mirror.get('sort')}) lacks {error}") from error
-        if sort.NETWORK and offline():
+        if kind.NETWORK and offline():
             reasons.append(f"{name}: not asked (offline)")
             continue
         # Each mirror has its own partial file: what one gave is never continued with another's bytes.
         partial = path.with_name(f"{path.name}.{identity_of(mirror)[:8]}.part")
         try:
-            digest = _fetched(sort, mirror, partial, pin)
+            digest = _fetched(kind, mirror, partial, pin)
         except MirrorFailed as error:
             reasons.append(f"{name}: {error}")
             say(f"{name} failed: {error}")
@@ -84,14 +84,14 @@ def _from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list
     return False
 
 
-def _fetched(sort: ModuleType, mirror: dict[str, Any], partial: Path, pin: FilePin) -> str:
+def _fetched(kind: ModuleType, mirror: dict[str, Any], partial: Path, pin: FilePin) -> str:
     """The sha256 of what the mirror gave. A download that went on from an older piece and does not fit is begun again
     once: the piece may have been damaged."""
     resumed = partial.exists()
-    sort.fetch(mirror, partial, pin.bytes)
+    kind.fetch(mirror, partial, pin.bytes)
     digest = file_sha256(partial)
     if resumed and digest != pin.sha256:
         partial.unlink()
-        sort.fetch(mirror, partial, pin.bytes)
+        kind.fetch(mirror, partial, pin.bytes)
         digest = file_sha256(partial)
     return digest

@@ -103,7 +103,7 @@ class TorchStream(IterableDataset[Batch]):
         """Go on from a state in the next pass. Raises `FarshiftError` for a state of other rows, order or batches."""
         own = self._state(*self._at, (0, 1))
         if missing := sorted(own.keys() - state.keys()):
-            raise FarshiftError(f"this is no state of a stream: it has no {', '.join(missing)}")
+            raise FarshiftError(f"invalid state of a stream: it lacks {', '.join(missing)}")
         for key in ("part", "rows", "seed", "batch_size"):
             if state[key] != own[key]:
                 raise FarshiftError(

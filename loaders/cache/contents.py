@@ -22,7 +22,7 @@ _DAY = 86_400.0
 def contents() -> dict[str, Any]:
     """What the cache holds: `cache` (its folder), `limit` and `bytes`, for each of `kinds` the number of
     `entries` and their bytes; and a record of each entry, least recently used first. Responses are many and small: only
-    their sum is told."""
+    their sum is reported."""
     with plain_disk_errors(cache_root()):
         found = sorted(entries(), key=lambda entry: (entry.used, entry.kind, entry.name))
     kinds = {kind: [entry for entry in found if entry.kind == kind] for kind in KINDS}

@@ -126,7 +126,7 @@ def _files(piece: Path) -> Iterator[Path]:
 
 
 def _entry_path(path: Path) -> Path | None:
-    """The entry that a path belongs to; None for one that is none of the cache's."""
+    """The entry that a path belongs to; None for one outside the cache."""
     root = cache_root()
     try:
         parts = path.relative_to(root).parts

@@ -1,4 +1,4 @@
-"""Mirrors: one file a sort of place where a source's files can be had.
+"""Mirrors: one file for each kind of place where a source's files can be had.
 
 A mirror module has `NETWORK` (whether it needs one), `describe(mirror)` for messages, and
 `fetch(mirror, target, size)`, which writes the file to `target` or raises `MirrorFailed` with the reason.
@@ -14,6 +14,6 @@ class MirrorFailed(Exception):
 
 
 def own_disk(error: BaseException) -> bool:
-    """Whether an error is this machine's disk refusing, which no other mirror would mend."""
+    """Whether an error is this machine's disk refusing, which no other mirror changes."""
     number = getattr(error, "errno", None)
     return number in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)

@@ -19,7 +19,7 @@ def client_errors() -> tuple[type[Exception], ...]:
     """What `huggingface_hub` lets through where a request fails.
 
     Errors of its HTTP library (another one in each major version, so named through the client's own error), OSErrors,
-    and RuntimeErrors of the Xet store; and its complaint of a name that is none.
+    and RuntimeErrors of the Xet store; and its complaint of an invalid name.
     """
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 

@@ -49,7 +49,7 @@ class HttpFile:
 
         def ask() -> HttpFile:
             # One byte and not HEAD: some servers answer HEAD otherwise than GET, or not at all.
-            with _asked(url, query | {"Range": "bytes=0-0"}) as answer:
+            with _requested(url, query | {"Range": "bytes=0-0"}) as answer:
                 return cls(url, _length(url, answer), _tag(answer), query, content)
 
         return persist(ask, f"{url} could not be opened")
@@ -81,7 +81,7 @@ class HttpFile:
         headers = {"Range": f"bytes={at}-{stop - 1}"}
         if got and self.tag is not None and self.tag.startswith('"'):
             headers["If-Range"] = self.tag
-        with self._asked_where_it_is(headers) as answer:
+        with self._requested_where_it_is(headers) as answer:
             self._check(answer, at, stop)
             more = answer.headers.get("Content-Length") != str(stop - at)
             for piece in answer.iter_raw():
@@ -95,26 +95,26 @@ class HttpFile:
             raise Broken(f"the answer ended at byte {start + len(got)}")
 
     @contextmanager
-    def _asked_where_it_is(self, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
+    def _requested_where_it_is(self, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
         """The answer to a request, asked where the last one was redirected to: one way instead of two, and servers
         count requests. Such an address may end; then the first one is asked again."""
         moved = self._moved
         if moved is None:
-            with _asked(self.url, {**self.headers, **headers}) as answer:
+            with _requested(self.url, {**self.headers, **headers}) as answer:
                 if answer.history:
                     self._moved = str(answer.url)
                 yield answer
             return
         try:
-            with _asked(moved, headers) as answer:
+            with _requested(moved, headers) as answer:
                 yield answer
         except Unavailable as error:
             self._moved = None
             raise Broken(f"its redirected address was refused: {error}", pause=0.0) from error
 
     def _check(self, answer: httpx2.Response, at: int, stop: int) -> None:
-        """`BadData` where the file is another one now, `Unavailable` where the server knows no ranges, `Broken` where
-        the answer is not the range asked for."""
+        """`BadData` where the file is another one now, `Unavailable` where the server does not support ranges, `Broken`
+        where the answer is not the range asked for."""
         tag = _tag(answer)
         if self.tag is None:
             self.tag = tag
@@ -125,8 +125,8 @@ class HttpFile:
                 raise Broken(f"an answer of {answer.headers.get('Content-Length')} bytes for a file of {self.size}")
             if at:
                 raise Unavailable(
-                    f"{self.url}: the server knows no range requests, so rows cannot be read by themselves: download "
-                    "the files and stream from their folder"
+                    f"{self.url}: the server does not support range requests, so rows cannot be read by themselves: "
+                    "download the files and stream from their folder"
                 )
             return
         told = answer.headers.get("Content-Range", "none")
@@ -149,7 +149,7 @@ def _wait(halt: Event, seconds: float) -> None:
 
 
 @contextmanager
-def _asked(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
+def _requested(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
     """The answer to a request for a range, its body not yet read. `Unavailable` where asking again would not help."""
     import httpx2
 
@@ -201,7 +201,7 @@ def _length(url: str, answer: httpx2.Response) -> int:
         told = answer.headers.get("Content-Length", "")
     if not re.fullmatch("[0-9]{1,18}", told):
         raise Unavailable(
-            f"{url}: the server does not tell how long the file is: download it and stream from its folder"
+            f"{url}: the server does not say how long the file is: download it and stream from its folder"
         )
     return int(told)
 

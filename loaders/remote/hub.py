@@ -39,7 +39,7 @@ class HubPath:
         root = f"datasets/{self.repository}@{self.commit}/"
 
         def sizes(pattern: str) -> dict[str, int]:
-            found: Any = _asked(lambda: system.glob(root + pattern, detail=True), str(self))
+            found: Any = _answer(lambda: system.glob(root + pattern, detail=True), str(self))
             return {item["name"].removeprefix(root): item["size"] for item in found.values() if item["type"] == "file"}
 
         found = sizes(self.path) or sizes(f"{self.path}/*" if self.path else "*")
@@ -66,7 +66,7 @@ class HubRevisions:
         found = _ADDRESS.fullmatch(address)
         if found is None:
             raise FarshiftError(
-                f"{address} is no address of files: write hf://datasets/owner/name@revision/path/*.parquet"
+                f"{address} is not an address of files: write hf://datasets/owner/name@revision/path/*.parquet"
             )
         named = found[1], unquote(found[2] or "main")
         if named not in self._commits:
@@ -77,13 +77,13 @@ class HubRevisions:
 def _commit(repository: str, revision: str) -> str:
     from huggingface_hub import HfApi
 
-    info = _asked(lambda: HfApi().dataset_info(repository, revision=revision), f"{repository}@{revision}")
+    info = _answer(lambda: HfApi().dataset_info(repository, revision=revision), f"{repository}@{revision}")
     if info.sha is None:
-        raise Unavailable(f"{repository}: the Hub does not tell the commit of {revision}")
+        raise Unavailable(f"{repository}: the Hub does not name the commit of {revision}")
     return info.sha
 
 
-def _asked(question: Callable[[], T], what: str) -> T:
+def _answer(request: Callable[[], T], what: str) -> T:
     """The Hub's answer; `Unavailable` where it refuses, or after several tries."""
     import httpx2
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
@@ -93,7 +93,7 @@ def _asked(question: Callable[[], T], what: str) -> T:
 
     def attempt() -> T:
         try:
-            return question()
+            return request()
         except HfHubHTTPError as error:
             answer = error.response
             if answer is not None and may_pass(answer.status_code):

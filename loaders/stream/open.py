@@ -38,6 +38,15 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
 
     Raises a `FarshiftError` of one line for an unknown name or part, files that cannot be had or lack rows of the part,
     or a manifest whose rows are not known without its source.
+
+    >>> import tempfile
+    >>> import farshift as fs
+    >>> local = fs.load("modadd97/xi35")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     streamed = fs.stream("modadd97/xi35", "train", str(local.to_webdataset(folder + "/shards")))
+    ...     first = next(streamed.batches(3, seed=0))
+    >>> first["a"].tolist() == next(local.batches(3, seed=0))["a"].tolist()
+    True
     """
     if memory < 1:
         raise FarshiftError(f"memory must be at least 1 byte, not {memory}")

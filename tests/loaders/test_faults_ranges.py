@@ -76,8 +76,8 @@ REFUSED = {
     "busy for good": ([Refuse(429, "0")] * retry.TRIES, Unavailable, "answered 429.*try again later"),
     "cut for good": ([Cut(0)] * retry.TRIES, Unavailable, "bytes 10000 to 110000 could not be had in 6 tries"),
     "stalled for good": ([Stall(0)] * retry.TRIES, Unavailable, "no byte came for 0.15 seconds"),
-    "no ranges": ([IgnoreRange()], Unavailable, "knows no range requests"),
-    "no ranges after a cut": ([Cut(1_000), IgnoreRange()], Unavailable, "knows no range requests"),
+    "no ranges": ([IgnoreRange()], Unavailable, "does not support range requests"),
+    "no ranges after a cut": ([Cut(1_000), IgnoreRange()], Unavailable, "does not support range requests"),
     "always another range": ([OtherRange(1)] * retry.TRIES, Unavailable, "Content-Range is"),
 }
 

@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[Fault, int, str]] = {
     "busy for good": (Refuse(429, "0"), 99, "answered 429"),
     "cut for good": (Cut(0), 99, "could not be had in 6 tries"),
     "stalled for good": (Stall(100), 99, "no byte came for 0.05 seconds"),
-    "no ranges": (IgnoreRange(), 99, "knows no range requests"),
+    "no ranges": (IgnoreRange(), 99, "does not support range requests"),
 }
 
 

@@ -193,7 +193,7 @@ def test_states_of_other_streams_are_refused():
     for message, other in others.items():
         with pytest.raises(FarshiftError, match=message):
             other.load_state_dict(state)
-    with pytest.raises(FarshiftError, match="no state of a stream: it has no batch_size, epoch, part"):
+    with pytest.raises(FarshiftError, match="invalid state of a stream: it lacks batch_size, epoch, part"):
         part().torch(32).load_state_dict({})
     with pytest.raises(FarshiftError, match="state of DataLoader worker 1 of 3 alone"):
         part().torch(32).load_state_dict(state | {"reader": [1, 3]})
