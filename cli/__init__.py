@@ -26,7 +26,6 @@ app = typer.Typer(
     name="farshift",
     help="How far does a model's skill carry when the data shifts? Splits, a harness, baselines, a leaderboard.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -131,7 +130,7 @@ def main() -> None:
     from ..core.errors import FarshiftError
 
     try:
-        status = typer.main.get_command(app).main(standalone_mode=False)
+        status = typer.main.get_command(app).main(prog_name="farshift", standalone_mode=False)
     except KeyboardInterrupt:
         complain(_INTERRUPTED)
         sys.exit(130)
