@@ -9,13 +9,16 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-slow check format dist clean bench-gpu bench-harness bench-loaders bench-scoring \
+.PHONY: help setup demo test test-slow test-lowest docs check format dist clean bench-gpu bench-harness bench-loaders bench-scoring \
 	bench-splits bench-startup bench-training same-as statistics-report fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too (a whole quickstart, a clean install, the real lm-eval and Inspect)"
+	@echo "make test-lowest"
+	@echo "                run core tests with the lowest versions of the core dependencies, in an environment of their own"
+	@echo "make docs       build the documentation's site into build/site"
 	@echo "make check      ruff, codespell and mypy"
 	@echo "make bench-gpu, bench-harness, bench-loaders, bench-scoring, bench-splits, bench-startup, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
@@ -29,16 +32,29 @@ help:
 
 setup: $(READY)
 
-# torch first and alone, at the pinned version: nothing that comes later may replace it.
-$(READY): pyproject.toml constraints.txt
+# torch first and alone, at the pinned version: nothing that comes later may replace it. What the demo needs comes
+# uncompiled: it loads a small part of what is installed, which compiles as it is loaded.
+define INSTALL
 	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed (set PYTHON=...)" >&2; exit 2; }
-	@echo "setting up $(VENV) with $(PYTHON) (a minute or two, once)"
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@echo "setting up $(VENV) with $(PYTHON) for $(1) (about a minute, once)"
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[$(1)]'
+endef
+
+$(READY): pyproject.toml constraints.txt
+	$(call INSTALL,dev)
+	@touch $(VENV)/.ready-quickstart $@
+
+$(VENV)/.ready-quickstart: pyproject.toml constraints.txt
+	$(call INSTALL,quickstart)
 	@touch $@
 
-demo: $(READY)
+$(VENV)/.ready-docs: $(READY)
+	$(call INSTALL,docs)
+	@touch $@
+
+demo: $(VENV)/.ready-quickstart
 	$(BIN)/farshift quickstart $(ARGS)
 
 test: $(READY)
@@ -46,6 +62,26 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow $(PARALLEL) $(ARGS)
+
+LOWEST := .venv-lowest
+# Tests of what needs no torch, board or picture: splits, parts, the cache, metrics, scores.
+CORE_TESTS := tests/splits/test_*.py tests/loaders/test_part.py tests/loaders/test_cache.py tests/cli/test_cli_cache.py \
+	tests/cli/test_cli_splits.py tests/benchmarks/test_score.py tests/benchmarks/test_metrics_laws.py
+
+test-lowest: $(LOWEST)/.ready
+	$(LOWEST)/bin/python -m pytest -m "not slow" $(PARALLEL) $(ARGS) $(CORE_TESTS)
+
+$(LOWEST)/.ready: pyproject.toml .ci/lowest.py
+	@test -x $(LOWEST)/bin/pip || $(PYTHON) -m venv $(LOWEST)
+	$(PYTHON) .ci/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --no-compile -c $(LOWEST)/constraints.txt -e . \
+		hypothesis matplotlib pytest pytest-xdist scikit-learn scipy
+	@touch $@
+
+# mkdocstrings reads the source, and names a package after its folder, as mypy does.
+docs: $(VENV)/.ready-docs
+	@mkdir -p $(VENV)/typecheck && ln -sfn "$(CURDIR)" $(VENV)/typecheck/farshift
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 # mypy names a package after its folder: a link called farshift stands in for a clone of any name.
 check: $(READY)
@@ -106,4 +142,4 @@ dist: $(READY)
 	$(BIN)/python -m build --outdir dist .
 
 clean:
-	rm -rf $(VENV) .venv-interop build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-interop $(LOWEST) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -14,11 +14,11 @@ from ..core.files import cache_root, offline, write_atomically
 from ..loaders.acquire.source import sources
 from ..loaders.cache.store import intact
 
-_CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "filelock", "tomli-w")
+_CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "httpx2", "filelock", "tomli-w")
 _EXTRAS = {
     "train": ("torch", "scikit-learn"),
-    "stream": ("datasets", "webdataset"),
-    "board": ("fastapi", "uvicorn", "sqlalchemy", "jinja2"),
+    "stream": ("datasets",),
+    "board": ("sqlalchemy", "alembic", "cryptography", "jinja2"),
     "ray": ("ray",),
 }
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from farshift.cli import _doctor
 from support import ROOT
 
 FLOORS = ["core", "cli", "splits", "loaders", "benchmarks", "baselines", "leaderboard"]
@@ -44,6 +45,60 @@ def test_every_package_is_listed():
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == on_disk | {"farshift"}
 
 
+def imported(path: Path) -> set[str]:
+    """The top-level packages that a file imports anywhere in it, by their names in code."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name.split(".")[0] for name in node.names}
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            found.add((node.module or "").split(".")[0])
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
+            found.add(str(ast.literal_eval(node.args[0])).split(".")[0])
+    return found - set(sys.stdlib_module_names)
+
+
+def declared(*extras: str) -> set[str]:
+    """The packages that the named extras bring, or the core dependencies where none is named, by their names in code."""
+    project = PROJECT["project"]
+    lists = [project["optional-dependencies"][extra] for extra in extras] or [project["dependencies"]]
+    names = set()
+    for item in (item for items in lists for item in items):
+        name, inner = re.match(r"([a-z0-9-]+)(?:\[([a-z,]+)\])?", item).groups()
+        if name == "farshift":
+            names |= declared(*inner.split(","))
+        else:
+            names.add(IN_CODE.get(name, name.replace("-", "_")))
+    return names
+
+
+IN_CODE = {"scikit-learn": "sklearn", "pillow": "PIL", "pyyaml": "yaml"}
+LOADED_BY_OTHERS = {"psycopg"}
+"""SQLAlchemy loads the driver that a ledger's address names."""
+NOT_WITH_US = {"inspect_ai", "atheris"}
+"""Runners and fuzzers with an environment of their own: requirements-interop.txt, and `make fuzz-guided`."""
+COMMANDS = {"build", "codespell", "mypy", "ruff", "xdist"}
+"""What the Makefile calls and nothing imports."""
+
+
+def test_every_dependency_of_the_package_is_imported_and_every_import_declared():
+    users = sorted(set(PROJECT["project"]["optional-dependencies"]) - {"dev", "docs"})
+    used = set().union(*(imported(path) for path in [ROOT / "__init__.py", ROOT / "__main__.py", *SOURCES]))
+    assert used - NOT_WITH_US == (declared() | declared(*users)) - LOADED_BY_OTHERS
+
+
+def test_what_only_tests_import_is_for_development():
+    files = [path for path in (ROOT / "tests").rglob("*.py")]
+    helpers = {path.stem for path in files} | {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    used = set().union(*map(imported, files)) - helpers - NOT_WITH_US - {"farshift"}
+    own = {
+        IN_CODE.get(name, name.removeprefix("pytest-").replace("-", "_"))
+        for name in (re.match(r"[a-z0-9-]+", item)[0] for item in PROJECT["project"]["optional-dependencies"]["dev"])
+        if name != "farshift"
+    }
+    assert used - declared() - declared("all") == own - COMMANDS
+
+
 def test_core_dependencies_are_light_and_torch_is_pinned_by_the_constraints():
     names = {re.match(r"[a-z0-9-]+", item)[0] for item in PROJECT["project"]["dependencies"]}
     promised = {"numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub"}
@@ -51,6 +106,12 @@ def test_core_dependencies_are_light_and_torch_is_pinned_by_the_constraints():
     assert {"train", "stream", "board", "ray", "all", "dev"} <= PROJECT["project"]["optional-dependencies"].keys()
     assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().splitlines()
     assert "torchvision" not in (ROOT / "pyproject.toml").read_text()
+
+
+def test_doctor_looks_for_what_is_declared():
+    assert {name.replace("-", "_") for name in _doctor._CORE} == declared()
+    for extra, names in _doctor._EXTRAS.items():
+        assert {IN_CODE.get(name, name) for name in names} == declared(extra)
 
 
 def test_the_suite_is_small_enough_to_ship():
