@@ -59,7 +59,7 @@ def submit(
     ],
     json: Json = False,
 ) -> None:
-    """Hand a submission in: validated, scored from its predictions, entered in the ledger."""
+    """Submit a file: validated, scored from its predictions, entered in the ledger."""
     from ..leaderboard.operations.places import submit_at
 
     with _refused(json), watched():
@@ -88,7 +88,7 @@ def board_init(
     board = Board.init(folder, name, store)
     if json:
         return emit_json({"board": str(board.path), "name": board.name, "key": board.ledger.key})
-    line(f"{board.path}: a new board, {name!r}. Its private key is {key_file(board.path)}: back it up, show it nobody")
+    line(f"{board.path}: a new board, {name!r}. Its private key is {key_file(board.path)}: back it up, keep it secret")
 
 
 @board_app.command("site")
@@ -143,7 +143,7 @@ def board_export(
     out: Annotated[Path, typer.Option("--out", metavar="EXPORT", help="The folder to write or bring up to date.")],
     json: Json = False,
 ) -> None:
-    """Write all that anybody needs to verify the board: ledger, submissions, scores."""
+    """Write all that is needed to verify the board: ledger, submissions, scores."""
     from ..leaderboard.board import Board
     from ..leaderboard.operations.export import export
 

@@ -48,7 +48,7 @@ def draw(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the draw is written.")],
     json: Json = False,
 ) -> None:
-    """Hand a window's draw out: row ids and inputs, once the window is open."""
+    """Write the draw of an open window: row ids and inputs, without labels."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.export import export_draw
 
@@ -63,7 +63,7 @@ def answer(
     draw: Annotated[Path, typer.Argument(metavar="DRAW", help="What farshift board draw wrote.")],
     model: Annotated[str, typer.Argument(help="As for farshift evaluate, or baseline:NAME.")],
     team: Annotated[str, typer.Option("--team", help="Who answers; one submission is taken of each.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The answers' zip; the run lies beside it.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The answers' zip; the run folder is beside it.")],
     card: Annotated[
         Optional[Path],  # noqa: UP045  (typer reads the annotation at run time)
         typer.Option("--card", metavar="FILE", help="TOML with the model card, as for farshift pack."),
@@ -211,11 +211,18 @@ def probe(
 
 def _print_profile(profile: dict[str, Any]) -> None:
     rows = []
-    for view, told in profile.items():
-        left = f"{told['left_out']['rows']} of {told['public_rows']}"
-        measures = [f"{name} D = {one['distance']:.3f}, p = {one['p']:.2f}" for name, one in told["measures"].items()]
+    for view, counts in profile.items():
+        left = f"{counts['left_out']['rows']} of {counts['public_rows']}"
+        measures = [f"{name} D = {one['distance']:.3f}, p = {one['p']:.2f}" for name, one in counts["measures"].items()]
         rows.append(
-            [view, told["rows"], len(told["cells"]), "yes" if told["equal"] else "NO", left, ", ".join(measures)]
+            [
+                view,
+                counts["rows"],
+                len(counts["cells"]),
+                "yes" if counts["equal"] else "NO",
+                left,
+                ", ".join(measures),
+            ]
         )
     columns = ["view", "rows", "cells", "equal to public", "public rows left out", "Kolmogorov-Smirnov against public"]
     table("", columns, rows)

@@ -1,10 +1,10 @@
-"""A board in a folder: what was handed in, its scores, and the ledger behind them.
+"""A board in a folder: submissions, their scores, and the ledger.
 
-board.toml      name, public key, where the ledger lies
+board.toml      name, public key, where the ledger is
 ledger.sqlite   the ledger, where it does not lie in a PostgreSQL database
 submissions/    <sha256>.zip
 scores/         <entry>/<scorer>.json
-private/        the signing key, a database's address: never handed out
+private/        the signing key, a database's address: never published
 incoming/       files that are being entered
 site/           pages
 """
@@ -87,7 +87,7 @@ class Board:
 
     @property
     def private(self) -> Path:
-        """A folder for what nobody else may see (`core/private.py` writes and reads files there)."""
+        """The folder of secrets (`core/private.py` writes and reads files there)."""
         return self.path / "private"
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Entries as the ledger tells them: what was handed in, how it was scored, and whether it still stands."""
+"""Entries by the ledger's records: what was submitted, its scores, and whether it was withdrawn or removed."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def entries(records: Sequence[Record]) -> dict[str, Entered]:
 
 
 def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entered], list[str]]:
-    """All entries by name, and what is wrong with the records that tell them. What was handed in to a sealed window
+    """All entries by name, and what is wrong with their records. What was submitted to a sealed window
     (`window` in the body) is no entry of a table."""
     found: dict[str, Entered] = {}
     problems: list[str] = []
@@ -205,7 +205,7 @@ def _left(found: dict[str, Entered], record: Record) -> None:
 
 def _known(found: dict[str, Entered], entry: str) -> Entered:
     if entry not in found:
-        raise ValueError(f"is about {entry}, which was never handed in")
+        raise ValueError(f"is about {entry}, which was never submitted")
     return found[entry]
 
 

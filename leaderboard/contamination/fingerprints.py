@@ -1,4 +1,4 @@
-"""Do a benchmark's test rows stand in somebody's training data? Exact and near duplicates, by fingerprints.
+"""Do a benchmark's test rows occur in given training data? Exact and near duplicates, by fingerprints.
 
 Exact: the row's inputs are there, field by field (Parquet columns of the inputs' names: by row id), or its input texts
 are one of the texts, without regard to case and spaces. Near: a text resembles the row's to at least 0.8
@@ -48,8 +48,8 @@ def fingerprints(corpus: Corpus, benchmark: Benchmark) -> dict[str, Any]:
             exact[name] |= np.array([fingerprint(text) in known for text in mine], bool) if mine else False
             near[name] |= _resembling(mine, piece) if mine else False
     base = {name: _base(benchmark, mine) for name, mine in texts.items()}
-    told = {name: _told(views[name], exact[name], near[name], base[name]) for name in _VIEWS}
-    return {"probe": "duplicates", "benchmark": benchmark.name, "texts": count, "rows": rows, "views": told}
+    found = {name: _counts(views[name], exact[name], near[name], base[name]) for name in _VIEWS}
+    return {"probe": "duplicates", "benchmark": benchmark.name, "texts": count, "rows": rows, "views": found}
 
 
 def row_texts(part: Part, benchmark: Benchmark) -> list[str]:
@@ -105,7 +105,7 @@ def _base(benchmark: Benchmark, rows: list[str]) -> int:
     return int(_resembling(rows, row_texts(train.select(np.arange(min(len(train), PIECE))), benchmark)).sum())
 
 
-def _told(part: Part, exact: Flags, near: Flags, base: int) -> dict[str, Any]:
+def _counts(part: Part, exact: Flags, near: Flags, base: int) -> dict[str, Any]:
     found = exact | near
     return {
         "rows": len(part),

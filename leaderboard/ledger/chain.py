@@ -1,4 +1,4 @@
-"""What is wrong with a chain of records: every broken place, in the words of somebody who has to find it."""
+"""What is wrong with a chain of records: every broken link, and where it is."""
 
 from __future__ import annotations
 

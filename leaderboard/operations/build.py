@@ -40,7 +40,7 @@ Fetch = Callable[[str, str], Run]
 @dataclass(frozen=True)
 class Job:
     """One run to be entered: `fetch(benchmark, model)` gives it, in another process. key: changes whenever the run
-    would; batch: jobs of one batch are handed in together."""
+    would; batch: jobs of one batch are submitted together."""
 
     key: str
     benchmark: str

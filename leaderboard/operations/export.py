@@ -1,4 +1,4 @@
-"""An export of a board: everything that anybody needs to verify it, and nothing that the board keeps to itself."""
+"""An export of a board: everything that is needed to verify it, and none of its secrets."""
 
 from __future__ import annotations
 

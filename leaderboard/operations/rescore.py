@@ -54,7 +54,7 @@ def rescore(board: Board) -> Rescoring:
 
 def _is_old(known: dict[str, Benchmark], entered: Entered) -> bool:
     """Whether an entry's newest score is by an older scorer than this version's. `FarshiftError` where it is of another
-    protocol or manifest than today's, which no scoring mends."""
+    protocol or manifest than today's, which no rescoring can fix."""
     if not entered.scores:
         return False
     item, identity = entered.item, entered.scores[-1].entry_identity

@@ -1,4 +1,4 @@
-"""Handing a submission in: validated, scored from its predictions, entered in the ledger."""
+"""Submitting: a file validated, scored from its predictions, entered in the ledger."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def submit(board: Board, file: Path | str) -> tuple[list[str], bool]:
         "files": digests(zipped),
     }
     with board.locked():
-        if there := _known(board, submission, file):  # handed in by another process meanwhile
+        if there := _known(board, submission, file):  # submitted by another process meanwhile
             return there, False
         board.enter([("submitted", body), *events], files | zipped)
     return [item["entry"] for item in items], True
@@ -79,7 +79,7 @@ def _known(board: Board, submission: Submission, file: Path) -> list[str]:
 def _content(file: Path, digest: str) -> bytes:
     content = file.read_bytes()
     if sha256(content).hexdigest() != digest:
-        raise FarshiftError(f"{file} changed while it was being checked: hand it in again")
+        raise FarshiftError(f"{file} changed while it was being checked: submit it again")
     return content
 
 

@@ -1,4 +1,4 @@
-"""Verification: everything a board says, computed again from what was handed in. Anybody can do it, with an export."""
+"""Verification: everything on a board computed again from its submissions, by anybody who has an export."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def verify(board: Board | BoardReader, head: str | None = None, key: str | None 
 def _key_problems(records: list[Record], stated: str, known: str | None) -> list[str]:
     problems = []
     if known is not None and known != stated:
-        problems.append(f"board.toml has the key {stated}, not {known}: this is another board, or somebody else's copy")
+        problems.append(f"board.toml has the key {stated}, not {known}: this is another board, or a forged copy")
     if records and (opening := records[0].body.get("key")) != stated:
         problems.append(f"board.toml has the key {stated}, and the board was opened with {opening}")
     return problems
@@ -155,7 +155,7 @@ def _recompute(copy: BoardReader, digest: str, due: list[Entered], found: Verifi
 def _inconsistencies(copy: BoardReader, entered: Entered, good: set[str]) -> list[str]:
     """What in an entry's records contradicts the ledger or the stored scores."""
     if not entered.scores:
-        return ["was handed in and never scored"]
+        return ["was submitted and never scored"]
     problems = []
     first = entered.scores[0].entry_identity
     if entry_name(entered.submission, entered.item.run, first) != entered.entry:

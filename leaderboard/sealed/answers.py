@@ -1,5 +1,5 @@
 """The file of answers: a submission of one run, whose benchmark is the window's. It is packed and checked by what packs
-and checks every submission; the rows it is held to are those that were handed out, so nothing that is said of it can
+and checks every submission, against the rows of the published draw, so that no message of it can
 depend on a label."""
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
 
 
 def _require_team(team: str) -> None:
-    """Refuse answers of nobody."""
+    """Refuse answers without a team."""
     if not team.strip():
         raise FarshiftError("answers to a window need a team: one submission is taken of each (--team)")

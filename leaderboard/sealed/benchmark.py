@@ -2,7 +2,7 @@
 task, metrics, protocol. The harness, the validator and the scorer take it for any other.
 
 Its views `id` and `ood` are of the draw's rows; `public_id` and `public_ood` of the published test rows, which the same
-models answer in the same run: the difference between them needs nobody's word for what the models are.
+models answer in the same run: so their difference does not depend on what a team says of its models.
 """
 
 from __future__ import annotations

@@ -97,12 +97,12 @@ def _p(value: float, spreads: Sequence[Spread]) -> float:
 def flagged(contrasts: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[dict[str, dict[str, Any]]]:
     """The contrasts of a window's entries, each with `p_holm` (Holm over the entries, for each view) and `flag`: where
     that is below 5 %, "better on public" or "worse on public"; else empty."""
-    told = [{name: dict(record) for name, record in one.items()} for one in contrasts]
+    found = [{name: dict(record) for name, record in one.items()} for one in contrasts]
     for name in VIEWS:
-        records = [one[name] for one in told if "p" in one.get(name, {})]
+        records = [one[name] for one in found if "p" in one.get(name, {})]
         adjusted = holm([record["p"] for record in records]).tolist()
         for record, p in zip(records, adjusted, strict=True):
             higher = record["value"] > 0
             better = "better" if higher == (record["better"] == "higher") else "worse"
             record |= {"p_holm": round(p, 6), "flag": f"{better} on public" if p < LEVEL else ""}
-    return told
+    return found

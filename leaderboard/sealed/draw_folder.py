@@ -1,4 +1,4 @@
-"""What participants are given of a draw: a folder with `draw.toml` and `inputs.parquet`, row ids and inputs alone.
+"""A draw as participants get it: a folder with `draw.toml` and `inputs.parquet`, row ids and inputs alone.
 
 Every byte of it is a function of the announced terms, the commitment and the inputs: labels, parts, groups and
 severities are not even arguments of what writes it. Row ids are hashes of the inputs, rows lie in their order, ID and
@@ -35,7 +35,7 @@ MAX_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class Draw:
-    """What was handed out. `inputs`: row_id and the task's input fields, ascending row id; `digest`: theirs."""
+    """A published draw. `inputs`: row_id and the task's input fields, ascending row id; `digest`: theirs."""
 
     terms: Terms
     commitment: str
@@ -78,7 +78,7 @@ def inputs_file(inputs: pa.Table) -> bytes:
 
 
 def draw_files(terms: Terms, commitment: str, inputs: pa.Table, benchmark: Benchmark) -> dict[str, bytes]:
-    """What participants are given: the content of `draw.toml` and `inputs.parquet`, by their names."""
+    """The files for participants: the content of `draw.toml` and `inputs.parquet`, by their names."""
     content = inputs_file(inputs)
     card = {
         "format": FORMAT,
@@ -94,7 +94,7 @@ def draw_files(terms: Terms, commitment: str, inputs: pa.Table, benchmark: Bench
 
 
 def read_draw(folder: Path | str) -> Draw:
-    """What was handed out, held to its digests. `BadData` says what does not fit, `FarshiftError` where the benchmark
+    """A published draw, checked against its digests. `BadData` names a mismatch, `FarshiftError` where the benchmark
     here is another version than the window's."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -102,7 +102,7 @@ def draw(benchmark: Benchmark, seed: bytes) -> Drawn:
         sealed = _part(benchmark, found[name])
         sealed = sealed.select(_within(profiles[name].cells(sealed), full))
         sides[name], counterpart[name] = sealed.arrow(), kept.row_ids
-        profile[name] = _told(profiles[name], part, kept, sealed, benchmark)
+        profile[name] = _comparison(profiles[name], part, kept, sealed, benchmark)
     rows, masks = _together(benchmark, sides)
     return Drawn(rows, masks, counterpart, profiles, profile)
 
@@ -227,7 +227,7 @@ def _together(benchmark: Benchmark, sides: Mapping[str, pa.Table]) -> tuple[Part
     return _part(benchmark, table.take(order).combine_chunks()), {name: (whose == name)[order] for name in sides}
 
 
-def _told(profile: Profile, public: Part, kept: Part, sealed: Part, benchmark: Benchmark) -> dict[str, Any]:
+def _comparison(profile: Profile, public: Part, kept: Part, sealed: Part, benchmark: Benchmark) -> dict[str, Any]:
     """The comparison of one view: cells with their counts on both sides, which were left out, measures of inputs."""
     wanted, ours = profile.counts(public), profile.counts(sealed)
     counts = {cell: [count, ours[cell]] for cell, count in wanted.items() if cell in ours}

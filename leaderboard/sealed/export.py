@@ -1,4 +1,4 @@
-"""Handing a window's draw out: what was announced, as it lies on the board, once the window is open."""
+"""The draw of an open window, copied from the board for participants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def export_draw(board: Board, window: str, out: Path | str, clock: Clock = utc_n
     found = find_window(board.settled(), window)
     state = found.state(clock())
     if found.opened is None or state in ("committed", "announced"):
-        raise FarshiftError(f"window {found.name} is {state}: its draw is handed out from {found.terms.opens}")
+        raise FarshiftError(f"window {found.name} is {state}: its draw is published from {found.terms.opens}")
     out = Path(out)
     if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - {CARD, INPUTS}):
         raise FarshiftError(f"{out} exists and holds something else than a draw: choose another folder")

@@ -1,4 +1,4 @@
-"""What answers are worth once the labels are known: a pure function of draw and answers."""
+"""The score of answers once the labels are known: a pure function of draw and answers."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def seal(
     board: Board, benchmark: str, opens: str, closes: str, clock: Clock = utc_now, entropy: Entropy = os.urandom
 ) -> Window:
     """Commit to a secret seed, draw, and announce a window from `opens` (ISO 8601, or "now") to `closes`. Repeated
-    after a crash it carries on. `FarshiftError` where the benchmark cannot be sealed, or the times are none."""
+    after a crash it carries on. `FarshiftError` where the benchmark cannot be sealed, or the times are invalid."""
     found = find_benchmark(benchmark)
     check_sealable(found)
     times = _times(opens, closes, clock)
@@ -82,7 +82,7 @@ def _carry_on(board: Board, benchmark: Benchmark, terms: Terms, known: Mapping[s
 
 
 def opening_files(terms: Terms, seed: bytes, drawn: Drawn, benchmark: Benchmark) -> dict[str, bytes]:
-    """What lies on a board of an open window: the draw as it is handed out, its profile beside the public test's."""
+    """The files of an open window: the draw as participants get it, its profile beside the public test's."""
     places = Places(terms.window)
     served = draw_files(terms, terms.commitment(seed), inputs_of(drawn.rows, benchmark), benchmark)
     card, inputs = served.values()

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a team is told. submission: sha256 of its file; seq: the ledger's record; new: whether this is the first
-    time that this file was handed in."""
+    """What a team gets back. submission: sha256 of its file; seq: the ledger's record; new: whether this is the first
+    time that this file was submitted."""
 
     window: str
     team: str
@@ -94,7 +94,7 @@ def _require_first(window: Window, team: str) -> None:
     for digest, body in window.answers.items():
         if team_id(body["team"]) == team_id(team):
             raise FarshiftError(
-                f"team {team!r} handed in its answers to window {window.name} at {window.times[digest]} "
+                f"team {team!r} submitted its answers to window {window.name} at {window.times[digest]} "
                 f"({digest[:12]}..): one submission is taken of each team"
             )
 
@@ -103,4 +103,4 @@ def _require_key(every: Iterable[Window], team: str, hashed: str) -> None:
     mine = [body for one in every for body in one.answers.values() if team_id(body["team"]) == team_id(team)]
     known = {body["team_key"] for body in mine} - {""}
     if known and hashed not in known:
-        raise FarshiftError(f"team {team!r} has handed in with a key before: name it (--key), or take another name")
+        raise FarshiftError(f"team {team!r} has submitted with a key before: give it (--key), or take another name")

@@ -1,4 +1,4 @@
-"""Everything a board says of its sealed windows, checked by anybody: from the ledger, the files that it names, and,
+"""Verification of a board's sealed windows: from the ledger, the files that it names, and,
 once a window is revealed, its seed, from which the draw, its profile and every score are made again."""
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ def _verify_window(copy: Copied, window: Window, not_recomputed: list[str]) -> l
     places = Places(window.name)
     files = [copy.file(path) for path in (places.card, places.inputs, places.profile)]
     if any(file is None for file in files):
-        return problems  # missing, and told with all files that are
+        return problems  # missing: reported with all missing files
     card, _, profile = (file for file in files if file is not None)
     given = read_draw(card.parent)
     if (given.terms, given.commitment) != (window.terms, window.commitment):
         problems.append("draw.toml says other terms, or another commitment, than the ledger")
     if (given.digest, given.inputs.num_rows) != (window.opened.get("inputs"), window.opened.get("rows")):
-        problems.append("the inputs that were handed out are not those that the ledger names")
+        problems.append("the published inputs are not those that the ledger names")
     if window.seed is not None and not problems:
         problems += _verify_revealed(copy, window, given, profile.read_bytes(), not_recomputed)
     return problems
@@ -122,7 +122,7 @@ def _verify_revealed(copy: Copied, window: Window, given: Draw, profile: bytes, 
     public = benchmark_of(window.terms)
     drawn = draw(public, window.seed)
     if inputs_digest(inputs_of(drawn.rows, public), public) != given.digest:
-        return ["the revealed seed gives another draw than the one that was handed out"]
+        return ["the revealed seed gives another draw than the published one"]
     if canonical_json(drawn.profile) != profile:
         problems.append("its draw compares with the public test otherwise than profile.json says")
     sealed = sealed_benchmark(public, given, drawn)
@@ -139,10 +139,10 @@ def _verify_score(
 ) -> list[str]:
     places, which = Places(window.name), f"answers {digest[:12]}.. of {window.scores[digest].get('team')!r}"
     if digest not in window.answers:
-        return [f"{which} have a score and were never handed in"]
+        return [f"{which} have a score and were never submitted"]
     answers, score = copy.file(places.answers(digest)), copy.file(places.score(digest))
     if answers is None or score is None:
-        return []  # told with all files that are missing
+        return []  # reported with all missing files
     content = score.read_bytes()
     said: dict[str, Any] = json.loads(content)
     made = (said.get("score") or {}).get("scorer", SCORER)

@@ -72,7 +72,7 @@ class Terms:
 
     def commitment(self, seed: bytes) -> str:
         """sha256 over the secret seed (32 bytes) and the canonical JSON of these terms: benchmark, manifest identity,
-        window. Nobody finds another seed that fits, and without 256 bits of it nobody finds this one."""
+        window. It binds the board to the seed and, for want of 256 bits of it, hides it."""
         return sha256(seed + canonical_json(self.record())).hexdigest()
 
     def record(self) -> dict[str, str]:

@@ -25,7 +25,7 @@ _PATH = re.compile(r"[a-z_]{1,40}(/[A-Za-z0-9][A-Za-z0-9._-]{0,150}){1,4}")
 
 
 def place_problem(path: Any) -> str:
-    """What is wrong with a path that a record names; empty if nothing is. Records may come from strangers: a path
+    """What is wrong with a path that a record names; empty if nothing is. Records may be untrusted: a path
     never leaves the folder, and never names what a board keeps to itself."""
     if not isinstance(path, str) or not _PATH.fullmatch(path) or path.split("/")[0] in _PRIVATE:
         return f"names {str(path)[:80]!r}, which is no place for a file of a board"
@@ -34,7 +34,7 @@ def place_problem(path: Any) -> str:
 
 def named_files(records: Iterable[Record]) -> dict[str, str]:
     """Every file that records stand for: path in the board's folder to sha256. The first to name a path decides: files
-    never change. Paths that are none are left out (`named_problems` lists them)."""
+    never change. Invalid paths are left out (`named_problems` lists them)."""
     found: dict[str, str] = {}
     for record in records:
         for path, digest in _files(record).items():
@@ -59,7 +59,7 @@ def named_problems(records: Iterable[Record]) -> list[str]:
 
 
 def held_back(records: Iterable[Record]) -> set[str]:
-    """Files that nobody else sees yet: what was handed in to a sealed window that has not closed."""
+    """Files that are not public yet: answers to a sealed window that has not closed."""
     closed = {record.body.get("window") for record in records if record.kind == "window_closed"}
     return {
         path

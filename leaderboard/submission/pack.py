@@ -38,7 +38,7 @@ def pack(
     name: str = "",
     known: Mapping[str, Benchmark] | None = None,
 ) -> Path:
-    """Pack finished runs into a submission file, and hold it to all that a board will hold it to before it is written.
+    """Pack finished runs into a submission file, after all the checks that a board makes.
 
     `card` has `name`, `team`, `note` and the table `model`; the arguments go before what stands there. Refuses two runs
     of one model on one benchmark, budget and rule, and raises `BadSubmission` with every problem of the runs. `known`

@@ -1,4 +1,4 @@
-"""What every row of an entry scored, kept so that a board's tables are drawn in seconds.
+"""The score of every row of an entry, kept so that a board's tables are drawn in seconds.
 
 Rank sets, ties and paired differences need the scores of rows, not only their means. They are a pure function of the
 stored submission; `derived/rows/<entry>-<key>.npz` keeps them, and may be deleted at any time. Whatever is read from
@@ -47,7 +47,7 @@ MANY = 12
 @dataclass(frozen=True)
 class EntryRows:
     """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with an
-    interval that knows of the picking; None where there are no two groups of two rows or more each. declared: what its
+    selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its
     model card declares to have been trained on, held against the benchmark (contamination/declared.py)."""
 
     id: Sample
@@ -161,7 +161,7 @@ def _small(scores: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def unpacked(content: bytes) -> EntryRows:
-    """The rows of an .npz file; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is none."""
+    """The rows of an .npz file; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not one."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         on_id, on_ood = (_sample(arrays, view) for view in VIEWS)
         said = json.loads(arrays["said"].tobytes())

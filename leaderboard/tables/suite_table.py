@@ -93,7 +93,7 @@ def who(standing: Standing) -> str:
 
 
 def _latest(table_view: TableView, rows: Mapping[str, EntryRows]) -> list[Any]:
-    """The rows of a table whose scores are there, in the order in which they were handed in."""
+    """The rows of a table that have row scores, in the order of submission."""
     known = [row for row in table_view.rows if row.standing.entry in rows]
     return sorted(known, key=lambda row: (row.standing.time, row.standing.entry))
 

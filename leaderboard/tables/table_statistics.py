@@ -1,7 +1,7 @@
 """What the rows of a table's entries can carry: rank sets, ties, who is ahead of whom, all of it on OOD.
 
 Every statement is made on the joint, cluster-robust covariance of the entries' scores on the same rows
-(benchmarks/statistics/joint_covariance.py); none depends on the order in which entries were handed in.
+(benchmarks/statistics/joint_covariance.py); none depends on the order in which entries were submitted.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Row:
     rank: the least and the greatest rank it can have, None where there are no rank sets; ties: the letters of its tie
     groups; best: the share of draws in which it is first; behind: it minus the table's first, with an interval that
     holds for all pairs at once, None for the first; against: it minus the baseline, with p_holm and verdict; worst:
-    its worst group, with an interval that knows of the picking; attempts: how many of its team were scored in this
+    its worst group, with a selection-adjusted interval; attempts: how many of its team were scored in this
     table, None where no team is named; optimism: on the team's best entry, how far picking it is expected to raise it;
     declared: what its model card declares to have been trained on, held against the benchmark."""
 

@@ -1,4 +1,4 @@
-"""submission.toml: who hands in which runs, and the model card. Every wrong key is named."""
+"""submission.toml: who submits which runs, and the model card. Every wrong key is named."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ TEMPLATE = """\
 # Everything here is shown on the board. Options of the command (--name, --team, --note) go before what stands here.
 
 name = ""   # of the submission
-team = ""   # who hands it in; boards count scored attempts by team
+team = ""   # who submits it; boards count scored attempts by team
 note = ""   # a line beside its entries
 
 [model]

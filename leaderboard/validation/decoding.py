@@ -1,6 +1,6 @@
 """Decoding: a card's TOML to plain tables, a predictions file to an Arrow file of plain columns, or why not.
 
-Only the reader's process (`reader.py`) does this with what a stranger sent.
+Only the reader's process (`reader.py`) does this with untrusted input.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _schema(got: pa.Schema, wanted: Wanted) -> pa.Schema:
                 fit = f"a fixed-size list of {wanted.classes} floats" if wanted.classes else "no scores on this task"
                 findings.append(("parquet-type", f"is {str(kinds[0])[:80]}, expected {fit}", name))
         elif name not in plain:
-            findings.append(("parquet-column", "is none of a predictions file's", name[:60]))
+            findings.append(("parquet-column", "is not a column of a predictions file", name[:60]))
         elif kinds[0] != plain[name]:
             findings.append(("parquet-type", f"is {str(kinds[0])[:80]!r}, expected {wanted.columns[name]!r}", name))
     if findings:

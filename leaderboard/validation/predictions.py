@@ -51,7 +51,7 @@ def _row(table: pa.Table, wrong: NDArray[np.bool_]) -> str:
 
 
 def _row_problems(table: pa.Table, card: RunLike, rows: list[WantedRows], file: str, problems: Problems) -> None:
-    """Cut the table by part, seed and candidate, and hold each block's ids to those wanted."""
+    """Cut the table by part, seed and candidate, and compare each block's ids with those wanted."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -95,8 +95,8 @@ def _block_problems(
     for what, ids in (("missing", missing), ("unknown", unknown), ("repeated", values[counts > 1])):
         if len(ids):
             first = f"{ids[0]:016x}"
-            told = f"{where}: {len(ids)} {what} row ids (first {first})"
-            problems.add(f"rows-{what}", file, told, "row_id", first)
+            what_ids = f"{where}: {len(ids)} {what} row ids (first {first})"
+            problems.add(f"rows-{what}", file, what_ids, "row_id", first)
 
 
 def _foreign_blocks(table: pa.Table, card: RunLike, rows: list[WantedRows], file: str, problems: Problems) -> None:
@@ -138,7 +138,7 @@ def _value_problems(table: pa.Table, benchmark: Benchmark, file: str, problems: 
         _score_problems(table, answered, file, problems)
 
 
-_STATUS = f"a status is none of {ANSWERED}, {ABSTAINED}, {FAILED}"
+_STATUS = f"a status is not one of {ANSWERED}, {ABSTAINED}, {FAILED}"
 _STATUS_AND_PREDICTION = "a row has status 0 and no prediction, or a prediction and another status"
 _MOST = f"at most {MAX_TEXT} are taken"
 

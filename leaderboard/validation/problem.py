@@ -11,7 +11,7 @@ from ...core.errors import BadSubmission
 from .limits import PROBLEMS, PROBLEMS_IN_A_LINE, PROBLEMS_OF_A_FILE
 
 _PACK = "pack the runs again with farshift pack"
-_CARD = "mend the card and pack again; farshift pack --template prints one"
+_CARD = "fix the card and pack again; farshift pack --template prints one"
 _AGAIN = "evaluate again, and pack the run as the harness wrote it"
 _EACH = "predict every row once, for every seed and candidate"
 _SMALLER = "pack fewer runs into one file"
@@ -19,7 +19,7 @@ _SMALLER = "pack fewer runs into one file"
 REMEDIES = {
     "file-missing": "name a file that farshift pack wrote",
     "file-too-large": _SMALLER,
-    "file-changed": "hand it in when nothing writes to it",
+    "file-changed": "submit it when nothing writes to it",
     "zip-unreadable": _PACK,
     "zip-extra-bytes": _PACK,
     "zip-zip64": _PACK,
@@ -110,7 +110,7 @@ class Problems:
         self._of_file: Counter[str] = Counter()
 
     def add(self, name: str, file: str, what: str, column: str = "", row: str = "") -> None:
-        """Note a problem. What a stranger wrote is shown as far as it can be printed."""
+        """Note a problem. Untrusted text is shown as far as it can be printed."""
         self._of_file[file] += 1
         if len(self.found) >= PROBLEMS or self._of_file[file] > PROBLEMS_OF_A_FILE:
             self.left_out += 1
@@ -143,6 +143,6 @@ def problems_of(error: BadSubmission) -> list[dict[str, str]]:
 
 
 def shown(text: Any, most: int = 120) -> str:
-    """A stranger's text as a line can hold it: printable, on one line, and not too long."""
+    """Untrusted text made safe for a line: printable, on one line, and not too long."""
     line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text)[: most + 1])
     return line if len(line) <= most else f"{line[:most]}.."

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 60
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL")
-"""All that the reader is told of this process's environment: no key and no token is in it."""
+"""All that the reader gets of this process's environment: no key and no token is in it."""
 
 
 class Reader:

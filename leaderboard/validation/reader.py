@@ -1,4 +1,4 @@
-"""The reader: a process of its own, and the only code that decodes what a stranger sent.
+"""The reader: a process of its own, and the only code that decodes untrusted input.
 
 It gets a file and an empty one as open descriptors, decodes the first into the second, and says in one line of JSON
 whether it could. It has no more memory, time, files and environment than that needs; opens no file or connection,

@@ -165,7 +165,7 @@ LEDGER = {
     "the last line is cut off": (lambda r: [*r[:-1], r[-1][:-9]], "ledger.jsonl: the last line is cut off"),
     "the opening was removed": (lambda r: r[1:], "does not begin with the board's opening"),
     "everything was removed": (lambda r: [], "does not begin with the board's opening"),
-    "the scores were cut off": (lambda r: r[:2], "was handed in and never scored"),
+    "the scores were cut off": (lambda r: r[:2], "was submitted and never scored"),
     "the submission was cut off": (lambda r: r[:1], ".zip belongs to no record"),
 }
 
@@ -197,9 +197,7 @@ def forged(exported: Path, made: Path, tmp_path: Path) -> Path:
 def test_a_board_signed_with_another_key_is_told_by_the_key_from_an_earlier_look(board, exported, made, tmp_path):
     copy = forged(exported, made, tmp_path)
     assert differences(copy) == []
-    assert any(
-        "this is another board, or somebody else's copy" in one for one in differences(copy, key=board.ledger.key)
-    )
+    assert any("this is another board, or a forged copy" in one for one in differences(copy, key=board.ledger.key))
     shutil.copy(exported / "board.toml", copy / "board.toml")
     found = differences(copy, key=board.ledger.key)
     assert f"no record is signed by the board's key {board.ledger.key}" in found
@@ -244,7 +242,7 @@ SIGNED = {
         lambda board: board.ledger.append(
             [("scored", {"entry": "0" * 16, "entry_identity": "0" * 64, "scorer": 3, "files": {}})]
         ),
-        "is about 0000000000000000, which was never handed in",
+        "is about 0000000000000000, which was never submitted",
     ),
     "a removal without a reason": (
         lambda board: board.ledger.append([("removed", {"entry": submitted(board)["entries"][0]["entry"]})]),

@@ -163,7 +163,7 @@ def test_a_team_that_once_gave_a_key_must_give_it_ever_after(opened, handed, clo
     for key, refused in (("", True), ("another", True), ("a long secret", False)):
         hashed = collecting.key_digest("Ann ", key)
         if refused:
-            with pytest.raises(FarshiftError, match="handed in with a key before"):
+            with pytest.raises(FarshiftError, match="submitted with a key before"):
                 collecting._require_key(known, "Ann ", hashed)
         else:
             collecting._require_key(known, "Ann ", hashed)
@@ -271,7 +271,7 @@ def test_other_inputs_than_the_seed_gives_are_found(revealed, tmp_path):
     digest = read_draw((tmp_path / Places(WINDOW).card).parent).digest
     records = changed(revealed, "window_opened", inputs=digest)
     differences, _ = verify_sealed(Folder(tmp_path), records)
-    assert any("gives another draw than the one that was handed out" in line for line in differences)
+    assert any("gives another draw than the published one" in line for line in differences)
 
 
 def test_a_score_that_the_answers_do_not_give_is_found(revealed, tmp_path):

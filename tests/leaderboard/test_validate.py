@@ -142,7 +142,7 @@ def test_probabilities_travel_with_a_submission(look, good):
         (lambda card, table: (card, first(table, "prediction", 97)), "value-class", "class 97 is not one of 0..96"),
         (lambda card, table: (card, first(table, "prediction", -1)), "value-class", "class -1 is not one of 0..96"),
         (lambda card, table: (card, first(table, "prediction", None)), "value-status", "status 0 and no prediction"),
-        (lambda card, table: (card, first(table, "status", 3)), "value-status", "a status is none of 0, 1, 2"),
+        (lambda card, table: (card, first(table, "status", 3)), "value-status", "a status is not one of 0, 1, 2"),
         (lambda card, table: (card, first(table, "status", 1)), "value-status", "a prediction and another status"),
         (lambda card, table: (card, first(table, "candidate", None)), "value-missing", "has missing values (1)"),
         (lambda card, table: (card, first(table, "row_id", None)), "value-missing", "has missing values (1)"),
@@ -160,7 +160,7 @@ def test_probabilities_travel_with_a_submission(look, good):
         (
             lambda card, table: (card, table.append_column("label", table["seed"])),
             "parquet-column",
-            "column label: is none of a predictions file's",
+            "column label: is not a column of a predictions file's",
         ),
         (
             lambda card, table: (card, column(table, "prediction", table["prediction"].cast("double"))),
