@@ -65,8 +65,9 @@ def _print(found: Snapshot) -> None:
     for suite in found.suites:
         _print_suite(suite)
     for one in found.apart:
-        score = one.standing.score
-        line(f"{one.left.kind}: {score.model} on {score.benchmark} ({one.standing.entry}): {one.left.reason}")
+        score, left = one.score, one.left
+        assert left is not None
+        line(f"{left.kind}: {score.model} on {score.benchmark} ({one.entry}): {left.reason}")
     if not found.views:
         line("no entries")
 

@@ -31,7 +31,7 @@ from ..core.files import lock_elsewhere, locked, write_atomically
 from ..core.plugins import read_toml
 from ..core.private import read_private, write_private
 from ..core.version import now
-from .entries import Apart, Entered, Scored, Standing, entries, submission_path
+from .entries import Entry, Scored, Standing, entries, submission_path
 from .ledger import Ledger, Record
 from .ledger.book import Event
 from .ledger.keys import SigningKey, create_key
@@ -133,29 +133,26 @@ class Board:
         return records
 
     def standings(self) -> list[Standing]:
-        """Every entry that stands, in the ledger's order; its newest score held to the digest in the ledger."""
-        return [self._standing(entered) for entered in self._entered() if entered.left is None]
+        """Every entry that is in a table, in the ledger's order, with its newest score, whose digest is checked."""
+        return [self._standing(entry) for entry in self._entries() if entry.left is None]
 
-    def apart(self) -> list[Apart]:
-        """Every entry that was withdrawn or removed, in the ledger's order, with the reason."""
-        return [Apart(self._standing(entered), entered.left) for entered in self._entered() if entered.left is not None]
+    def apart(self) -> list[Standing]:
+        """Every entry that was withdrawn or removed, in the ledger's order."""
+        return [self._standing(entry) for entry in self._entries() if entry.left is not None]
 
     def attempts(self) -> dict[tuple[str, str], int]:
         """How many entries each team had scored in each table: (team, entry identity) to a count. Entries that were
         withdrawn or removed count: their scores were seen."""
-        seen = {(one.team, score.entry_identity, one.entry) for one in self._entered() for score in one.scores}
+        seen = {(one.team, score.entry_identity, one.entry) for one in self._entries() for score in one.scores}
         return dict(sorted(Counter((team, identity) for team, identity, _ in seen).items()))
 
-    def _entered(self) -> list[Entered]:
+    def _entries(self) -> list[Entry]:
         return list(entries(self.settled()).values())
 
-    def _standing(self, entered: Entered) -> Standing:
-        if not entered.scores:
-            raise FarshiftError(f"{entered.item} was never scored: farshift board verify {self.path}")
-        score = Score.from_dict(json.loads(self.stored(entered.scores[-1])))
-        return Standing(
-            entered.entry, entered.submission, entered.item.run, entered.team, entered.note, entered.time, score
-        )
+    def _standing(self, entry: Entry) -> Standing:
+        if not entry.scores:
+            raise FarshiftError(f"{entry} was never scored: farshift board verify {self.path}")
+        return Standing(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))
 
     def stored(self, score: Scored) -> bytes:
         """The file of a score, held to its digest in the ledger."""

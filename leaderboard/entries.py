@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,8 +21,8 @@ class Body(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-class Item(Body):
-    """One run of a submission. steps: set by hand instead of the budget's. run_digest: of its card."""
+class SubmittedRun(Body):
+    """What the ledger says of one run of a submission; see `Entry`."""
 
     entry: str = Hex16
     run: int = Field(ge=0)
@@ -33,16 +33,13 @@ class Item(Body):
     selection: str
     run_digest: str = Hex64
 
-    def __str__(self) -> str:
-        return f"entry {self.entry} ({self.model} on {self.benchmark})"
-
 
 class Submitted(Body):
     submission: str = Hex64
     name: str
     team: str
     note: str
-    entries: list[Item]
+    entries: list[SubmittedRun]
 
 
 class Scored(Body):
@@ -91,44 +88,37 @@ class Left:
     time: str
 
 
-@dataclass
-class Entered:
-    """An entry. scores: by every scorer that scored it, the newest last. left: None while it stands."""
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One run of a submission on a board. run: its number there; steps: set by hand instead of the budget's;
+    run_digest: of its card; name, team, note: the submission's; scores: by every scorer that scored it, the newest
+    last; left: None while it is in a table."""
 
-    item: Item
+    entry: str
+    run: int
+    benchmark: str
+    model: str
+    budget: str
+    steps: int | None
+    selection: str
+    run_digest: str
     submission: str
     name: str
     team: str
     note: str
     time: str
-    scores: list[Scored] = field(default_factory=list)
+    scores: tuple[Scored, ...] = ()
     left: Left | None = None
 
-    @property
-    def entry(self) -> str:
-        return self.item.entry
+    def __str__(self) -> str:
+        return f"entry {self.entry} ({self.model} on {self.benchmark})"
 
 
-@dataclass(frozen=True)
-class Standing:
-    """One entry as it stands on the board: who, when, and its newest score record. run: its number in the
-    submission."""
+@dataclass(frozen=True, kw_only=True)
+class Standing(Entry):
+    """An entry with its newest score."""
 
-    entry: str
-    submission: str
-    run: int
-    team: str
-    note: str
-    time: str
     score: Score
-
-
-@dataclass(frozen=True)
-class Apart:
-    """One entry that is in no table, why, and the newest score that it had."""
-
-    standing: Standing
-    left: Left
 
 
 def submission_path(digest: str) -> str:
@@ -141,7 +131,7 @@ def score_path(entry: str, scorer: int) -> str:
     return f"scores/{entry}/{scorer}.json"
 
 
-def entries(records: Sequence[Record]) -> dict[str, Entered]:
+def entries(records: Sequence[Record]) -> dict[str, Entry]:
     """All entries by name, in the order they came; `FarshiftError` for a record that lacks what its kind has."""
     found, problems = read_entries(records)
     if problems:
@@ -149,10 +139,10 @@ def entries(records: Sequence[Record]) -> dict[str, Entered]:
     return found
 
 
-def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entered], list[str]]:
+def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entry], list[str]]:
     """All entries by name, and what is wrong with their records. What was submitted to a sealed window
     (`window` in the body) is no entry of a table."""
-    found: dict[str, Entered] = {}
+    found: dict[str, Entry] = {}
     problems: list[str] = []
     for record in records:
         if record.kind in _READ and "window" not in record.body:
@@ -171,39 +161,46 @@ def lacking(record: Record, error: ValidationError) -> str:
     return f"record {record.seq} lacks what a record of the kind {record.kind} has ({where})"
 
 
-def _submitted(found: dict[str, Entered], record: Record) -> None:
+def _submitted(found: dict[str, Entry], record: Record) -> None:
     body = Submitted.model_validate(record.body)
-    for item in body.entries:
-        if item.entry in found:
-            raise ValueError(f"enters {item.entry} a second time")
-        found[item.entry] = Entered(item, body.submission, body.name, body.team, body.note, record.time)
+    for run in body.entries:
+        if run.entry in found:
+            raise ValueError(f"enters {run.entry} a second time")
+        found[run.entry] = Entry(
+            **dict(run),
+            submission=body.submission,
+            name=body.name,
+            team=body.team,
+            note=body.note,
+            time=record.time,
+        )
 
 
-def _scored(found: dict[str, Entered], record: Record) -> None:
+def _scored(found: dict[str, Entry], record: Record) -> None:
     body = Scored.model_validate(record.body)
-    entered = _known(found, body.entry)
-    if entered.scores:
+    entry = _known(found, body.entry)
+    if entry.scores:
         raise ValueError(f"scores {body.entry} a second time")
-    entered.scores.append(body)
+    found[body.entry] = replace(entry, scores=(body,))
 
 
-def _rescored(found: dict[str, Entered], record: Record) -> None:
+def _rescored(found: dict[str, Entry], record: Record) -> None:
     body = Rescored.model_validate(record.body)
-    entered = _known(found, body.entry)
-    if not entered.scores or entered.scores[-1].scorer != body.replaces or body.scorer <= body.replaces:
+    entry = _known(found, body.entry)
+    if not entry.scores or entry.scores[-1].scorer != body.replaces or body.scorer <= body.replaces:
         raise ValueError(f"replaces a score by scorer {body.replaces}, which {body.entry} does not stand with")
-    entered.scores.append(body)
+    found[body.entry] = replace(entry, scores=(*entry.scores, body))
 
 
-def _left(found: dict[str, Entered], record: Record) -> None:
+def _left(found: dict[str, Entry], record: Record) -> None:
     body = Leaving.model_validate(record.body)
-    entered = _known(found, body.entry)
-    if entered.left is not None and entered.left.kind in (record.kind, "removed"):
-        raise ValueError(f"is about {body.entry}, which was {entered.left.kind} before")
-    entered.left = Left(record.kind, body.reason, record.time)
+    entry = _known(found, body.entry)
+    if entry.left is not None and entry.left.kind in (record.kind, "removed"):
+        raise ValueError(f"is about {body.entry}, which was {entry.left.kind} before")
+    found[body.entry] = replace(entry, left=Left(record.kind, body.reason, record.time))
 
 
-def _known(found: dict[str, Entered], entry: str) -> Entered:
+def _known(found: dict[str, Entry], entry: str) -> Entry:
     if entry not in found:
         raise ValueError(f"is about {entry}, which was never submitted")
     return found[entry]

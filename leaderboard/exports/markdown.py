@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...benchmarks.plot._panels import one_line
 from ...benchmarks.tables.markdown import escaped
-from ..entries import Apart
+from ..entries import Standing
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import TableView
 from ._grid import NUMBERS, caption, cells, columns
@@ -21,9 +21,10 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     return {"standings.md": "\n".join(parts).encode()}
 
 
-def _apart(one: Apart) -> str:
-    score = one.standing.score
-    return f"{one_line(score.model)} on {score.benchmark}: {one.left.kind}, {one.left.reason}"
+def _apart(one: Standing) -> str:
+    score, left = one.score, one.left
+    assert left is not None
+    return f"{one_line(score.model)} on {score.benchmark}: {left.kind}, {left.reason}"
 
 
 def _table(table_view: TableView) -> str:

@@ -110,7 +110,7 @@ def build(
 
 def _missing(board: Board, jobs: Sequence[Job]) -> list[Job]:
     """The jobs whose run is not on the board."""
-    there = {one.item.run_digest for one in entries(board.settled()).values()}
+    there = {one.run_digest for one in entries(board.settled()).values()}
     known = _read_built(board)
     return [job for job in jobs if known.get(job.key) not in there]
 
@@ -150,7 +150,7 @@ def _enter_batch(folder: str, fetch: Fetch, team: str, jobs: Sequence[Job]) -> t
     """Enter the runs of a batch, and keep the scores of their rows. Returns the digest of each job's run, by its key,
     and why some were left out."""
     board = Board(folder)
-    there = {one.item.run_digest for one in entries(board.settled()).values()}
+    there = {one.run_digest for one in entries(board.settled()).values()}
     runs, digests, left_out = [], {}, []
     for job in jobs:
         try:

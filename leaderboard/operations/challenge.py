@@ -25,7 +25,7 @@ from ..entries import Standing, entries, lacking
 from ..ledger import Record
 from ..storage.board_files import digests
 from ..submission.pack import pack
-from ..submission.validate import Entry, check
+from ..submission.validate import ValidRun, check
 from ..tables.row_scores import EntryRows, rows_of, rows_of_entries
 
 MAX_CHARACTERS = 2000
@@ -48,7 +48,7 @@ def challenge(board: Board, entry: str, again: Path | str, team: str, reason: st
         content = file.read_bytes() if file.is_file() else b""
         submission = check(file)
     run = _one_run(submission.entries, challenged, str(again))
-    if run.digest == entries(board.ledger.records())[entry].item.run_digest:
+    if run.digest == entries(board.ledger.records())[entry].run_digest:
         raise FarshiftError(f"{again} is the run behind entry {entry} itself: a challenge is another run of the model")
     score = score_predictions(run.benchmark, run.predictions, run).to_dict()
     body = {
@@ -125,7 +125,7 @@ def _standing(board: Board, entry: str) -> Standing:
     return found[entry]
 
 
-def _run_of_score(runs: Sequence[Entry], score: Mapping[str, Any]) -> Entry | None:
+def _run_of_score(runs: Sequence[ValidRun], score: Mapping[str, Any]) -> ValidRun | None:
     """The run of a submission that has the model and identity of a score."""
     for entry in runs:
         if (entry.model, entry.entry_identity) == (score.get("model"), score.get("entry_identity")):
@@ -133,7 +133,7 @@ def _run_of_score(runs: Sequence[Entry], score: Mapping[str, Any]) -> Entry | No
     return None
 
 
-def _one_run(runs: Sequence[Entry], challenged: Standing, file: str) -> Entry:
+def _one_run(runs: Sequence[ValidRun], challenged: Standing, file: str) -> ValidRun:
     run = _run_of_score(runs, challenged.score.to_dict())
     if run is None:
         score = challenged.score

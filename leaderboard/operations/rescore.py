@@ -10,7 +10,7 @@ from ...benchmarks.benchmark import Benchmark, benchmarks
 from ...benchmarks.scoring.record import Score
 from ...core.errors import FarshiftError, UnknownName
 from ...core.progress import advance
-from ..entries import Entered, entries
+from ..entries import Entry, entries
 from ..ledger.book import Event
 from ..submission.validate import check
 from .submit import score_body, scored, values
@@ -31,44 +31,44 @@ def rescore(board: Board) -> Rescoring:
     """Score every entry of an older scorer again, from its stored predictions; the older scores are kept. Submissions
     are entered one after another: a killed rescoring goes on when repeated."""
     found = Rescoring()
-    known, todo = benchmarks(), dict[str, list[Entered]]()
+    known, todo = benchmarks(), dict[str, list[Entry]]()
     for entered in entries(board.settled()).values():
         try:
             old = _is_old(known, entered)
         except FarshiftError as error:
-            found.left.append(f"{entered.item}: {error}")
+            found.left.append(f"{entered}: {error}")
         else:
             if old:
                 todo.setdefault(entered.submission, []).append(entered)
     for number, (submission, those) in enumerate(todo.items()):
         try:
-            read = check(board.submission_file(submission), {one.item.run for one in those})
+            read = check(board.submission_file(submission), {one.run for one in those})
             scores = [scored(entry) for entry in read.entries]
         except FarshiftError as error:
-            found.left += [f"{one.item}: {error}" for one in those]
+            found.left += [f"{one}: {error}" for one in those]
         else:
             found.rescored += _enter(board, those, scores)
         advance("rescoring", number + 1, len(todo))
     return found
 
 
-def _is_old(known: dict[str, Benchmark], entered: Entered) -> bool:
+def _is_old(known: dict[str, Benchmark], entered: Entry) -> bool:
     """Whether an entry's newest score is by an older scorer than this version's. `FarshiftError` where it is of another
     protocol or manifest than today's, which no rescoring can fix."""
     if not entered.scores:
         return False
-    item, identity = entered.item, entered.scores[-1].entry_identity
-    if item.benchmark not in known:
-        raise UnknownName("benchmark", item.benchmark, known)
-    benchmark = known[item.benchmark]
-    if benchmark.identity(item.budget, item.steps, item.selection) == identity:
+    identity = entered.scores[-1].entry_identity
+    if entered.benchmark not in known:
+        raise UnknownName("benchmark", entered.benchmark, known)
+    benchmark = known[entered.benchmark]
+    if benchmark.identity(entered.budget, entered.steps, entered.selection) == identity:
         return False
-    if benchmark.made_under(identity, item.budget, item.steps, item.selection) is None:
+    if benchmark.made_under(identity, entered.budget, entered.steps, entered.selection) is None:
         raise FarshiftError("made for another protocol or manifest than this version's: run it again")
     return True
 
 
-def _enter(board: Board, those: list[Entered], scores: list[Score]) -> list[dict[str, Any]]:
+def _enter(board: Board, those: list[Entry], scores: list[Score]) -> list[dict[str, Any]]:
     events: list[Event] = []
     files: dict[str, bytes] = {}
     for one, score in zip(those, scores, strict=True):

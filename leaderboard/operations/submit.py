@@ -15,7 +15,7 @@ from ...core.progress import advance
 from ..entries import entries, score_path, submission_path
 from ..ledger.book import Event
 from ..storage.board_files import digests
-from ..submission.validate import Entry, Submission, check
+from ..submission.validate import Submission, ValidRun, check
 
 if TYPE_CHECKING:
     from ..board import Board
@@ -66,7 +66,7 @@ def _known(board: Board, submission: Submission, file: Path) -> list[str]:
     """The same, of one that was read. Refuses one with a run that another submission brought."""
     if there := _entries_of(board, submission.digest):
         return there
-    taken = {one.item.run_digest: one.entry for one in entries(board.ledger.records()).values()}
+    taken = {one.run_digest: one.entry for one in entries(board.ledger.records()).values()}
     for entry in submission.entries:
         if entry.digest in taken:
             raise FarshiftError(
@@ -83,7 +83,7 @@ def _content(file: Path, digest: str) -> bytes:
     return content
 
 
-def scored(entry: Entry) -> Score:
+def scored(entry: ValidRun) -> Score:
     """An entry's score: the same bytes as offline."""
     return score_predictions(entry.benchmark, entry.predictions, entry)
 
@@ -94,7 +94,7 @@ def entry_name(submission: str, run: int, identity: str) -> str:
     return identity_of({"submission": submission, "run": run, "identity": identity})[:16]
 
 
-def item_of(name: str, run: int, entry: Entry) -> dict[str, Any]:
+def item_of(name: str, run: int, entry: ValidRun) -> dict[str, Any]:
     """What the ledger says of one run of a submission."""
     return {
         "entry": name,

@@ -14,13 +14,13 @@ from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName
 from ...core.files import file_sha256
 from ...core.progress import advance
 from ..board import Board
-from ..entries import Entered, Rescored, read_entries, submission_path
+from ..entries import Entry, Rescored, read_entries, submission_path
 from ..ledger import Record
 from ..ledger.chain import chain_problems
 from ..sealed.verify import verify_sealed
 from ..storage.board_files import held_back, named_files, named_problems
 from ..storage.readers import BoardReader, files_in, plain_file
-from ..submission.validate import Entry, Submission, check
+from ..submission.validate import Submission, ValidRun, check
 from .challenge import verify_challenges
 from .submit import entry_name, item_of, scored, values
 
@@ -75,13 +75,13 @@ def verify(board: Board | BoardReader, head: str | None = None, key: str | None 
     found.entries = len(there)
     found.differences += wrong
     good = _verify_files(copy, records, found)
-    by_submission: dict[str, list[Entered]] = {}
+    by_submission: dict[str, list[Entry]] = {}
     for entered in there.values():
         by_submission.setdefault(entered.submission, []).append(entered)
     known = benchmarks()
     for number, (digest, those) in enumerate(by_submission.items()):
         for entered in those:
-            found.differences += [f"{entered.item}: {problem}" for problem in _inconsistencies(copy, entered, good)]
+            found.differences += [f"{entered}: {problem}" for problem in _inconsistencies(copy, entered, good)]
         due = _recomputable(those, known, found)
         if due and submission_path(digest) in good:
             _recompute(copy, digest, due, found)
@@ -125,40 +125,40 @@ def _verify_files(copy: BoardReader, records: list[Record], found: Verification)
     return good
 
 
-def _recomputable(those: list[Entered], known: dict[str, Benchmark], found: Verification) -> list[Entered]:
+def _recomputable(those: list[Entry], known: dict[str, Benchmark], found: Verification) -> list[Entry]:
     """The entries whose newest score this version of Farshift makes; why the others are left is noted."""
     due = []
     for entered in those:
         if why := _not_recomputable(known, entered):
-            found.not_recomputed.append(f"{entered.item}: {why}")
+            found.not_recomputed.append(f"{entered}: {why}")
         elif entered.scores:
             due.append(entered)
     return due
 
 
-def _recompute(copy: BoardReader, digest: str, due: list[Entered], found: Verification) -> None:
+def _recompute(copy: BoardReader, digest: str, due: list[Entry], found: Verification) -> None:
     path = submission_path(digest)
     file = copy.file(path)
     assert file is not None, "it was found good"
     try:
-        submission = check(file, {entered.item.run for entered in due})
+        submission = check(file, {entered.run for entered in due})
     except Unavailable as error:
-        found.not_recomputed += [f"{entered.item}: {error}" for entered in due]
+        found.not_recomputed += [f"{entered}: {error}" for entered in due]
         return
     except FarshiftError as error:
         found.differences.append(f"{path} no longer validates: {error}")
         return
     for entered, entry in zip(due, submission.entries, strict=True):
-        found.differences += [f"{entered.item}: {problem}" for problem in _differences(entered, submission, entry)]
+        found.differences += [f"{entered}: {problem}" for problem in _differences(entered, submission, entry)]
 
 
-def _inconsistencies(copy: BoardReader, entered: Entered, good: set[str]) -> list[str]:
+def _inconsistencies(copy: BoardReader, entered: Entry, good: set[str]) -> list[str]:
     """What in an entry's records contradicts the ledger or the stored scores."""
     if not entered.scores:
         return ["was submitted and never scored"]
     problems = []
     first = entered.scores[0].entry_identity
-    if entry_name(entered.submission, entered.item.run, first) != entered.entry:
+    if entry_name(entered.submission, entered.run, first) != entered.entry:
         problems.append("its name is not that of its submission, run and identity")
     for score in entered.scores:
         if list(score.files) != [score.path]:
@@ -172,18 +172,18 @@ def _inconsistencies(copy: BoardReader, entered: Entered, good: set[str]) -> lis
     return problems
 
 
-def _not_recomputable(known: dict[str, Benchmark], entered: Entered) -> str:
+def _not_recomputable(known: dict[str, Benchmark], entered: Entry) -> str:
     """Why an entry's newest score is not one that this version of Farshift makes; empty where it is."""
     if not entered.scores:
         return ""
-    item, newest = entered.item, entered.scores[-1]
+    newest = entered.scores[-1]
     try:
-        if item.benchmark not in known:
-            raise UnknownName("benchmark", item.benchmark, known)
-        benchmark = known[item.benchmark]
-        if benchmark.identity(item.budget, item.steps, item.selection) == newest.entry_identity:
+        if entered.benchmark not in known:
+            raise UnknownName("benchmark", entered.benchmark, known)
+        benchmark = known[entered.benchmark]
+        if benchmark.identity(entered.budget, entered.steps, entered.selection) == newest.entry_identity:
             return ""
-        made = benchmark.made_under(newest.entry_identity, item.budget, item.steps, item.selection)
+        made = benchmark.made_under(newest.entry_identity, entered.budget, entered.steps, entered.selection)
     except FarshiftError as error:
         return f"{error} (if it is your own, set FARSHIFT_PATH to the folder that defines it)"
     if made is not None:
@@ -191,14 +191,14 @@ def _not_recomputable(known: dict[str, Benchmark], entered: Entered) -> str:
     return "of an older identity, which this version does not score"
 
 
-def _differences(entered: Entered, submission: Submission, entry: Entry) -> list[str]:
-    item, newest = entered.item, entered.scores[-1]
+def _differences(entered: Entry, submission: Submission, entry: ValidRun) -> list[str]:
+    newest = entered.scores[-1]
     problems = []
     for name, said, is_ in (
         ("name", entered.name, submission.name),
         ("team", entered.team, submission.team),
         ("note", entered.note, submission.note),
-        *((name, getattr(item, name), value) for name, value in item_of(entered.entry, item.run, entry).items()),
+        *((name, getattr(entered, name), value) for name, value in item_of(entered.entry, entered.run, entry).items()),
     ):
         if said != is_:
             problems.append(f"its {name} is {said!r} in the ledger and {is_!r} in the submission")

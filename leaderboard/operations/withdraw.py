@@ -36,5 +36,5 @@ def _leave(board: Board, entry: str, kind: str, reason: str) -> None:
             raise UnknownName("entry", entry, there)
         left = there[entry].left
         if left is not None and left.kind in (kind, "removed"):
-            raise FarshiftError(f"{there[entry].item} was {left.kind} already ({left.reason})")
+            raise FarshiftError(f"{there[entry]} was {left.kind} already ({left.reason})")
         board.enter([(kind, {"entry": entry, "reason": reason})], {})

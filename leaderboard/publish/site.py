@@ -33,7 +33,7 @@ def write_site(found: Snapshot, where: Path) -> Path:
         for row in table_view.rows:
             written.add(_write(where, row.standing.entry, entry.render(**_entry(found, row, table_view))))
     for one in found.apart:
-        written.add(_write(where, one.standing.entry, entry.render(**_entry(found, Row(one.standing), None, one.left))))
+        written.add(_write(where, one.entry, entry.render(**_entry(found, Row(standing=one), None))))
     index = pages.get_template("index.html").render(
         board=found,
         now=[table_view for table_view in found.views if table_view.table.current],
@@ -51,14 +51,14 @@ def _write(where: Path, entry: str, page: str) -> Path:
     return path
 
 
-def _entry(found: Snapshot, row: Row, table_view: TableView | None, left: Any = None) -> dict[str, Any]:
+def _entry(found: Snapshot, row: Row, table_view: TableView | None) -> dict[str, Any]:
     """What an entry's page shows."""
     return {
         "board": found,
         "row": row,
         "s": row.standing.score,
         "table_view": table_view,
-        "left": left,
+        "left": row.standing.left,
         "curve": pictures.curve(row.standing.score),
     }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...benchmarks.runs.run import Run
 from ...core.errors import BadSubmission, FarshiftError
 from ..submission.pack import Card, pack
-from ..submission.validate import Entry, Submission, checked
+from ..submission.validate import Submission, ValidRun, checked
 from ..validation.process import Reader
 from .benchmark import SealedBenchmark, sealed_benchmark
 from .draw_folder import Draw, benchmark_of, read_draw
@@ -24,7 +24,7 @@ def pack_answers(run: Run, out: Path | str, draw: Draw | Path | str, team: str, 
     return pack([run], out, team=team, card=card, known={sealed.name: sealed})
 
 
-def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission, Entry]:
+def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission, ValidRun]:
     """A file of answers to a window, read and validated, and its one run."""
     path = Path(file)
     if not path.is_file():

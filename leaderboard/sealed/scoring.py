@@ -6,12 +6,12 @@ from typing import Any
 
 from ...benchmarks.scoring.score import score_predictions
 from ...core.errors import FarshiftError
-from ..submission.validate import Entry
+from ..submission.validate import ValidRun
 from .benchmark import SealedBenchmark
 from .contrast import contrast
 
 
-def result(sealed: SealedBenchmark, entry: Entry) -> dict[str, Any]:
+def result(sealed: SealedBenchmark, entry: ValidRun) -> dict[str, Any]:
     """The score of a team's answers by the scorer of every entry, and the contrast of public and sealed rows; n/a with
     the reason where they cannot be scored."""
     try:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Entry(RunLike):
+class ValidRun(RunLike):
     """One valid run of a submission, ready to be scored."""
 
     benchmark: Benchmark
@@ -52,7 +52,7 @@ class Submission:
 
     digest: str
     card: SubmissionCard
-    entries: list[Entry]
+    entries: list[ValidRun]
 
     @property
     def name(self) -> str:
@@ -239,7 +239,7 @@ def _benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, problems
     return benchmark
 
 
-def _entry(run: _Read, problems: Problems) -> Iterator[Entry]:
+def _entry(run: _Read, problems: Problems) -> Iterator[ValidRun]:
     """The run as an entry, if its rows and values are as they must be."""
     before = len(problems)
     try:
@@ -249,10 +249,10 @@ def _entry(run: _Read, problems: Problems) -> Iterator[Entry]:
         return
     table_problems(run.table, run.benchmark, RunLike(run.card), run.rows, run.file, problems)
     if len(problems) == before:
-        yield Entry(run.card, run.benchmark, run.table)
+        yield ValidRun(run.card, run.benchmark, run.table)
 
 
-def _add_duplicates(entries: list[Entry], problems: Problems) -> None:
+def _add_duplicates(entries: list[ValidRun], problems: Problems) -> None:
     """Two entries of one model on one benchmark, budget and rule could not be told apart."""
     seen: dict[tuple[Any, ...], int] = {}
     for number, entry in enumerate(entries):

@@ -33,7 +33,7 @@ from ...core.progress import advance
 from ..board import Board
 from ..contamination.declared import declared
 from ..entries import Standing
-from ..submission.validate import Entry, check
+from ..submission.validate import ValidRun, check
 from .standings import older
 
 KEPT = 1
@@ -56,7 +56,7 @@ class EntryRows:
     declared: tuple[dict[str, Any], ...] = ()
 
 
-def rows_of(entry: Entry) -> EntryRows:
+def rows_of(entry: ValidRun) -> EntryRows:
     """The rows of a validated run. Opens the benchmark's data."""
     benchmark = entry.benchmark
     scored = Scored(benchmark, entry.predictions, entry)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..board import Board
 from ..challenges import read_challenges
-from ..entries import Apart
+from ..entries import Standing
 from ..ledger import Record
 from ..sealed.results import all_results
 from ..settings import baselines_of
@@ -26,7 +26,7 @@ class Snapshot:
     opened: str
     head: Record
     views: tuple[TableView, ...]
-    apart: tuple[Apart, ...]
+    apart: tuple[Standing, ...]
     suites: tuple[SuiteTable, ...]
     windows: tuple[dict[str, Any], ...]
     entries: int
@@ -39,10 +39,10 @@ class Snapshot:
             "tables": [one.record() for one in self.views],
             "apart": [
                 {
-                    "entry": one.standing.entry,
-                    "model": one.standing.score.model,
-                    "benchmark": one.standing.score.benchmark,
-                    "team": one.standing.team,
+                    "entry": one.entry,
+                    "model": one.score.model,
+                    "benchmark": one.score.benchmark,
+                    "team": one.team,
                     **{name: getattr(one.left, name) for name in ("kind", "reason", "time")},
                 }
                 for one in self.apart
@@ -70,7 +70,7 @@ def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None
         str(board.card["opened"]),
         board.ledger.records()[-1],
         views,
-        tuple(one for one in board.apart() if benchmark in ("", one.standing.score.benchmark)),
+        tuple(one for one in board.apart() if benchmark in ("", one.score.benchmark)),
         suite_tables(views, rows),
         tuple(one for one in windows if benchmark in ("", one["terms"]["benchmark"])),
         len(standings),

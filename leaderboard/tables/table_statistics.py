@@ -24,15 +24,16 @@ from ...benchmarks.statistics.ties import letters, tie_groups
 from .row_scores import EntryRows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where an entry stands: the ranks it can have, the letters of its tie groups, the share of draws in which it is
-    first, and how far it lies from the table's first entry (`apart`; None for the first itself)."""
+    """An entry's place in its table. rank: the lowest and the highest rank in its confidence set; ties: the letters of
+    its tie groups; best: the share of draws in which it is first; behind: it minus the table's first (`apart`), None
+    for the first itself. Without a rank set all of it is empty."""
 
-    rank: tuple[int, int]
-    ties: str
-    best: float
-    behind: dict[str, Any] | None
+    rank: tuple[int, int] | None = None
+    ties: str = ""
+    best: float | None = None
+    behind: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: 
     tied = letters(tie_groups(together.values, sets.differs, better), len(here))
     places = {
         entry: Place(
-            (int(sets.low[k]), int(sets.high[k])),
-            tied[k],
-            round(float(sets.best[k]), 4),
-            None if k == 0 else apart(sets, k, 0),
+            rank=(int(sets.low[k]), int(sets.high[k])),
+            ties=tied[k],
+            best=round(float(sets.best[k]), 4),
+            behind=None if k == 0 else apart(sets, k, 0),
         )
         for k, entry in enumerate(here)
     }

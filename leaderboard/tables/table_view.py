@@ -11,25 +11,19 @@ from ..challenges import Challenge
 from ..entries import Standing
 from .row_scores import EntryRows
 from .standings import Table
-from .table_statistics import Ranked, against, optimism, ranked
+from .table_statistics import Place, Ranked, against, optimism, ranked
 
 
-@dataclass(frozen=True)
-class Row:
-    """An entry in its table.
+@dataclass(frozen=True, kw_only=True)
+class Row(Place):
+    """An entry in its table, with its place.
 
-    rank: the least and the greatest rank it can have, None where there are no rank sets; ties: the letters of its tie
-    groups; best: the share of draws in which it is first; behind: it minus the table's first, with an interval that
-    holds for all pairs at once, None for the first; against: it minus the baseline, with p_holm and verdict; worst:
-    its worst group, with a selection-adjusted interval; attempts: how many of its team were scored in this
-    table, None where no team is named; optimism: on the team's best entry, how far picking it is expected to raise it;
-    declared: what its model card declares to have been trained on, held against the benchmark."""
+    against: it minus the baseline, with p_holm and verdict; worst: its worst group, with a selection-adjusted interval;
+    attempts: how many of its team were scored in this table, None where no team is named; optimism: on the team's best
+    entry, how far selecting it is expected to raise it; declared: what its model card declares to have been trained on,
+    compared with the benchmark."""
 
     standing: Standing
-    rank: tuple[int, int] | None = None
-    ties: str = ""
-    best: float | None = None
-    behind: dict[str, Any] | None = None
     against: dict[str, Any] | None = None
     worst: dict[str, Any] | None = None
     attempts: int | None = None
@@ -111,14 +105,10 @@ def table_view(
     lucky = _optimism(table, found, tried)
     made = []
     for standing in table.rows:
-        place = found.places.get(standing.entry)
         made.append(
             Row(
-                standing,
-                rank=None if place is None else place.rank,
-                ties="" if place is None else place.ties,
-                best=None if place is None else place.best,
-                behind=None if place is None else place.behind,
+                **vars(found.places.get(standing.entry, Place())),
+                standing=standing,
                 against=held.get(standing.entry),
                 worst=rows[standing.entry].worst if standing.entry in rows else None,
                 attempts=tried[standing.entry],

@@ -138,7 +138,7 @@ def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(p
     remove(board, entries[1], "not the model it names")
     remove(board, entries[0], "and so said the board")
     assert [row.entry for row in board.standings()] == [entries[2]]
-    apart = {one.standing.entry: (one.left.kind, one.left.reason) for one in board.apart()}
+    apart = {one.entry: (one.left.kind, one.left.reason) for one in board.apart()}
     assert apart == {
         entries[0]: ("removed", "and so said the board"),
         entries[1]: ("removed", "not the model it names"),

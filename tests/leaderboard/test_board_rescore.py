@@ -83,7 +83,7 @@ def test_what_went_is_scored_anew_too(entered):
     with newer_scorer(4):
         assert gone in {one["entry"] for one in rescore(entered).rescored}
         (apart,) = entered.apart()
-        assert apart.standing.score.scorer == 4
+        assert apart.score.scorer == 4
         assert verified(entered) == (3, [])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from farshift.leaderboard.challenges import Challenge
-from farshift.leaderboard.entries import Apart, Left
+from farshift.leaderboard.entries import Left
 from farshift.leaderboard.publish.page_pictures import Scale, rank_bar, scale_of
 from farshift.leaderboard.publish.site import write_site
 from made_tables import entry, snapshot
@@ -67,7 +67,7 @@ def board():
     made.append(entry("old", 0.5, "vowel/speakers", kind="domain", identity="0" * 64))
     gone, _ = entry("gone", 0.9)
     first = made[0][0]
-    apart = [Apart(gone, Left("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))]
+    apart = [replace(gone, left=Left("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))]
     return snapshot(
         made,
         {("us", first.score.entry_identity): 41},
@@ -90,9 +90,7 @@ def test_the_same_board_gives_the_same_bytes(board, pages, tmp_path):
 
 
 def test_there_is_an_index_and_a_page_for_each_entry(board, pages):
-    names = [row.standing.entry for table_view in board.views for row in table_view.rows] + [
-        board.apart[0].standing.entry
-    ]
+    names = [row.standing.entry for table_view in board.views for row in table_view.rows] + [board.apart[0].entry]
     assert sorted(pages) == sorted(["index.html", *(f"entries/{name}.html" for name in names)])
 
 
@@ -139,8 +137,8 @@ def test_a_challenged_entry_says_so_and_keeps_its_own_numbers(board, pages):
 def test_entries_that_left_are_listed_apart_with_the_reason_and_in_no_table(board, pages):
     index = pages["index.html"]
     assert index.count("the labels were in the training data") == 1
-    assert index.index("Withdrawn and removed entries") < index.index(f"entries/{board.apart[0].standing.entry}.html")
-    assert "Withdrawn" in pages[f"entries/{board.apart[0].standing.entry}.html"]
+    assert index.index("Withdrawn and removed entries") < index.index(f"entries/{board.apart[0].entry}.html")
+    assert "Withdrawn" in pages[f"entries/{board.apart[0].entry}.html"]
 
 
 def test_a_table_of_an_older_identity_stands_apart_and_below(pages):
