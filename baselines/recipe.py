@@ -256,7 +256,7 @@ def check_task(recipe: Recipe, task: Task) -> None:
 def refuse_without(recipe: Recipe, benchmark: str, there: Mapping[str, Callable[[], bool]]) -> None:
     """`ModelError` where a recipe looks at data that are not there. there: whether they are, by the names of
     `algorithm.TOUCHABLE`; asked only of what the recipe looks at."""
-    closed = f"which the protocol of {benchmark} does not open"
+    closed = f"which the protocol of {benchmark} does not permit"
     reasons = {
         "groups": f"compares training environments, and the training rows of {benchmark} come from one: "
         "choose a benchmark with several, or erm",

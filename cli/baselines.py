@@ -32,7 +32,7 @@ def baselines_list(json: Json = False) -> None:
 
 @app.command("algorithms")
 def baselines_algorithms(json: Json = False) -> None:
-    """List every training algorithm: its kind of shift, its citation, the data it looks at."""
+    """List every training algorithm: its kind of shift, its citation, the data it uses."""
     from ..baselines.running.listing import algorithms
 
     found = algorithms()
@@ -62,7 +62,7 @@ def baselines_record(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Keep what finished runs of baselines predicted as recorded results, small enough to travel."""
+    """Store the predictions of finished baseline runs as recorded results, in a compact form."""
     from ..baselines.running.results import HOME, record
 
     with watched():
@@ -75,10 +75,10 @@ def baselines_record(
 
 @app.command("results")
 def baselines_results(
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Of one benchmark only.")] = "",
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Only this benchmark.")] = "",
     json: Json = False,
 ) -> None:
-    """Score the recorded results from their predictions; the best on OOD first."""
+    """Score the recorded results from their predictions; best OOD score first."""
     from ..baselines.running.results import recorded, results
     from ..benchmarks.scoring.score import score
     from ..core.errors import UnknownName
@@ -120,7 +120,7 @@ def run(
     steps: Steps = None,
     settings: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--settings", metavar="FILE", help="TOML: one table per setting, tried beside each other."),
+        typer.Option("--settings", metavar="FILE", help="TOML: one table per setting; all are trained."),
     ] = None,
     search: Annotated[
         int, typer.Option("--search", min=0, metavar="N", help="N random draws of the search space.")
@@ -134,7 +134,7 @@ def run(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Train baselines on a benchmark or on a whole suite, evaluate and score them. What is done already is kept.
+    """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
 
     A replica that fails stops no other. Of a suite all that finished is scored, what failed is listed, and the exit
     code is then 1."""

@@ -12,11 +12,13 @@ from .terminal import Json, emit_json, give_up, line, table, watched
 
 app = typer.Typer()
 
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The run folder to write; an unfinished run goes on.")]
+Out = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="The run folder to write; an unfinished run is resumed.")
+]
 On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")]
 Seeds = Annotated[
     Optional[int],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Option("--seeds", min=1, help="How many seeds; by default as many as the protocol asks for."),
+    typer.Option("--seeds", min=1, help="How many seeds; by default as many as the protocol requires."),
 ]
 BudgetName = Annotated[str, typer.Option("--budget", metavar="full|quick", help="The protocol's budget.")]
 Steps = Annotated[
@@ -74,7 +76,7 @@ def evaluate(
     budget: BudgetName = "full",
     steps: Steps = None,
     name: Annotated[str, typer.Option("--name", help="The model's name on the run card.")] = "",
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows that the model is asked at once.")] = 512,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows per call of predict.")] = 512,
     selection: Selection = None,
     settings: Settings = None,
     option: Options = None,
@@ -84,7 +86,7 @@ def evaluate(
             "--time-limit",
             min=0,
             metavar="SECONDS",
-            help="For one batch; 0 for none. Default: 600; openai: and cmd: keep their own time.",
+            help="For one batch; 0 for none. Default: 600; openai: and cmd: have their own.",
         ),
     ] = None,
     json: Json = False,
@@ -110,7 +112,7 @@ def evaluate(
             settings=read_settings(settings),
             time_limit=time_limit,
             code=code,
-            on_hang=lambda: give_up(f"predict did not come back in time and cannot be interrupted; {_KEPT}"),
+            on_hang=lambda: give_up(f"predict did not return in time and cannot be interrupted; {_KEPT}"),
         )
     if world().rank == 0:
         print_scored(done, json)
@@ -151,7 +153,7 @@ def compare(
     right: Other,
     plot: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--plot", metavar="FILE", help="Draw it too: .png, .svg or .pdf."),
+        typer.Option("--plot", metavar="FILE", help="Also draw a figure: .png, .svg or .pdf."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Also each severity, each group, and exact tests.")] = False,
     json: Json = False,
@@ -266,7 +268,7 @@ def plot(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Draw runs as a picture fit for a paper, or write them as a table."""
+    """Plot runs as a figure for a paper, or write them as a table."""
     from ..benchmarks.plot import draw
     from ..benchmarks.scoring.score import score as go
     from ..benchmarks.tables import render
@@ -296,7 +298,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Keep the table up to date until none is running.")] = False,
     json: Json = False,
 ) -> None:
-    """How far runs are: seeds done, rows answered, throughput, time left."""
+    """Show the progress of runs: seeds done, rows answered, throughput, time left."""
     from ..benchmarks.runs.status import statuses
     from .terminal import live_table
 

@@ -20,7 +20,7 @@ Mirror = Annotated[
 @app.command("list")
 def splits_list(
     kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
-    markdown: Annotated[bool, typer.Option("--markdown", help="All of them as a page of tables.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="All splits as a Markdown page.")] = False,
     json: Json = False,
 ) -> None:
     """List every split, or those of a kind of shift."""
@@ -64,7 +64,7 @@ def splits_show(name: str, json: Json = False) -> None:
     if manifest.frozen:
         table("", ["part", "rows", "with copies", "digest"], rows)
     else:
-        line("a definition: it has no rows before you bring its data (Definitions, in docs/own-splits.md)")
+        line("a definition: it has no rows until you supply its data (Definitions, in docs/own-splits.md)")
 
 
 @app.command("pull")
@@ -72,10 +72,10 @@ def splits_pull(
     names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
     all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
     mirror: Mirror = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Use no network.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
     json: Json = False,
 ) -> None:
-    """Bring a split's rows into the local cache, verified."""
+    """Download a split's rows into the local cache and verify them."""
     from ..loaders.split import open_split
 
     go_offline(offline)
@@ -99,7 +99,7 @@ def splits_verify(
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
-    """Prove manifests again, row by row, from their sources. Exit code 1 where one does not hold."""
+    """Verify manifests row by row from their sources. Exit code 1 if one does not match."""
     from ..loaders.freezing.verify import verify_each
     from ..splits.catalogue import find
 
@@ -120,7 +120,9 @@ def splits_audit(
         Optional[Path],  # noqa: UP045
         typer.Option("--plot", metavar="PNG", help="Draw the audit of one split into this file."),
     ] = None,
-    write: Annotated[bool, typer.Option("--write", help="Publish what was measured, where it holds.")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Publish the measured audit, if the split holds its shift.")
+    ] = False,
     mirror: Mirror = None,
     json: Json = False,
 ) -> None:
@@ -166,7 +168,7 @@ def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bo
 
 @app.command("diff")
 def splits_diff(old: str, new: str, mirror: Mirror = None, json: Json = False) -> None:
-    """Say which rows moved between two versions, and what else changed."""
+    """Show which rows moved between two versions, and what else changed."""
     from ..loaders.freezing.diff import diff
     from ..splits.catalogue import find
 
@@ -231,10 +233,10 @@ def splits_export(
     out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file, or the new folder.")],
     shard_bytes: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--shard-bytes", metavar="N", help="The most that a shard holds, such as 64MB. Default: 256MiB."),
+        typer.Option("--shard-bytes", metavar="N", help="Maximum size of a shard, such as 64MB. Default: 256MiB."),
     ] = None,
     mirror: Mirror = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Use no network.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
     json: Json = False,
 ) -> None:
     """Write one part of a split, verified, in another format."""

@@ -26,11 +26,14 @@ def detectable(
         ),
     ] = None,
     assumed: Annotated[
-        bool, typer.Option("--assumed", help="Measure nothing: two entries disagree on a tenth of the rows.")
+        bool,
+        typer.Option(
+            "--assumed", help="Assume that two entries disagree on a tenth of the rows, instead of measuring."
+        ),
     ] = False,
     seeds: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option("--seeds", min=2, help="Were every run trained with so many seeds."),
+        typer.Option("--seeds", min=2, help="Plan for this many seeds per run."),
     ] = None,
     json: Json = False,
 ) -> None:

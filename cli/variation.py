@@ -14,7 +14,7 @@ app = typer.Typer()
 
 @app.command()
 def variation(runs: Runs, json: Json = False) -> None:
-    """Tell apart what makes scores vary: rows, their clusters, training seeds, draws of the data."""
+    """Variance components of scores: rows, their clusters, training seeds, draws of the data."""
     from ..benchmarks.comparison.variation import variation as go
 
     with watched():

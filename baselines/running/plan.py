@@ -49,7 +49,7 @@ class Plan:
 
     def check(self) -> None:
         """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that
-        the benchmark does not have or its protocol does not open."""
+        the benchmark does not have or its protocol does not permit."""
         check_task(self.recipe, self.benchmark.task)
         check_data(self.recipe, self.benchmark)
         if self.recipe.estimator:
@@ -87,7 +87,7 @@ class Plan:
 
 
 def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
-    """`ModelError` where an algorithm needs data that a benchmark does not have, or that its protocol does not open."""
+    """`ModelError` if an algorithm needs data that a benchmark does not have, or that its protocol does not permit."""
     touch = benchmark.definition.protocol.touch
     there: dict[str, Callable[[], bool]] = {
         "groups": lambda: len(set(benchmark.part("train").carried.get("group", np.empty(0)).tolist())) > 1,

@@ -79,12 +79,12 @@ def resume(training: Training, path: Path, identity: str) -> bool:
             arrays = {name: file[name] for name in file.files}
         card = json.loads(arrays.pop("card").tobytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ModelError(f"{path} cannot be read as a checkpoint: remove it, and training begins anew") from error
+        raise ModelError(f"{path} cannot be read as a checkpoint: remove it, and training starts again") from error
     if card.get("format") != FORMAT or card.get("identity") != identity:
         what = f"format {card.get('format')}, not {FORMAT}" if card.get("format") != FORMAT else "another training"
         raise ModelError(
             f"{path} is a checkpoint of {what} (another version, or other settings): "
-            "remove it, and training begins anew"
+            "remove it, and training starts again"
         )
     whole = training.stack
     training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]

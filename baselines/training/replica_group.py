@@ -256,7 +256,7 @@ class Fit:
         if path is None:
             return training.run()
         if resume(training, path, identity):
-            say(f"{label}: goes on at step {training.total} of {training.steps}")
+            say(f"{label}: resumes at step {training.total} of {training.steps}")
         if self.group.together.rank > 0:
             return training.run()
         last = time.monotonic()

@@ -75,8 +75,8 @@ def measured(make: Callable[[int], Training], replicas: int) -> int:
 
 
 def in_stacks(items: Sequence[T], count: int, go: Callable[[Sequence[T]], None], halves: bool = True) -> None:
-    """`go` on `items`, `count` at a time. Where memory does not suffice for so many it is tried with half, down to one
-    (not where `halves` is False); `ModelError` where it does not suffice then."""
+    """`go` on `items`, `count` at a time. If there is not enough memory, it is retried with half as many, down to one
+    (unless `halves` is False); `ModelError` if that is not enough."""
     start = 0
     while start < len(items):
         some = items[start : start + count]
@@ -88,11 +88,11 @@ def in_stacks(items: Sequence[T], count: int, go: Callable[[Sequence[T]], None],
             if len(some) == 1 or not halves:
                 each = "one replica" if len(some) == 1 else f"{len(some)} replicas at once"
                 raise ModelError(
-                    f"memory does not suffice to train {each}: lower batch_size (full batches: set chunk), "
+                    f"there is not enough memory to train {each}: lower batch_size (full batches: set chunk), "
                     "or the network's size"
                 ) from error
             count = (len(some) + 1) // 2
-            say(f"memory does not suffice for {len(some)} replicas at once: going on with {count}")
+            say(f"there is not enough memory for {len(some)} replicas at once: continuing with {count}")
         else:
             start += len(some)
             continue

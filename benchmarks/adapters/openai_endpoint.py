@@ -267,7 +267,7 @@ class Endpoint:
         if len(lost) == len(found) and len(lost) >= min(GIVES_UP_AFTER, prompts):
             raise ModelError(
                 f"{self._factory.where} gave no prompt of a batch a response ({lost[-1].reason}): "
-                "check the URL and the options (leave_out, for a field that it refuses), then run again to go on"
+                "check the URL and the options (leave_out, for a field that it refuses), then run again to resume"
             )
 
     def _prediction(self, outcome: Response | Lost) -> Prediction | Failed:

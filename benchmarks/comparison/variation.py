@@ -32,7 +32,9 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
     _held_to_one_family(read)
     metric = current(read[0]).metrics[0]
     if metric.per_row is None:
-        raise FarshiftError(f"variation: {read[0].benchmark} is scored by {metric.signature}, which is no mean of rows")
+        raise FarshiftError(
+            f"variation: {read[0].benchmark} is scored by {metric.signature}, which is not a mean over rows"
+        )
     for one in read:
         if len(one.seeds) < 2:
             raise FarshiftError(f"variation: {one.path} has a single seed, which shows no training noise: run more")

@@ -160,7 +160,7 @@ class Evaluation:
     def _say_untrained(self, seed: int) -> None:
         seeds, name = self.folder.plan["seeds"], self.folder.plan["model"]["name"]
         if seed == seeds[0] and len(seeds) > 1:
-            say(f"{name} has no fit: it is not trained here, and each seed asks it as it is made")
+            say(f"{name} has no fit: it is not trained, and each seed evaluates it as it is made")
 
     def _checkpoints(self, model: Any, seed: int, only_last: bool) -> Iterable[tuple[str, Model]]:
         if getattr(model, "checkpoints", None) is None:

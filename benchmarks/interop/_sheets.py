@@ -92,7 +92,7 @@ def asked_by_prompt(benchmark: Benchmark) -> Prompt:
         raise FarshiftError(f"{benchmark.name} is a regression task: other runners are given classes and texts only")
     if primary.per_row is None or primary.needs != "prediction":
         raise FarshiftError(
-            f"{benchmark.name} is scored by {primary.signature}, which is no mean over rows of what a text says: "
+            f"{benchmark.name} is scored by {primary.signature}, which is not a mean over rows of what a text says: "
             "other runners cannot compute it; use farshift evaluate"
         )
     if benchmark.rule(None).folds is not None:

@@ -101,7 +101,7 @@ def read_run(path: Path | str) -> Run:
     if not (path / "run.toml").is_file():
         if (path / "plan.json").is_file():
             done = len(list((path / "shards").glob("seed-*.json")))
-            raise BadRun(f"{path} is unfinished ({done} seeds done): repeat the command that began it, and it goes on")
+            raise BadRun(f"{path} is unfinished ({done} seeds done): repeat the command that started it to resume it")
         raise BadRun(f"{path} is not a run: it has no run.toml")
     card = read_card(path / "run.toml")
     predictions = path / "predictions.parquet"

@@ -75,7 +75,7 @@ class RunFolder:
             if (path / "run.toml").exists():
                 folder.run = _finished(path, plan)
                 folder._tidy()
-                say(f"{path} holds this very run, finished: nothing to do")
+                say(f"{path} holds this run already, finished: nothing to do")
             else:
                 discard_useless(path / "shards")
                 folder._take_up()

@@ -44,7 +44,7 @@ class Ray:
         except ray.exceptions.RayTaskError as failed:
             raise failed.cause from failed
         except ray.exceptions.RayError as lost:
-            raise FarshiftError("a Ray worker was lost again and again: repeat the command") from lost
+            raise FarshiftError("a Ray worker was lost repeatedly: repeat the command") from lost
         if error is not None:
             raise error
         return result

@@ -37,7 +37,7 @@ def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
                     return path
         tried = "; ".join(reasons) or "it has no mirrors"
         raise Unavailable(
-            f"{pin.name} could not be had: {tried}. "
+            f"{pin.name} is not available: {tried}. "
             f"Put a copy (sha256 {pin.sha256[:12]}..) in a folder and name it with --mirror or FARSHIFT_MIRRORS"
         )
 

@@ -154,11 +154,11 @@ def _requested(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response
     import httpx2
 
     if offline():
-        raise Unavailable(f"{url} was not asked: FARSHIFT_OFFLINE is set")
+        raise Unavailable(f"{url} was not requested: FARSHIFT_OFFLINE is set")
     try:
         client = _client()
     except (ValueError, ImportError, OSError) as error:  # proxies and certificates that the environment names
-        raise Unavailable(f"{url} cannot be asked: {first_line(error)}") from error
+        raise Unavailable(f"{url} cannot be reached: {first_line(error)}") from error
     try:
         patience = httpx2.Timeout(STALL, connect=min(10.0, STALL))
         wanted = {**headers, "Accept-Encoding": "identity"}
@@ -172,7 +172,7 @@ def _requested(url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response
                 raise Unavailable(f"{url}: the server answered {answer.status_code} {answer.reason_phrase}")
             yield answer
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.TooManyRedirects, UnicodeError) as error:
-        raise Unavailable(f"{url} cannot be asked: {first_line(error)}") from error
+        raise Unavailable(f"{url} cannot be reached: {first_line(error)}") from error
     except httpx2.ReadTimeout as error:
         raise Broken(f"no byte came for {STALL:g} seconds") from error
     except httpx2.TransportError as error:

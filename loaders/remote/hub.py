@@ -89,7 +89,7 @@ def _answer(request: Callable[[], T], what: str) -> T:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 
     if offline():
-        raise Unavailable(f"{what} was not asked: FARSHIFT_OFFLINE is set")
+        raise Unavailable(f"{what} was not requested: FARSHIFT_OFFLINE is set")
 
     def attempt() -> T:
         try:

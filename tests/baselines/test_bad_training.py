@@ -102,8 +102,8 @@ def test_half_as_many_are_stacked_where_memory_does_not_suffice(
         fit = fitted(made(), SEEDS)
     assert sizes == [4, 2, 1, 1, 1, 1]
     assert said == [
-        "memory does not suffice for 4 replicas at once: going on with 2",
-        "memory does not suffice for 2 replicas at once: going on with 1",
+        "there is not enough memory for 4 replicas at once: continuing with 2",
+        "there is not enough memory for 2 replicas at once: continuing with 1",
     ]
     assert answers(fit) == clean
 
@@ -113,7 +113,7 @@ def test_memory_that_does_not_suffice_for_one_is_one_line(monkeypatch: pytest.Mo
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(Training, "step", none)
-    with pytest.raises(ModelError, match="^memory does not suffice to train one replica: lower batch_size"):
+    with pytest.raises(ModelError, match="^there is not enough memory to train one replica: lower batch_size"):
         fitted(made(), SEEDS[:1]).remarks(SEEDS[0])
 
 

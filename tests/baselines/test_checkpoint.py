@@ -83,7 +83,7 @@ def test_a_resumed_training_says_where_it_goes_on(tmp_path: Path) -> None:
 
     with listening(Listener()):  # type: ignore[arg-type]
         fitted(made(), SEEDS, tmp_path)
-    assert heard == ["toy on toy/toy: goes on at step 5 of 12"]
+    assert heard == ["toy on toy/toy: resumes at step 5 of 12"]
 
 
 OTHERS: dict[str, dict[str, Any]] = {
@@ -103,7 +103,7 @@ def test_a_checkpoint_of_another_training_is_refused_in_one_line_that_names_it(o
         fitted(**first | OTHERS[other]).remarks(SEEDS[0])
     assert str(caught.value) == (
         f"{file} is a checkpoint of another training (another version, or other settings): "
-        "remove it, and training begins anew"
+        "remove it, and training starts again"
     )
 
 
@@ -137,7 +137,7 @@ def test_a_checkpoint_that_is_cut_off_is_refused_in_one_line_that_names_it(share
     file.write_bytes(content[: int(share * len(content))])
     with pytest.raises(ModelError) as caught:
         fitted(made(), SEEDS, tmp_path).remarks(SEEDS[0])
-    assert str(caught.value) == f"{file} cannot be read as a checkpoint: remove it, and training begins anew"
+    assert str(caught.value) == f"{file} cannot be read as a checkpoint: remove it, and training starts again"
 
 
 def test_a_resumed_training_stacks_as_it_did_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

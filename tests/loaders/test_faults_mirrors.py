@@ -88,7 +88,7 @@ REFUSED = {
 def test_a_file_server_with_a_lasting_fault_is_one_error_and_the_next_call_works(hub, shard, faults, reason):
     plan(hub, *faults)
     wanted = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
-    with pytest.raises(Unavailable, match=rf"^rows\.tar could not be had: .*{reason}.*--mirror") as refused:
+    with pytest.raises(Unavailable, match=rf"^rows\.tar is not available: .*{reason}.*--mirror") as refused:
         fetch_file(wanted)
     assert "\n" not in str(refused.value)
     assert hub.faults.left == 0
@@ -206,7 +206,7 @@ def test_a_hub_with_a_fault_gives_the_pinned_bytes_or_one_error_and_the_next_cal
     first, second = told
     reason = ON_A_HUB[name][1]
     if reason:
-        assert first[name].startswith("Unavailable: rows.tar could not be had: Hub farshift/rows@")
+        assert first[name].startswith("Unavailable: rows.tar is not available: Hub farshift/rows@")
         assert reason in first[name]
         assert "\n" not in first[name]
     else:
@@ -219,7 +219,7 @@ def test_a_xet_store_that_cannot_be_reached_is_said_as_such(hub, shard, tmp_path
     place = {"sort": "hub", "repo": "farshift/rows", "revision": hub.branches["main"], "file": "rows.tar"}
     pins = {"it": pin(shard, place).model_dump()}
     told = hub_client.run(hub, tmp_path / "hf", FETCHED, pins=pins)["it"]
-    assert told.startswith("Unavailable: rows.tar could not be had: Hub farshift/rows@")
+    assert told.startswith("Unavailable: rows.tar is not available: Hub farshift/rows@")
     assert "HF_HUB_DISABLE_XET=1 does without the Xet store" in told
     hub.xet = ""
     assert "Unavailable" not in hub_client.run(hub, tmp_path / "hf", FETCHED, pins=pins)["it"]
@@ -231,5 +231,5 @@ def test_a_xet_store_that_cannot_be_reached_is_said_as_such(hub, shard, tmp_path
 def test_a_hub_mirror_that_names_nothing_there_is_one_error(hub, shard, tmp_path, wrong, reason):
     place = {"sort": "hub", "repo": "farshift/rows", "revision": hub.branches["main"], "file": "rows.tar"}
     told = hub_client.run(hub, tmp_path / "hf", FETCHED, pins={"it": pin(shard, place | wrong).model_dump()})["it"]
-    assert told.startswith("Unavailable: rows.tar could not be had: Hub ")
+    assert told.startswith("Unavailable: rows.tar is not available: Hub ")
     assert reason in told

@@ -126,7 +126,7 @@ def test_a_file_with_a_wrong_digest_is_named_kept_aside_and_the_next_mirror_trie
 def test_when_no_mirror_gives_the_file_every_reason_is_told(cache, faults, reason):
     with web(**{"data.bin": BODY}) as site:
         site.faults["/data.bin"] = list(faults)
-        with pytest.raises(Unavailable, match=rf"data\.bin could not be had: .*({reason}).*--mirror"):
+        with pytest.raises(Unavailable, match=rf"data\.bin is not available: .*({reason}).*--mirror"):
             fetch_file(pin(https(site)))
         site.faults.clear()
         assert fetch_file(pin(https(site))).read_bytes() == BODY, "the next call works again"

@@ -265,7 +265,7 @@ def test_a_redirect_out_of_the_web_is_refused(tmp_path, target):
     (tmp_path / "a.tar").write_bytes(b"content")
     with serving(tmp_path) as site:
         address, site.url, site.moved = site.url, "", {"/a.tar": target}
-        with pytest.raises(Unavailable, match="cannot be asked") as error:
+        with pytest.raises(Unavailable, match="cannot be reached") as error:
             HttpFile.open(f"{address}/a.tar")
     assert "\n" not in str(error.value)
 

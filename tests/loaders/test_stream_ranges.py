@@ -204,7 +204,7 @@ def test_a_redirect_is_followed_once_and_asked_again_when_it_ends(site):
 
 def test_without_the_network_nothing_is_asked(site, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
-    with pytest.raises(Unavailable, match="was not asked: FARSHIFT_OFFLINE is set"):
+    with pytest.raises(Unavailable, match="was not requested: FARSHIFT_OFFLINE is set"):
         read(site)
     assert site.asked == []
 
