@@ -314,7 +314,7 @@ def test_a_check_does_not_blame_a_model_for_what_another_check_holds(model, only
         (FitTakesTwo, r"fit\(train, None, budget\) raised TypeError"),
         (FitNeedsValidation, r"fit\(train, None, budget\) raised TypeError: object of type 'NoneType' has no len"),
         (lambda seed: ONE, "the factory gave the same object twice: make a fresh one each time"),
-        (7, "a int is no model"),
+        (7, "a int is not a model"),
     ],
 )
 def test_a_problem_is_named_once_however_many_checks_meet_it(model, complaint):
