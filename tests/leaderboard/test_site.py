@@ -89,6 +89,11 @@ def test_the_same_board_gives_the_same_bytes(board, pages, tmp_path):
     assert {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.html")} == pages
 
 
+def test_scores_that_lie_from_0_to_1_are_shown_in_percent(pages):
+    assert ">0 to 100</th>" in pages["index.html"]
+    assert "not in percent" not in pages["index.html"]
+
+
 def test_there_is_an_index_and_a_page_for_each_entry(board, pages):
     names = [row.standing.entry for table_view in board.views for row in table_view.rows] + [board.apart[0].entry]
     assert sorted(pages) == sorted(["index.html", *(f"entries/{name}.html" for name in names)])
