@@ -70,7 +70,7 @@ def quickstart(out: Path, engine: str = "processes", steps: int | None = None) -
 
 
 def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> Result:
-    plans: list[Plan] = []
+    kinds: list[list[Plan]] = []
     left_out: list[dict[str, str]] = []
     for benchmark in sorted(suite("quickstart"), key=lambda benchmark: KINDS.index(benchmark.kind)):
         cast = _cast(benchmark)
@@ -84,12 +84,19 @@ def _quickstart(out: Path, engine: str, steps: int | None, watch: Stopwatch) -> 
             continue
         counts = ", ".join(f"{pin.rows:,} {name}" for name, pin in benchmark.manifest.definition.parts.items())
         say(f"pulled and verified {benchmark.manifest.full_name} ({benchmark.kind}): {counts}")
-        plans += [_plan(benchmark, recipe, out, steps) for recipe in cast]
-    if not plans:
+        kinds.append([_plan(benchmark, recipe, out, steps) for recipe in cast])
+    if not kinds:
         raise FarshiftError("quickstart: no source is available; the lines above say why")
-    runs = _runs(plans, engine)
+    _announce([plan for plans in kinds for plan in plans], out)
+    runs: list[Run] = []
+    rows: list[dict[str, Any]] = []
+    for plans in kinds:
+        found = _runs(plans, engine)
+        runs += found
+        for plan, run in zip(plans, found, strict=True):
+            rows.append(_row(plan, run))
+            say(_line(rows[-1]))
     board = _on_board(runs, out)
-    rows = [_row(plan, run) for plan, run in zip(plans, runs, strict=True)]
     return Result(rows, left_out, board.path, build(board), watch.seconds())
 
 
@@ -100,7 +107,7 @@ def _require_extras() -> None:
         for name in ("jinja2", "sqlalchemy", "alembic", "cryptography"):
             import_module(name)
     except (MissingExtra, ImportError) as error:
-        raise MissingExtra("the quickstart", "train,board") from error
+        raise MissingExtra("the quickstart", "quickstart") from error
 
 
 def _cast(benchmark: Benchmark) -> list[Recipe]:
@@ -117,18 +124,30 @@ def _plan(benchmark: Benchmark, recipe: Recipe, out: Path, steps: int | None) ->
     return Plan(recipe, benchmark, Budget(BUDGET, steps), seeds, folder)
 
 
-def _runs(plans: list[Plan], engine: str) -> list[Run]:
-    done = {plan.out: read_run(plan.out) for plan in plans if (plan.out / "run.toml").exists()}
-    if done:
-        say(f"reusing {len(done)} of {len(plans)} finished runs in {plans[0].out.parent.parent}")
-    # Long ones first, so that the cores finish at about the same time.
-    todo = sorted(
-        (plan for plan in plans if plan.out not in done), key=lambda plan: plan.benchmark.task.type != "sequence"
-    )
+def _announce(plans: list[Plan], out: Path) -> None:
+    todo = [plan for plan in plans if not _finished(plan)]
+    if len(todo) < len(plans):
+        say(f"reusing {len(plans) - len(todo)} of {len(plans)} finished runs in {out / 'runs'}")
     if todo:
         say(f"training {sum(len(plan.seeds) for plan in todo)} replicas (quick budget)")
-        done |= {plan.out: run for plan, run in zip(todo, run_plans(todo, engine), strict=True)}
-    return [done[plan.out] for plan in plans]
+
+
+def _finished(plan: Plan) -> bool:
+    return (plan.out / "run.toml").exists()
+
+
+def _runs(plans: list[Plan], engine: str) -> list[Run]:
+    """The runs of a benchmark's plans: those that are finished, and the others, trained beside each other."""
+    todo = [plan for plan in plans if not _finished(plan)]
+    # Networks that read sequences train for a minute; the others for less time than it takes to start processes.
+    if todo:
+        run_plans(todo, engine if todo[0].benchmark.task.type == "sequence" else "local")
+    return [read_run(plan.out) for plan in plans]
+
+
+def _line(row: dict[str, Any]) -> str:
+    scores = ", ".join(f"{name.upper()} {100 * row[name]['value']:.1f}" for name in ("id", "ood"))
+    return f"{row['kind']}: {row['baseline']} ({row['role']}) on {row['benchmark']}: {scores}"
 
 
 def _on_board(runs: Iterable[Run], out: Path) -> Board:

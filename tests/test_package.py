@@ -166,4 +166,4 @@ def test_wheel_and_sdist_build_and_install_in_a_clean_environment(tmp_path):
             check=False,
         )
         assert refused.returncode == 2
-        assert "pip install 'farshift[train,board]'" in refused.stderr
+        assert "pip install 'farshift[quickstart]'" in refused.stderr

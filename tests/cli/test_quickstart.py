@@ -56,6 +56,14 @@ def test_each_benchmark_has_a_plain_baseline_and_one_meant_to_help(trial):
     assert sorted(roles) == sorted((name, role) for name in core for role in ("plain", "helps"))
 
 
+def test_the_scores_of_a_kind_are_printed_when_it_is_done_and_before_the_board_is_made(trial):
+    _, found, lines = trial
+    for row in found["rows"]:
+        scores = f"ID {100 * row['id']['value']:.1f}, OOD {100 * row['ood']['value']:.1f}"
+        line = f"{row['kind']}: {row['baseline']} ({row['role']}) on {row['benchmark']}: {scores}"
+        assert lines.index(line) < next(number for number, said in enumerate(lines) if said.startswith("submitted"))
+
+
 def test_it_leaves_a_board_that_verifies_and_a_page(trial):
     out, found, _ = trial
     assert verified(Board(out / "board")) == (2, [])
