@@ -108,7 +108,6 @@ def test_imports_run_downward():
     assert upward == []
 
 
-@pytest.mark.xfail(reason="being cut")
 def test_no_files_import_each_other_in_circles():
     assert circles(graph()) == []
 
