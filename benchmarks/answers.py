@@ -16,7 +16,12 @@ ANSWERED, ABSTAINED, FAILED = 0, 1, 2
 
 @dataclass(frozen=True)
 class Failed:
-    """What a model's `predict` puts in the place of an answer that could not be had: why, in a few words."""
+    """What a model's `predict` puts in the place of an answer that could not be had: why, in a few words.
+
+    >>> import farshift as fs
+    >>> fs.Failed("the endpoint gave no answer").reason
+    'the endpoint gave no answer'
+    """
 
     reason: str
 
@@ -29,6 +34,11 @@ class Answers:
       `ANSWERED` it holds a placeholder that means nothing.
     status: (n,) int8.
     scores: (n, classes) float32, each row a probability distribution over the classes; None where the model has none.
+
+    >>> import farshift as fs, numpy as np
+    >>> answers = fs.Answers.all_given(np.array([3, 1, 3]))
+    >>> len(answers), answers.answered.tolist()
+    (3, [True, True, True])
     """
 
     prediction: NDArray[Any]

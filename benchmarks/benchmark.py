@@ -203,6 +203,13 @@ def benchmarks() -> dict[str, Benchmark]:
 
 
 def find_benchmark(name: str) -> Benchmark:
+    """The benchmark of this name; `UnknownName` suggests near ones.
+
+    >>> import farshift as fs
+    >>> found = fs.benchmark("modadd97/xi35")
+    >>> found.kind, found.task.type, found.task.inputs
+    ('corrupted-label', 'classification', ('a', 'b'))
+    """
     found = benchmarks()
     if name not in found:
         raise UnknownName("benchmark", name, found)

@@ -11,7 +11,15 @@ _HARDLY = 0.1
 
 
 class FarshiftError(Exception):
-    """Wrong usage or bad input. The command line prints it as one line and exits with code 2."""
+    """Wrong usage or bad input. The command line prints it as one line and exits with code 2.
+
+    >>> import farshift as fs
+    >>> try:
+    ...     fs.load("scan/lenght", part="train")
+    ... except fs.FarshiftError as error:
+    ...     print(error)
+    no split named 'scan/lenght': did you mean scan/length?
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors travel between processes by their message, whatever their constructor takes.

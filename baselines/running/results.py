@@ -101,7 +101,12 @@ def _check_identity(benchmark: Benchmark, card: dict[str, Any], where: str) -> N
 def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
     """The recorded run of the baseline `name` on a benchmark, as a run folder in the cache.
 
-    Raises `UnknownName` where there is none, `BadRun` where it is of another version of the benchmark."""
+    Raises `UnknownName` where there is none, `BadRun` where it is of another version of the benchmark.
+
+    >>> import farshift as fs
+    >>> fs.baseline("modadd97/xi35", "quadratic-mlp").model
+    'quadratic-mlp'
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -40,6 +40,12 @@ def predictor(function: Predict) -> Predictor:
 
     Needed only where a callable does not say by its parameters what it is (a callable object, `*args`): a function of
     the batch is a model as it is. Raises `ModelError` for what cannot be called.
+
+    >>> import farshift as fs
+    >>> def add(batch):
+    ...     return (batch["a"] + batch["b"]) % 97
+    >>> fs.predictor(add).name
+    'add'
     """
     if not callable(function):
         raise ModelError(f"predictor: a {type(function).__name__} cannot be called: give a function of the batch")

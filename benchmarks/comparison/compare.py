@@ -20,7 +20,15 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
 
     `distinguishable` says whether the interval excludes zero; it is None where a run has a single seed, since the
     interval then lacks the noise of training, and where the difference is `n/a`. Refuses runs of different entry
-    identity."""
+    identity.
+
+    >>> import farshift as fs
+    >>> names = "quadratic-mlp", "quadratic-mlp-weight-decay"
+    >>> plain, decayed = (fs.baseline("modadd97/xi35", name) for name in names)
+    >>> difference = fs.compare(plain, decayed)["difference"]["ood"]
+    >>> round(difference["value"], 2), difference["distinguishable"]
+    (-1.0, True)
+    """
     a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
     if entry_identity(a) != entry_identity(b):
         raise FarshiftError(f"these runs cannot be compared: {described(a)}, {described(b)}")

@@ -25,7 +25,13 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
     one family, such as `mnist/pair_flip_40_draw1` and `.._draw2`, and show the part of the data draw as well.
 
     Raises `FarshiftError` for runs of a single seed, for a metric that is no mean of rows, and for several runs that
-    are not one model's on different draws of one family, by one protocol."""
+    are not one model's on different draws of one family, by one protocol.
+
+    >>> import farshift as fs
+    >>> found = fs.variation(fs.baseline("modadd97/xi35", "quadratic-mlp"))
+    >>> found["model"], sorted(found)
+    ('quadratic-mlp', ['benchmark', 'draws', 'meaning', 'metric', 'model', 'seeds', 'views'])
+    """
     if not runs:
         raise FarshiftError("variation: name a run, or the runs of several draws of one family")
     read = [one if isinstance(one, Run) else read_run(one) for one in runs]

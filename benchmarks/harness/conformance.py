@@ -43,6 +43,9 @@ def check_model(
       numbers elsewhere (`columns_of`). A model with `fit` is trained on the same rows; their label may be among the
       columns, and is drawn where it is not. When asked, a model sees inputs alone.
     prompt: how a language model is asked.
+
+    >>> import farshift as fs
+    >>> fs.check_model(fs.predictor(lambda batch: (batch["a"] + batch["b"]) % 97), fs.benchmark("modadd97/xi35").task)
     """
     problems: list[str] = []
     for _, check in checks(model, task, seed=seed, batch=batch, prompt=prompt):

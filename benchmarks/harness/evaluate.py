@@ -71,6 +71,15 @@ def evaluate(
     Under `torchrun` every process calls this alike; each predicts its share, and the run is the same to the byte.
 
     Raises `ModelError` where the model answers wrongly, naming part, batch and row ids; what was answered is kept.
+
+    >>> import farshift as fs
+    >>> def add(batch):
+    ...     return (batch["a"] + batch["b"]) % 97
+    >>> run = fs.evaluate(add, on="modadd97/xi35", seeds=1, budget="quick")
+    >>> run.model, run.seeds
+    ('add', (0,))
+    >>> fs.score(run).ood.value
+    1.0
     """
     benchmark = find_benchmark(on) if isinstance(on, str) else on
     if budget not in ("full", "quick"):

@@ -96,7 +96,13 @@ class Run(RunLike):
 
 
 def read_run(path: Path | str) -> Run:
-    """A finished run. Raises `BadRun` where it is not one, is unfinished, or was edited."""
+    """A finished run. Raises `BadRun` where it is not one, is unfinished, or was edited.
+
+    >>> import farshift as fs
+    >>> run = fs.baseline("modadd97/xi35", "quadratic-mlp")
+    >>> fs.read_run(run.path).seeds
+    (0, 1, 2, 3, 4)
+    """
     path = Path(path)
     if not (path / "run.toml").is_file():
         if (path / "plan.json").is_file():

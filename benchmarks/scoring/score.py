@@ -42,6 +42,13 @@ def score(run: Run | Path | str, selection: str | None = None) -> Score:
 
     `selection` scores it by another rule than its own, one that the protocol allows. Raises `BadRun` where the run was
     made for another version of the benchmark, or does not hold exactly one prediction per row, seed and candidate.
+
+    >>> import farshift as fs
+    >>> found = fs.score(fs.baseline("modadd97/xi35", "quadratic-mlp-weight-decay"))
+    >>> round(found.id.value, 2), round(found.ood.value, 2)
+    (1.0, 1.0)
+    >>> sorted(found.to_dict())[:4]
+    ['answers', 'benchmark', 'better', 'bounds']
     """
     if not isinstance(run, Run):
         run = read_run(run)
