@@ -18,7 +18,7 @@ _CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "ht
 _EXTRAS = {
     "train": ("torch", "scikit-learn"),
     "stream": ("datasets",),
-    "board": ("sqlalchemy", "alembic", "cryptography", "jinja2"),
+    "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml"),
     "ray": ("ray",),
 }
 

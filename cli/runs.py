@@ -192,11 +192,15 @@ def _severity(point: dict[str, Any]) -> str:
 
 
 def _difference(found: dict[str, Any]) -> list[str]:
-    if "n/a" in found:
-        return ["n/a", found["n/a"], ""]
+    from ..benchmarks.statistics.interval import read_interval
+    from ..benchmarks.statistics.not_available import NotAvailable
+
+    known = read_interval(found)
+    if isinstance(known, NotAvailable):
+        return ["n/a", known.reason, ""]
     words = {True: "yes", False: "no", None: "needs more seeds"}
-    interval = f"[{found['low']:+.4f}, {found['high']:+.4f}]"
-    return [f"{found['value']:+.4f}", interval, words[found["distinguishable"]]]
+    interval = f"[{known.low:+.4f}, {known.high:+.4f}]"
+    return [f"{known.value:+.4f}", interval, words[found["distinguishable"]]]
 
 
 @app.command()

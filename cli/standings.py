@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -73,6 +74,8 @@ def _print(found: Snapshot) -> None:
 
 
 def _print_suite(suite: Any) -> None:
+    from ..benchmarks.statistics.not_available import NotAvailable, read_available
+
     found = suite.found
     rows = [[row.entry, _margin(row.mean), _margin(row.iqm)] for row in found.rows]
     title = f"Mean normalised OOD score over {len(found.over)} benchmarks, {suite.budget} budget (0 chance, 1 best)"
@@ -80,9 +83,13 @@ def _print_suite(suite: Any) -> None:
     for row in found.incomplete:
         line(f"apart: {row.entry} lacks {', '.join(row.missing)}")
     for pair in suite.concurrences:
-        record = pair.to_dict()
-        words = record.get("n/a") or f"{record['tau']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
+        tau = read_available(_tau, pair.to_dict())
+        words = tau.reason if isinstance(tau, NotAvailable) else tau
         line(f"concurrence {pair.left}, {pair.right}: {words} ({pair.entries} entries)")
+
+
+def _tau(record: Mapping[str, Any]) -> str:
+    return f"{record['tau']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
 
 
 def _margin(found: Any) -> str:

@@ -58,7 +58,10 @@ def _recorded(benchmark: str) -> list[Any]:
 
 
 def _row(found: dict[str, Any]) -> list[Any]:
-    value = found.get("n/a") or f"{found['value']:.4f}"
+    from ..benchmarks.statistics.not_available import NotAvailable, read_available
+
+    known = read_available(lambda record: float(record["value"]), found)
+    value = known.reason if isinstance(known, NotAvailable) else f"{known:.4f}"
     if found.get("pairs"):
         value += f" [{found['low']:.4f}, {found['high']:.4f}]"
     return [value, found["rows"], "" if found["clusters"] is None else f"{found['clusters']} ({found['clusters_are']})"]

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError, UnknownName
+from ..benchmark import Benchmark
+from ..metrics import Metric
 from ..runs.run import Run, read_run
-from ..scoring.measured import Scored
+from ..scoring.measured import Measured, Scored
 from ..scoring.score import current, entry_identity
 from ..statistics.clusters import in_plain_english
-from ..statistics.interval import difference_of_gaps, paired_difference
+from ..statistics.interval import Estimate, difference_of_gaps, paired_difference
 from ..statistics.margin import LEVEL
 from ..statistics.sample import Sample
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the runs that are compared: its predictions, loaded once, as its own selection rule chooses."""
+
+    run: Run
+
+    @cached_property
+    def benchmark(self) -> Benchmark:
+        return current(self.run)
+
+    @property
+    def metric(self) -> Metric:
+        """The primary metric."""
+        return self.benchmark.metrics[0]
+
+    @cached_property
+    def scored(self) -> Scored:
+        return Scored(self.benchmark, self.run.predictions(), self.run)
+
+    @cached_property
+    def _views(self) -> dict[str, Measured]:
+        return {}
+
+    def rows(self, view: str) -> Measured:
+        """A view's rows with the answers to them; `UnknownName` for a view that the benchmark lacks."""
+        if view not in self.benchmark.definition.views:
+            raise UnknownName(f"view of {self.benchmark.name}", view, self.benchmark.definition.views)
+        if view not in self._views:
+            chosen = self.scored.choose(self.benchmark.rule(self.run.selection))
+            self._views[view] = self.scored.view(view, chosen)
+        return self._views[view]
+
+    def sample(self, view: str) -> Sample:
+        """A view by the primary metric."""
+        return self.rows(view).by(self.metric)
 
 
 def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
@@ -29,32 +70,52 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
     >>> round(difference["value"], 2), difference["distinguishable"]
     (-1.0, True)
     """
+    return compare_sides(*sides(left, right))
+
+
+def sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
+    """Both runs, which must be of one entry identity."""
     a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
     if entry_identity(a) != entry_identity(b):
         raise FarshiftError(f"these runs cannot be compared: {described(a)}, {described(b)}")
-    x, y = ((run_view(run, "id"), run_view(run, "ood")) for run in (a, b))
+    return Side(a), Side(b)
+
+
+def compare_sides(left: Side, right: Side) -> dict[str, Any]:
+    """What `compare` gives, of runs that are loaded."""
+    x, y = ((side.sample("id"), side.sample("ood")) for side in (left, right))
     clusters = in_plain_english({"ID": x[0].clustering, "OOD": x[1].clustering})
-    found = {
-        name: paired_difference(one, other).to_dict() for name, one, other in zip(("id", "ood"), x, y, strict=True)
-    }
-    found["gap"] = difference_of_gaps(x, y).to_dict()
-    single = min(len(a.seeds), len(b.seeds)) == 1
+    single = single_seed(left, right)
     over = (
         "rows only: a single seed tells nothing of training noise" if single else "rows and the training seeds of both"
     )
-    for item in found.values():
-        unsure = single or "n/a" in item
-        item["distinguishable"] = None if unsure else not item["low"] <= 0 <= item["high"]
-        for name in ("per_seed", "seeds"):
-            item.pop(name, None)
     return {
-        "benchmark": a.benchmark,
-        "left": a.model,
-        "right": b.model,
-        "seeds": {"left": len(a.seeds), "right": len(b.seeds)},
-        "difference": found,
+        "benchmark": left.run.benchmark,
+        "left": left.run.model,
+        "right": right.run.model,
+        "seeds": {"left": len(left.run.seeds), "right": len(right.run.seeds)},
+        "difference": {
+            "id": judged(paired_difference(x[0], y[0]), single),
+            "ood": judged(paired_difference(x[1], y[1]), single),
+            "gap": judged(difference_of_gaps(x, y), single),
+        },
         "interval": f"left minus right; {LEVEL:.0%} t interval over paired {over}{clusters}",
     }
+
+
+def single_seed(left: Side, right: Side) -> bool:
+    """Whether one of the runs has a single seed, so that intervals lack the noise of training."""
+    return min(len(left.run.seeds), len(right.run.seeds)) == 1
+
+
+def judged(estimate: Estimate, single: bool) -> dict[str, Any]:
+    """A difference as a record, with `distinguishable`: whether its interval excludes zero; None where there is no
+    interval, or where a side has a single seed (`single`) and the interval so lacks the noise of training."""
+    record = estimate.to_dict()
+    known = estimate.defined and not single
+    # Of the ends as they are recorded.
+    record["distinguishable"] = not record["low"] <= 0 <= record["high"] if known else None
+    return {name: value for name, value in record.items() if name not in ("per_seed", "seeds")}
 
 
 def described(run: Run) -> str:
@@ -67,9 +128,4 @@ def described(run: Run) -> str:
 
 def run_view(run: Run, view: str) -> Sample:
     """A view of a run by the primary metric, answered as the run's own rule chooses."""
-    benchmark = current(run)
-    if view not in benchmark.definition.views:
-        raise UnknownName(f"view of {benchmark.name}", view, benchmark.definition.views)
-    scored = Scored(benchmark, run.predictions(), run)
-    chosen = scored.choose(benchmark.rule(run.selection))
-    return scored.view(view, chosen).by(benchmark.metrics[0])
+    return Side(run).sample(view)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.figures import drawn_with
-from ..statistics.interval import Interval
+from ..statistics.interval import Interval, read_interval
 from . import save
 from ._axis import ends
 from ._page import page
@@ -75,7 +75,7 @@ def _note(found: Mapping[str, Any], percent: bool, groups: int) -> str:
 
 
 def _overall(axes: Axes, found: Mapping[str, Any], percent: bool, unit: str) -> None:
-    rows = [name for name in ("id", "ood", "gap") if "n/a" not in found[name]]
+    rows = [name for name in ("id", "ood", "gap") if isinstance(read_interval(found[name]), Interval)]
     for row, name in enumerate(rows):
         look = VIEWS.get(name, GAP)
         marks(axes, [_scaled(found[name], percent)], [row], look, name, hollow=name == "id")
@@ -117,7 +117,7 @@ def _by_group(axes: Axes, groups: Sequence[tuple[str, Mapping[str, Any]]], perce
 
 def _shown(groups: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
     """The groups that have an interval, the highest difference first; of many those that differ most."""
-    known = [(name, record) for name, record in groups.items() if "n/a" not in record]
+    known = [(name, record) for name, record in groups.items() if isinstance(read_interval(record), Interval)]
     most = sorted(known, key=lambda item: (-abs(item[1]["value"]), item[0]))[:MOST_GROUPS]
     return sorted(most, key=lambda item: (-item[1]["value"], item[0]))
 

@@ -21,7 +21,6 @@ from ..tables.suite_table import as_published, who
 from ..tables.table_view import Row, TableView
 from ._grid import rank_set
 from ._names import slug, slugs
-from ._yaml import dumped
 
 OPTIONS = {
     "dataset": "the Hub data set that hosts the benchmark, OWNER/NAME",
@@ -45,6 +44,15 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
             place = f"models/{models[who(row.standing)]}/.eval_results/{_place(table_view)}.yaml"
             found[place] = dumped([_result(table_view, row, view, options) for view in VIEWS])
     return dict(sorted(found.items()))
+
+
+def dumped(value: Any) -> bytes:
+    """Plain data as YAML, keys in their order; letters beyond ASCII are escaped, as PyYAML writes some so that
+    they are read back as others."""
+    import yaml
+
+    text: str = yaml.safe_dump(value, sort_keys=False, width=120)
+    return text.encode()
 
 
 def _benchmark(board: Snapshot, views: list[TableView]) -> dict[str, Any]:

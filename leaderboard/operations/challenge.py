@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...benchmarks.comparison.compare_full import judged
+from ...benchmarks.comparison.compare import judged
 from ...benchmarks.scoring.score import score_predictions
 from ...benchmarks.statistics.interval import difference_of_gaps, paired_difference
 from ...core.canonical import identity_of

@@ -14,8 +14,8 @@ import yaml
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.exports import exported, formats, publish
 from farshift.leaderboard.exports._names import slugs
-from farshift.leaderboard.exports._yaml import dumped
-from hypothesis import given
+from farshift.leaderboard.exports.hf import dumped
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_tables import entry, snapshot
 
@@ -235,6 +235,7 @@ plain = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(names, plain, min_size=1, max_size=4))
 def test_what_is_written_as_yaml_is_read_back(value):
     assert yaml.safe_load(dumped(value)) == value
