@@ -121,7 +121,7 @@ def test_the_suite_is_small_enough_to_ship():
 
 @pytest.mark.slow
 def test_wheel_and_sdist_build_and_install_in_a_clean_environment(tmp_path):
-    """As a stranger: build both, install each in a new environment with core dependencies only, use it from elsewhere."""
+    """As a new user: build both, install each in a new environment with core dependencies only, use it from elsewhere."""
     tree = tmp_path / "tree"
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True

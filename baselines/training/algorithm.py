@@ -135,7 +135,7 @@ class Algorithm(nn.Module, ABC):
     def optimiser_steps(
         self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
     ) -> dict[str, OptimiserStep]:
-        """The optimisers. `optimiser step(parameters, rates)` makes one; rates: the name of the setting that holds
+        """The optimisers. `optimiser_step(parameters, rates)` makes one; rates: the name of the setting that holds
         them."""
         return {"main": optimiser_step([*network.parameters(), *self.parameters()], "lr")}
 

@@ -22,7 +22,7 @@ TEXT_ROWS = 256
 
 
 def answers(coding: Encoding, stack: ReplicaStack, batch: Columns) -> list[Any]:
-    """The answers of each replica of a replica stack."""
+    """The answers of each replica of a stack."""
     if isinstance(coding, ClassEncoding):
         return _classes(coding, stack, batch)
     return _texts(coding, stack, batch)

@@ -232,7 +232,7 @@ def alone(entry: Entry) -> Iterator[bool]:
     if entry.kind in _UNLOCKED:  # written by one rename
         yield True
         return
-    # A blind data's folder is replaced as a whole, so its lock lies beside it (`benchmarks/blind/blind data.py`).
+    # The folder of blind data is replaced as a whole, so its lock lies beside it (`benchmarks/blind/data.py`).
     path = entry.path.with_suffix(".making") if entry.kind == "handouts" else entry.path
     lock = FileLock(f"{path}.lock")
     free = lock_is_free(lock)

@@ -79,7 +79,7 @@ def test_a_model_that_walks_the_object_graph_and_the_open_files_finds_no_test_la
     assert seen["arrays"] > 0, "it did look"
     assert all("digit" not in columns for columns in seen["tables"])
     data = [path for path in (*seen["files"], *seen["mapped"]) if path.endswith((".arrow", ".parquet"))]
-    assert data, "the handout is mapped"
+    assert data, "the blind data is mapped"
     assert all("/handouts/" in path for path in data), "and no file of the split or its source is"
 
 
