@@ -50,9 +50,9 @@ class Baseline:
         return self._fitted(train, val, budget)
 
     def _fitted(self, train: TrainingRows, val: TrainingRows | None, budget: Budget, **more: Any) -> dict[str, Any]:
-        from .training.training_rows import Rows
+        from .training.training_rows import FitInput
 
-        self._fit = self.group.fit(Rows(train, val, **more), budget)
+        self._fit = self.group.fit(FitInput(train, val, **more), budget)
         return self._fit.remarks(self.member)
 
     def of(self, fit: Fit) -> Self:
@@ -132,9 +132,9 @@ def group_trainer(group: ReplicaGroup) -> Trainer:
     """A trainer of a replica group: all its replicas are trained at once, on each set of rows."""
 
     def train(rows: TrainingSet, budget: Budget) -> TrainedGroup:
-        from .training.training_rows import Rows
+        from .training.training_rows import FitInput
 
         opened = rows.opened(touches(group.recipe).__contains__)
-        return TrainedGroup(group.fit(Rows(rows.train(), rows.val(), **opened), budget), touched(opened))
+        return TrainedGroup(group.fit(FitInput(rows.train(), rows.val(), **opened), budget), touched(opened))
 
     return train

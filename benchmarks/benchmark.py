@@ -19,7 +19,7 @@ from ..loaders.part import Part
 from ..loaders.split import Split, open_split
 from ..splits.catalogue import find as find_split
 from ..splits.manifest import Manifest
-from .definition import Definition, Holdout, View
+from .definition import BenchmarkDefinition, Holdout, View
 from .metrics import Metric, metric
 from .model import Task
 from .selection import Rule, rules
@@ -39,7 +39,7 @@ VALIDATION = ("id_val", "ood_val")
 class Benchmark:
     """A benchmark definition. Its data are opened when they are first asked for."""
 
-    definition: Definition
+    definition: BenchmarkDefinition
     path: Path
 
     @property
@@ -194,7 +194,7 @@ class Benchmark:
 
 def read_benchmarks(path: Path) -> list[Benchmark]:
     """The benchmarks of a TOML file, one or a family; `BadDefinition` lists what is wrong in it."""
-    return [Benchmark(definition, path) for definition in read_family(path, Definition)]
+    return [Benchmark(definition, path) for definition in read_family(path, BenchmarkDefinition)]
 
 
 def benchmarks() -> dict[str, Benchmark]:

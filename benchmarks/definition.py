@@ -151,7 +151,7 @@ class Composed(_Strict):
     key: str
 
 
-class Definition(_Strict):
+class BenchmarkDefinition(_Strict):
     name: str
     split: str
     title: str
@@ -167,7 +167,7 @@ class Definition(_Strict):
     references: list[Reference] = []
 
     @model_validator(mode="after")
-    def _whole(self) -> Definition:
+    def _whole(self) -> BenchmarkDefinition:
         if not {"id", "ood"} <= self.views.keys():
             raise ValueError("views must have `id` and `ood`")
         if self.task.type == "classification" and not self.task.classes:

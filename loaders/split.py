@@ -13,7 +13,7 @@ from ..core.files import cache_root
 from ..splits.assignment import PARTS
 from ..splits.catalogue import find
 from ..splits.manifest import Manifest
-from .acquire.match import compared
+from .acquire.match import compare_rows
 from .acquire.source import Source, find_source
 from .cache.store import stored_table
 from .part import Part
@@ -80,9 +80,9 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
     manifest.check_identity()
     rows = source.table(own_folders)
     if manifest.frozen:
-        assigned = stored_table(assigned_at(manifest, source), lambda: joined(manifest, source, rows))
+        assigned = stored_table(assigned_at(manifest, source), lambda: verified_rows(manifest, source, rows))
     else:
-        assigned = joined(manifest, source, rows)
+        assigned = verified_rows(manifest, source, rows)
     return Split(manifest, source, rows, assigned)
 
 
@@ -92,7 +92,7 @@ def assigned_at(manifest: Manifest, source: Source) -> Path:
     return cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{manifest.identity[:16]}-{shape}.arrow"
 
 
-def joined(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
+def verified_rows(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
     """The manifest's rows, verified, with `place`: where each stands in the source's table, ascending row id."""
     assigned = manifest.rows(rows, source.schema)
     return assigned.append_column("place", [locate(assigned, rows, manifest.full_name)]).sort_by("row_id")
@@ -101,7 +101,7 @@ def joined(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
 def locate(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndarray[Any, Any]:
     """The position of each manifest row in the source's table, shape (rows,); `BadData` where a row is absent from
     the source or its content changed."""
-    found = compared(assigned, rows)
+    found = compare_rows(assigned, rows)
     if found.differ:
         raise BadData(f"{what}: {found}")
     return found.places

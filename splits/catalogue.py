@@ -51,7 +51,7 @@ def find(name: str) -> Manifest:
     raise FarshiftError(f"{wanted} has no version {version!r}: there is {offered}")
 
 
-def locked() -> dict[str, str]:
+def published_identities() -> dict[str, str]:
     """The identities in `manifests.lock`: full name to identity. A published manifest version never changes."""
     lines = LOCK.read_text("utf-8").splitlines() if LOCK.exists() else []
     return {name: identity for name, identity in (line.split() for line in lines if line and line[0] != "#")}

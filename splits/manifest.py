@@ -97,7 +97,7 @@ class PartPin(_Strict):
     digest: str
 
 
-class Definition(_Strict):
+class SplitDefinition(_Strict):
     """What `split.toml` says. A definition without an identity is not frozen yet.
 
     `factors` are fields whose single values training shows while a test row's combination of them is new; `files` the
@@ -144,7 +144,7 @@ class Definition(_Strict):
 class Manifest:
     """A definition and the folder it lies in."""
 
-    definition: Definition
+    definition: SplitDefinition
     folder: Path
 
     @property
@@ -223,14 +223,14 @@ class Manifest:
 
 def read_manifest(path: Path) -> Manifest:
     """The manifest of a `split.toml`; `BadDefinition` lists what is wrong in it."""
-    definition = read_definition(path, Definition)
+    definition = read_definition(path, SplitDefinition)
     unknown = sorted(set(definition.parts) - set(PARTS))
     if unknown:
         raise BadDefinition(f"{path}: unknown parts {', '.join(unknown)}: use {', '.join(PARTS)}")
     return Manifest(definition, path.parent)
 
 
-def assign(definition: Definition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None) -> pa.Table:
+def assign(definition: SplitDefinition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None) -> pa.Table:
     """The rule's outcome over a source's rows (which carry row_id and check), in the source's order. A rule that reads
     published lists is given them as `files`, by name. Whatever the rule raises, or gives that is no outcome, becomes
     one line that names the split and the rule."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from farshift.splits.assignment import Assignment
 from farshift.splits.audit import audit
 from farshift.splits.audit.parted import PartedRows, parted
-from farshift.splits.manifest import Definition
+from farshift.splits.manifest import SplitDefinition
 from farshift.splits.rows import heads, row_digests, row_ids
 from farshift.splits.schema import Field, Schema
 
@@ -38,7 +38,7 @@ def _made(
     severity: list[float] | None = None,
     override: list[Any] | None = None,
     **said: Any,
-) -> tuple[Definition, pa.Table, pa.Table, Schema]:
+) -> tuple[SplitDefinition, pa.Table, pa.Table, Schema]:
     table = pa.table({name: _column(values) for name, values in columns.items()})
     fields = [
         Field(name, _type(table[name].type), "input" if name in inputs else "label" if name == "y" else "meta")
@@ -56,7 +56,7 @@ def _made(
         severity=None if severity is None else np.array(severity)[order],
         label=None if override is None else _masked([override[k] for k in place]),
     )
-    definition = Definition(
+    definition = SplitDefinition(
         name="mine/split", version=1, kind=kind, title="mine", label="y", rule="a/b", source={"name": "mine"}, **said
     )
     return definition, source, assignment.table(source), schema

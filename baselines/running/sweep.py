@@ -33,7 +33,7 @@ TRAINING = "training"
 
 
 @dataclass(frozen=True)
-class Job:
+class GroupJob:
     """Some seeds of a plan, trained as one replica group, as they travel to a worker. `missing` are still to be
     asked."""
 
@@ -68,7 +68,7 @@ def require_extras() -> None:
             raise MissingExtra(f"training a baseline (with {name})", "train") from error
 
 
-def run_job(job: Job) -> None:
+def run_group_job(job: GroupJob) -> None:
     """Train a replica group, ask each of its replicas, and keep their predictions. Importable by name, for worker
     processes.
 
@@ -144,17 +144,17 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
 
 def _jobs(
     plans: Sequence[Plan], folders: list[RunFolder], missing: list[list[int]], workers: int
-) -> Iterator[tuple[int, Job]]:
+) -> Iterator[tuple[int, GroupJob]]:
     """The replica groups that have replicas left to train or to ask, each with its plan's number."""
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
         for seeds in _groups(plan.seeds, workers):
             if left := tuple(seed for seed in seeds if seed in missing[number]):
                 names = plan.recipe.name, plan.benchmark.name
-                job = Job(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
+                job = GroupJob(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
                 yield number, job
 
 
-def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, Job]], at_work: Engine, together: World) -> list[Failure]:
+def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], at_work: Engine, together: World) -> list[Failure]:
     """Run replica groups, and tell how far they are. What failed is in the order of the jobs, whichever ended first."""
     total = sum(len(job.missing) for _, job in jobs)
     failures: dict[int, Failure] = {}
@@ -163,7 +163,7 @@ def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, Job]], at_work: Engin
     tells = together.rank == 0
     if tells:
         advance("training", 0, total)
-    for index, _, error in as_completed(at_work, run_job, [job for _, job in jobs]):
+    for index, _, error in as_completed(at_work, run_group_job, [job for _, job in jobs]):
         number, job = jobs[index]
         plan = plans[number]
         if error is not None:

@@ -35,9 +35,9 @@ from .predict import Encoding, inputs_of
 from .predict import answers as answers_of
 from .replica_stack import ReplicaStack
 from .sampler import Data
-from .shares import Shares
+from .shares import FitSeconds
 from .trainer import Outcome, Training
-from .training_rows import Member, Rows, columns_of, digest_of, numbered, tensor_digest
+from .training_rows import Member, FitInput, columns_of, digest_of, numbered, tensor_digest
 
 CHECKPOINT_SECONDS = 30.0
 """Seconds of training between two checkpoints."""
@@ -92,7 +92,7 @@ class ReplicaGroup:
             with suppress(OSError):  # not empty, or another replica group of the run was quicker
                 self.checkpoints.rmdir()
 
-    def fit(self, rows: Rows, budget: Budget) -> Fit:
+    def fit(self, rows: FitInput, budget: Budget) -> Fit:
         """Train all members on these rows. A selection rule may have them trained on other rows too: each set of rows
         is a training of its own."""
         return Fit(self, rows, budget)
@@ -101,13 +101,13 @@ class ReplicaGroup:
 class Fit:
     """The members of a replica group trained on some rows, each then asked as if it were alone."""
 
-    def __init__(self, group: ReplicaGroup, rows: Rows, budget: Budget) -> None:
+    def __init__(self, group: ReplicaGroup, rows: FitInput, budget: Budget) -> None:
         self.group, self.recipe, self.task, self.benchmark = group, group.recipe, group.task, group.benchmark
         self._trained: dict[str, _Trained | ModelError | Estimator] = {}
         self._memo: dict[tuple[str, str], dict[str, Any]] = {}
         self._read: Callable[[Columns], Columns] = dict
         self._digest = rows.digest()
-        self._shares = Shares([member.label for member in group.members])
+        self._shares = FitSeconds([member.label for member in group.members])
         self._fit(rows, budget)
         self._shares.close()
 
@@ -125,7 +125,7 @@ class Fit:
             raise found
         return found
 
-    def _fit(self, training_rows: Rows, budget: Budget) -> None:
+    def _fit(self, training_rows: FitInput, budget: Budget) -> None:
         rows, weight, group = columns_of(training_rows.train)
         if not (weight > 0).all():
             raise ModelError(

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from ...core.version import Stopwatch
 
 
-class Shares:
+class FitSeconds:
     """The seconds of a training that is under way, by member."""
 
     def __init__(self, members: Sequence[str]) -> None:

@@ -49,7 +49,7 @@ is looked at on validation rows every so many steps, and stops after `patience` 
 keeps. compile: whether steps are taken as graphs (`graphs/capture.py`). precision: of a step's products
 (`precision.py`)."""
 
-LOOK = 50
+FINITE_CHECK_EVERY = 50
 """Steps between two looks at whether a loss was finite: each look waits for the device."""
 
 
@@ -133,7 +133,7 @@ class Training:
         self.total += 1
         self.in_stage += 1
         checks = self.validation is not None and self.total % stack.hyperparameters["check_every"] == 0
-        if checks or self.total % LOOK == 0 or self.in_stage == length or self.done:
+        if checks or self.total % FINITE_CHECK_EVERY == 0 or self.in_stage == length or self.done:
             self._drop_broken()
         if checks and len(self.stack):
             self._check()

@@ -30,7 +30,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Rows:
+class FitInput:
     """What the harness gives a model to train on."""
 
     train: TrainingRows

@@ -26,7 +26,7 @@ from ...core.progress import Listener, advance, listening, say
 from ...loaders.cache.store import intact, stored_table
 from ...loaders.part import Part
 from ..benchmark import Benchmark
-from ..definition import Definition
+from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import draw_shots
 from .rows import SEEN_IN_TRAINING, BlindData
@@ -173,7 +173,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     try:
         with listening(listener):
-            definition = Definition.model_validate(request["definition"])
+            definition = BenchmarkDefinition.model_validate(request["definition"])
             write_blind_data(Benchmark(definition, Path(request["path"])), Path(request["folder"]))
     except FarshiftError as error:
         sender.send({"error": type(error).__name__, "message": str(error)})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..definition import Definition
+from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import Prompt
 from .training_table import TrainingTable
@@ -113,5 +113,5 @@ class BlindData:
     @cached_property
     def prompt(self) -> Prompt | None:
         """How a language model is asked, its examples drawn; None where the benchmark has no prompt."""
-        pin = Definition.model_validate(self.card["definition"]).prompt
+        pin = BenchmarkDefinition.model_validate(self.card["definition"]).prompt
         return None if pin is None else Prompt(pin, self.task, tuple(self.card["shots"]))

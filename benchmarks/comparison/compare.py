@@ -11,7 +11,7 @@ from ...core.errors import FarshiftError, UnknownName
 from ..benchmark import Benchmark
 from ..metrics import Metric
 from ..runs.run import Run, read_run
-from ..scoring.measured import Measured, Scored
+from ..scoring.measured import AnsweredRows, RunPredictions
 from ..scoring.score import current, entry_identity
 from ..statistics.clusters import in_plain_english
 from ..statistics.interval import Estimate, difference_of_gaps, paired_difference
@@ -35,14 +35,14 @@ class Side:
         return self.benchmark.metrics[0]
 
     @cached_property
-    def scored(self) -> Scored:
-        return Scored(self.benchmark, self.run.predictions(), self.run)
+    def scored(self) -> RunPredictions:
+        return RunPredictions(self.benchmark, self.run.predictions(), self.run)
 
     @cached_property
-    def _views(self) -> dict[str, Measured]:
+    def _views(self) -> dict[str, AnsweredRows]:
         return {}
 
-    def rows(self, view: str) -> Measured:
+    def rows(self, view: str) -> AnsweredRows:
         """A view's rows with the answers to them; `UnknownName` for a view that the benchmark lacks."""
         if view not in self.benchmark.definition.views:
             raise UnknownName(f"view of {self.benchmark.name}", view, self.benchmark.definition.views)

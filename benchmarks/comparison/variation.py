@@ -9,7 +9,7 @@ from typing import Any
 from ...core.errors import FarshiftError
 from ...splits.table import without_draw
 from ..runs.run import Run, read_run
-from ..scoring.measured import Scored, cluster_names
+from ..scoring.measured import RunPredictions, cluster_names
 from ..scoring.score import current
 from ..statistics.clusters import codes
 from ..statistics.sample import RowScores
@@ -69,7 +69,7 @@ def _components(runs: Sequence[Run], view: str) -> Components:
 
 def _draw(run: Run, view: str) -> Draw:
     benchmark = current(run)
-    scored, part = Scored(benchmark, run.predictions(), run), benchmark.view(view)[0]
+    scored, part = RunPredictions(benchmark, run.predictions(), run), benchmark.view(view)[0]
     sample = scored.view(view, scored.choose(benchmark.rule(run.selection))).by(benchmark.metrics[0])
     assert isinstance(sample, RowScores)
     return Draw(sample.scores, part.row_ids, cluster_names(part, benchmark.kind))

@@ -17,7 +17,7 @@ Jobs = dict[int, list[dict[str, Any]]]
 """The cards of each seed's jobs (shards.py), in order."""
 
 
-def merged(shards: Path, jobs: Jobs, candidates: list[str]) -> pa.Table:
+def merge_shards(shards: Path, jobs: Jobs, candidates: list[str]) -> pa.Table:
     """All shards as one table, ordered by seed, part, candidate and row id, the same whatever wrote them. Class
     probabilities are kept where every row of every candidate has them."""
     import pyarrow as pa

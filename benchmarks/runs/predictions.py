@@ -74,7 +74,7 @@ def _scores(table: pa.Table) -> NDArray[np.float32] | None:
     return found  # type: ignore[no-any-return]
 
 
-def merged(answers: list[Answers]) -> Answers:
+def concatenated(answers: list[Answers]) -> Answers:
     """Answers to consecutive rows, put together; without scores where any of them has none."""
     if len(answers) == 1:
         return answers[0]

@@ -29,7 +29,7 @@ from ...core.progress import say
 from ...core.version import now
 from ...core.world import ALONE, World
 from ..model import Task
-from .assemble import candidates_of, merged, parquet, spent_by
+from .assemble import candidates_of, merge_shards, parquet, spent_by
 from .run import FORMAT, Run, card_digest, environment, read_run
 from .shards import (
     ADVICE,
@@ -38,7 +38,7 @@ from .shards import (
     discard,
     discard_useless,
     is_whole,
-    read_card,
+    read_job_card,
     rows_of,
     shards_in,
 )
@@ -120,7 +120,7 @@ class RunFolder:
 
     def finish_seed(self, seed: int, jobs: list[Job]) -> None:
         """Note that all jobs of a seed are done."""
-        cards = [read_card(card_of(job.path)) for job in jobs]
+        cards = [read_job_card(card_of(job.path)) for job in jobs]
         content = json.dumps({"seed": seed, "jobs": cards}).encode()
         write_atomically(self.path / "shards" / f"seed-{seed}.json", content, ADVICE)
         spent = spent_by([card for card in cards if card is not None])
@@ -129,7 +129,7 @@ class RunFolder:
 
     def _seed_card(self, seed: int) -> dict[str, Any] | None:
         """What a finished seed's card says, if every shard it vouches for is there and whole."""
-        card = read_card(self.path / "shards" / f"seed-{seed}.json")
+        card = read_job_card(self.path / "shards" / f"seed-{seed}.json")
         if card is None:
             return None
         here = self.path / "shards" / f"seed-{seed}"
@@ -158,7 +158,7 @@ class RunFolder:
             raise BadRun(f"{self.path}: seeds {absent} are not done")
         jobs = {seed: card["jobs"] for seed, card in cards.items() if card is not None}
         candidates, finals = candidates_of(jobs, self.path)
-        content = parquet(merged(self.path / "shards", jobs, candidates))
+        content = parquet(merge_shards(self.path / "shards", jobs, candidates))
         write_atomically(self.path / "predictions.parquet", content, ADVICE)
         self.log("finished")
         spent = {f"seed_{seed}": spent_by(done) for seed, done in jobs.items()}

@@ -22,7 +22,7 @@ from ...core.files import write_atomically
 from ..answers import Answers
 from ..blind.rows import Inputs
 from ..model import Task
-from .predictions import answers_table, merged
+from .predictions import answers_table, concatenated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +58,7 @@ class Job:
 
     def answered(self) -> list[str]:
         """The candidates that were asked, in order, here or by the process that finished the job."""
-        card = read_card(card_of(self.path))
+        card = read_job_card(card_of(self.path))
         return list(card["candidates"]) if card else self.candidates
 
     def mark_trained(self) -> None:
@@ -136,7 +136,7 @@ class Shard:
         if self._pending:
             start, stop = self._pending[0][0], self._pending[-1][1]
             ids = np.concatenate([row_ids for _, _, row_ids, _ in self._pending])
-            answers = merged([answers for *_, answers in self._pending])
+            answers = concatenated([answers for *_, answers in self._pending])
             content = _arrow(answers_table(ids, answers, self._job.task))
             digest = sha256(content).hexdigest()[:16]
             name = f"{self.inputs.name}.{self._key}.{start}-{stop}.{digest}.arrow"
@@ -152,7 +152,7 @@ def is_whole(shard: Path) -> bool:
         return False
 
 
-def read_card(path: Path) -> dict[str, Any] | None:
+def read_job_card(path: Path) -> dict[str, Any] | None:
     """A card of this folder; None where there is none that can be read."""
     try:
         card = json.loads(path.read_text("utf-8"))
@@ -182,7 +182,7 @@ def shards_in(folder: Path) -> list[Path]:
 
 
 def _is_done(job: Path) -> bool:
-    card = read_card(card_of(job))
+    card = read_job_card(card_of(job))
     return card is not None and all(is_whole(job / name) for name in card["shards"])
 
 

@@ -6,11 +6,11 @@ from ..selection import Rule, rules
 from ..statistics.interval import gap, mean
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Sample
-from .measured import Chosen, Scored
+from .measured import Chosen, RunPredictions
 from .record import SelectionScore
 
 
-def selections(scored: Scored) -> dict[str, SelectionScore | NotAvailable]:
+def selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailable]:
     """By rule: the candidate chosen for each seed, ID, OOD and gap of these, and the regret: how much better the
     oracle's choice is on the shifted rows; the reason where a rule cannot be applied."""
     metric = scored.benchmark.metrics[0]
@@ -40,7 +40,7 @@ def selections(scored: Scored) -> dict[str, SelectionScore | NotAvailable]:
     return dict(sorted(found.items()))
 
 
-def _unavailable(scored: Scored, rule: Rule) -> str:
+def _unavailable(scored: RunPredictions, rule: Rule) -> str:
     if reason := rule.unavailable(scored.benchmark):
         return reason
     if rule.folds is not None and rule.name not in scored.benchmark.definition.protocol.selection:

@@ -21,22 +21,22 @@ from ..statistics.clusters import clustering
 from ..statistics.interval import mean
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import RowScores, deal, most_groups, row_groups
-from .measured import Chosen, Measured, Scored
+from .measured import Chosen, AnsweredRows, RunPredictions
 from .record import AnswerCounts, Calibration, CalibrationBin, SeverityPoint, WorstGroup
 
 MAX_BUCKETS = 12
 MAX_GROUPS = 1000
 QUANTILES = (0.1, 0.5)
-Views = Mapping[str, Measured]
+Views = Mapping[str, AnsweredRows]
 
 
-def answer_counts(rows: Measured) -> AnswerCounts:
+def answer_counts(rows: AnsweredRows) -> AnswerCounts:
     """How many rows were answered, abstained from and failed, over all seeds."""
     status = np.concatenate([one.status for one in rows.answers])
     return AnswerCounts(len(status), *(int((status == one).sum()) for one in (ANSWERED, ABSTAINED, FAILED)))
 
 
-def group_scores(scored: Scored, rows: Measured, by: Metric) -> tuple[WorstGroup | None, dict[str, float] | None]:
+def group_scores(scored: RunPredictions, rows: AnsweredRows, by: Metric) -> tuple[WorstGroup | None, dict[str, float] | None]:
     """The groups of the OOD view: the worst one beside all of them, and quantiles over groups; None where there are
     fewer than two. Groups that the metric is not defined on, or has no interval on, are left out.
 
@@ -56,7 +56,7 @@ def group_scores(scored: Scored, rows: Measured, by: Metric) -> tuple[WorstGroup
     return WorstGroup(worst, known[worst], known), quantiles
 
 
-def severity_curve(scored: Scored, views: Views, by: Metric) -> list[SeverityPoint]:
+def severity_curve(scored: RunPredictions, views: Views, by: Metric) -> list[SeverityPoint]:
     """The score along severity: points of the ID view, then of the OOD view, each in buckets of similar size."""
     curve = []
     for view, most in (("id", MAX_BUCKETS // 3), ("ood", MAX_BUCKETS - MAX_BUCKETS // 3)):
@@ -79,7 +79,7 @@ def _buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
     return [(values[share == k].min().item(), values[share == k].max().item()) for k in np.unique(share)]
 
 
-def extrapolation_of(scored: Scored, views: Views, by: Metric) -> Extrapolation | None:
+def extrapolation_of(scored: RunPredictions, views: Views, by: Metric) -> Extrapolation | None:
     """Area under the severity curve, and the severity at which the score halves; None without severities, or for a
     metric that is no mean of rows between 0 and 1."""
     severities = [scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")]
@@ -95,14 +95,14 @@ def extrapolation_of(scored: Scored, views: Views, by: Metric) -> Extrapolation 
     return extrapolation(severity, scores, inside, _groups([views["id"], views["ood"]]), both)
 
 
-def _groups(views: list[Measured]) -> NDArray[np.int64]:
+def _groups(views: list[AnsweredRows]) -> NDArray[np.int64]:
     """The jackknife group of each row of some views, one after the other. Each is dealt out by itself, to as many
     groups as all of them fill: a group left out is left out of all, and none is left without rows."""
     groups = min(most_groups(view.row_ids, view.clusters) for view in views)
     return np.concatenate([deal(view.row_ids, view.clusters, groups) for view in views])
 
 
-def valley_of(scored: Scored, views: Views, by: Metric) -> Valley | None:
+def valley_of(scored: RunPredictions, views: Views, by: Metric) -> Valley | None:
     """The gap at each severity that ID and OOD rows share, and where it peaks; None where they share under three."""
     found = {view: scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")}
     severities = {view: severity for view, severity in found.items() if severity is not None}
@@ -147,7 +147,7 @@ def _bins(state: State) -> list[CalibrationBin]:
     ]
 
 
-def label_errors(scored: Scored, chosen: Chosen) -> LabelErrors | None:
+def label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors | None:
     """How well the model's own doubt finds the wrong labels of the training part; None without corrupted labels,
     without predictions for the training part, or without class probabilities."""
     benchmark = scored.benchmark
@@ -162,7 +162,7 @@ def label_errors(scored: Scored, chosen: Chosen) -> LabelErrors | None:
     return label_error_detection(-np.stack(given), part.corrupted, groups, clustering(rows.clusters))
 
 
-def composition(scored: Scored, views: Views, by: Metric) -> Compositionality | NotAvailable | None:
+def composition(scored: RunPredictions, views: Views, by: Metric) -> Compositionality | NotAvailable | None:
     """How often a whole is wrong though all its parts are right; None where no row is made of others."""
     composed = scored.benchmark.definition.composed
     if composed is None:
@@ -182,7 +182,7 @@ def composition(scored: Scored, views: Views, by: Metric) -> Compositionality | 
     return compositionality_gap(rights[0], rights[1][:, positions], views[composed.view].clusters)
 
 
-def _right(rows: Measured, by: Metric) -> NDArray[np.bool_]:
+def _right(rows: AnsweredRows, by: Metric) -> NDArray[np.bool_]:
     """Which rows are wholly right, shape (seeds, n)."""
     sample = rows.by(by)
     assert isinstance(sample, RowScores)

@@ -30,7 +30,7 @@ Chosen = dict[int, str]
 
 
 @dataclass(frozen=True)
-class Measured:
+class AnsweredRows:
     """Rows with their true labels, the answers of every seed to them, and the clusters in which they come."""
 
     task: Task
@@ -39,10 +39,10 @@ class Measured:
     answers: list[Answers]
     clusters: Codes | None = None
 
-    def select(self, rows: NDArray[Any]) -> Measured:
+    def select(self, rows: NDArray[Any]) -> AnsweredRows:
         """Some of the rows: positions or a mask."""
         clusters = None if self.clusters is None else codes(self.clusters[rows])
-        return Measured(self.task, self.row_ids[rows], self.truth[rows], [one[rows] for one in self.answers], clusters)
+        return AnsweredRows(self.task, self.row_ids[rows], self.truth[rows], [one[rows] for one in self.answers], clusters)
 
     @property
     def has_scores(self) -> bool:
@@ -91,7 +91,7 @@ def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
     return None if both == names.max() + 1 == levels.max() + 1 else groups
 
 
-class Scored:
+class RunPredictions:
     """The predictions of every candidate and seed of a run, held to be exactly the rows that they should be."""
 
     def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> None:
@@ -113,17 +113,17 @@ class Scored:
         ids = table["row_id"].to_numpy()
         return answers if np.array_equal(ids, row_ids) else answers[np.searchsorted(ids, row_ids)]
 
-    def view(self, name: str, chosen: Chosen) -> Measured:
+    def view(self, name: str, chosen: Chosen) -> AnsweredRows:
         """A view's rows, answered by each seed's chosen candidate."""
         part, truth = self.benchmark.view(name)
         return self.rows(self.benchmark.definition.views[name].part, part, truth, chosen)
 
-    def rows(self, name: str, part: Part, labels: NDArray[Any], chosen: Chosen) -> Measured:
+    def rows(self, name: str, part: Part, labels: NDArray[Any], chosen: Chosen) -> AnsweredRows:
         """The rows `part`, all or some of those of the part `name`, held against `labels` (n,), answered by each seed's
         chosen candidate."""
         answers = [self._answers(seed, name, chosen[seed], part.row_ids) for seed in self.seeds]
         clusters = codes(cluster_names(part, self.benchmark.kind))
-        return Measured(self.benchmark.task, part.row_ids, labels, answers, clusters)
+        return AnsweredRows(self.benchmark.task, part.row_ids, labels, answers, clusters)
 
     def choose(self, rule: Rule) -> Chosen:
         """Each seed's candidate by a rule: the best on its ballot by the primary metric, the earliest of equals."""
@@ -143,7 +143,7 @@ class Scored:
         """How good a candidate looks: higher is better, whatever the metric; undefined is worst."""
         metric = self.benchmark.metrics[0]
         answers = self._answers(seed, part, candidate, ballot.row_ids)
-        rows = Measured(self.benchmark.task, ballot.row_ids, ballot.labels, [answers])
+        rows = AnsweredRows(self.benchmark.task, ballot.row_ids, ballot.labels, [answers])
         if ballot.groups is None:
             value = rows.value(metric)
         else:

@@ -30,7 +30,7 @@ from .breakdown import (
     severity_curve,
     valley_of,
 )
-from .measured import Measured, Scored
+from .measured import AnsweredRows, RunPredictions
 from .record import Score, ViewScores
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike,
     """The scores of a table of predictions (runs/predictions.py) of `run`."""
     benchmark.check()
     rule = benchmark.rule(selection or run.selection)
-    scored = Scored(benchmark, predictions, run)
+    scored = RunPredictions(benchmark, predictions, run)
     rules = selections(scored)
     own = rules[rule.name]
     if isinstance(own, NotAvailable):
@@ -140,7 +140,7 @@ def _hold_defined(estimates: dict[str, Estimate], metric: Metric) -> None:
             )
 
 
-def _secondary(views: dict[str, Measured], metric: Metric) -> ViewScores:
+def _secondary(views: dict[str, AnsweredRows], metric: Metric) -> ViewScores:
     """ID, OOD and gap by another metric, or the reason why they are not available."""
     if metric.needs == "scores" and not all(views[name].has_scores for name in ("id", "ood")):
         without = NotAvailable("the model gave no class probabilities")

@@ -73,7 +73,7 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def mapped(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None = None) -> Iterator[R]:
+def map_jobs(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None = None) -> Iterator[R]:
     """The results of `function` on jobs, in their order, from the engine called `name`. A single job is done here.
 
     Only a few results are held that the caller has not taken yet. The first error ends it."""

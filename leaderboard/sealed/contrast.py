@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.runs.run import RunLike
-from ...benchmarks.scoring.measured import Scored
+from ...benchmarks.scoring.measured import RunPredictions
 from ...benchmarks.statistics.holm import holm
 from ...benchmarks.statistics.interval import interval
 from ...benchmarks.statistics.not_available import NotAvailable
@@ -34,7 +34,7 @@ def contrast(sealed: SealedBenchmark, predictions: Any, card: RunLike) -> dict[s
     """Public minus sealed, of ID and OOD, each with its 95 % interval over rows and two-sided p-value; n/a with the
     reason where the metric is not defined on one of them. The labels must be known (`sealed.drawn`)."""
     assert sealed.drawn is not None
-    scored = Scored(sealed, predictions, card)
+    scored = RunPredictions(sealed, predictions, card)
     chosen = scored.choose(sealed.rule(card.selection))
     metric = sealed.metrics[0]
     found = {}

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.scoring.breakdown import MAX_GROUPS
-from ...benchmarks.scoring.measured import Scored
+from ...benchmarks.scoring.measured import RunPredictions
 from ...benchmarks.statistics.interval import mean
 from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
 from ...benchmarks.statistics.worst_group import worst_group
 from ...core.canonical import canonical_json, identity_of
 from ...core.durable import ADVICE
-from ...core.engines import Needs, mapped
+from ...core.engines import Needs, map_jobs
 from ...core.errors import Unavailable
 from ...core.files import write_atomically
 from ...core.progress import advance
@@ -59,7 +59,7 @@ class EntryRows:
 def rows_of(entry: ValidRun) -> EntryRows:
     """The rows of a validated run. Opens the benchmark's data."""
     benchmark = entry.benchmark
-    scored = Scored(benchmark, entry.predictions, entry)
+    scored = RunPredictions(benchmark, entry.predictions, entry)
     chosen = scored.choose(benchmark.rule(entry.selection))
     on_id, on_ood = (scored.view(view, chosen).by(benchmark.metrics[0]) for view in VIEWS)
     groups = benchmark.view("ood")[0].carried.get("group")
@@ -119,7 +119,7 @@ def _make(board: Board, lacking: Mapping[str, list[Standing]]) -> None:
             advance("computing rows", number, len(jobs))
             _keep(job)
     else:
-        for number, _ in enumerate(mapped("processes", _keep, jobs, Needs(workers=2))):
+        for number, _ in enumerate(map_jobs("processes", _keep, jobs, Needs(workers=2))):
             advance("computing rows", number, len(jobs))
     advance("computing rows", len(jobs), len(jobs))
 

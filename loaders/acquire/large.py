@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.engines import mapped
+from ...core.engines import map_jobs
 from ...core.errors import BadDefinition
 from ...core.plugins import module
 from ...core.progress import advance
@@ -46,7 +46,7 @@ def build_in_pieces(
         pieces = held.shards(**arguments)
     except TypeError as error:
         raise BadDefinition(f"{where}: {error}") from error
-    hashed = mapped(engine, partial(_hashed, reader, schema, where), pieces)
+    hashed = map_jobs(engine, partial(_hashed, reader, schema, where), pieces)
     ids: list[NDArray[np.uint64]] = []
     digests: list[Bytes] = []
     with ColumnFiles(schema, target) as files:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RowDifference:
     """Where each listed row stands in the source (`places`, shape (rows,)); which are `absent`, which `changed`."""
 
     ids: NDArray[np.uint64]
@@ -33,15 +33,15 @@ class Compared:
         return f"{self.absent.sum()} rows are not in the source and {self.changed.sum()} changed (first: {first})"
 
 
-def compared(listed: pa.Table, rows: pa.Table) -> Compared:
+def compare_rows(listed: pa.Table, rows: pa.Table) -> RowDifference:
     """`listed` and `rows` have `row_id` and `check`; `rows` in ascending row id."""
     known, wanted = rows["row_id"].to_numpy(), listed["row_id"].to_numpy()
     places: NDArray[np.int64] = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
     if not len(known):
-        return Compared(wanted, places, np.ones(len(wanted), bool), np.zeros(len(wanted), bool))
+        return RowDifference(wanted, places, np.ones(len(wanted), bool), np.zeros(len(wanted), bool))
     absent = known[places] != wanted
     changed = ~absent & (rows["check"].to_numpy()[places] != listed["check"].to_numpy())
-    return Compared(wanted, places, absent, changed)
+    return RowDifference(wanted, places, absent, changed)
 
 
 def changed_since(source: str, digest: str, rows: pa.Table) -> str:
@@ -51,7 +51,7 @@ def changed_since(source: str, digest: str, rows: pa.Table) -> str:
         pin = manifest.definition.source
         if manifest.definition.ships_rows and (pin.name, pin.digest) == (source, digest):
             try:
-                found = compared(manifest.shipped(), rows)
+                found = compare_rows(manifest.shipped(), rows)
             except BadData:
                 continue
             if found.differ:

@@ -22,7 +22,7 @@ from ...core.progress import say
 from ...splits.pins import FilePin
 from ...splits.rows import heads, row_digests, row_ids, set_digest
 from ...splits.schema import Field, Schema
-from ..cache.store import mapped, stored_file, write_arrow
+from ..cache.store import memory_mapped, stored_file, write_arrow
 from .fetch import fetch_file
 from .large import build_in_pieces, in_pieces
 from .match import changed_since
@@ -126,7 +126,7 @@ class Source:
                 where = f"source {self.name}, {distribution.name}"
                 arguments = self._arguments(distribution, own_folders)
                 digest = build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
-                table = mapped(target)
+                table = memory_mapped(target)
             else:
                 table, digest = identified(self.read(distribution, own_folders), self.schema)
                 write_arrow(table, target)

@@ -76,13 +76,13 @@ def stored_file(path: Path, write: Callable[[Path], object]) -> pa.Table:
                         say(f"{path} was cut off or changed: building it again")
                     _write(path, write)
                     built = True
-        table = mapped(path)
+        table = memory_mapped(path)
     if outermost:
         keep_within_limit(built)
     return table
 
 
-def mapped(path: Path) -> pa.Table:
+def memory_mapped(path: Path) -> pa.Table:
     """The table of an Arrow file, memory-mapped."""
     import pyarrow as pa
 

@@ -16,8 +16,8 @@ from ...core.progress import advance
 from ...splits.assignment import part_digests
 from ...splits.audit import audit
 from ...splits.catalogue import LOCK, named
-from ...splits.catalogue import locked as locked_identities
-from ...splits.manifest import Definition, Manifest, PartPin, assign, read_manifest
+from ...splits.catalogue import published_identities as locked_identities
+from ...splits.manifest import SplitDefinition, Manifest, PartPin, assign, read_manifest
 from ...splits.rows import row_digests, set_digest
 from ..acquire.fetch import fetch_file
 from ..acquire.own_source import Data, pin_source
@@ -32,7 +32,7 @@ _LOCK_HEAD = (
 )
 
 
-class Draft(Definition):
+class Draft(SplitDefinition):
     """A definition to be frozen. `data` pins a source of the user's own on the way."""
 
     data: Data | None = None
@@ -106,7 +106,7 @@ def _freeze(draft: Draft, source: Source, out: Path, engine: str) -> tuple[Manif
             f'{source.path} is not pinned yet: below its version, add rows = {rows.num_rows} and digest = "{digest}", '
             "and repeat the command"
         )
-    bare = Definition.model_validate(draft.model_dump(exclude={"data", "identity", "parts"}))
+    bare = SplitDefinition.model_validate(draft.model_dump(exclude={"data", "identity", "parts"}))
     assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin) for pin in bare.files})
     pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
     _refuse_empty(bare, pins)
@@ -132,7 +132,7 @@ def _freeze(draft: Draft, source: Source, out: Path, engine: str) -> tuple[Manif
     return read_manifest(folder / "split.toml"), found
 
 
-def _refuse_empty(definition: Definition, pins: dict[str, PartPin]) -> None:
+def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None:
     if "train" not in pins:
         raise BadDefinition(f"{definition.name}: the rule puts no row in train; parts: {', '.join(pins) or 'none'}")
     expected = definition.published.rows if definition.published else {}
@@ -144,7 +144,7 @@ def _refuse_empty(definition: Definition, pins: dict[str, PartPin]) -> None:
             )
 
 
-def _refuse_change(folder: Path, frozen: Definition) -> None:
+def _refuse_change(folder: Path, frozen: SplitDefinition) -> None:
     full_name = f"{frozen.name}@{frozen.version}"
     for known in named(frozen.name):
         if known.full_name == full_name and known.folder.resolve() != folder.resolve():
@@ -160,7 +160,7 @@ def _refuse_change(folder: Path, frozen: Definition) -> None:
         )
 
 
-def _lock(frozen: Definition) -> None:
+def _lock(frozen: SplitDefinition) -> None:
     """Add a manifest of the package to `manifests.lock`."""
     with locked(LOCK):
         identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}

@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.engines import mapped
+from ...core.engines import map_jobs
 from ...core.errors import BadData, FarshiftError, Unavailable
 from ...core.files import cache_root, write_atomically
 from ...core.plugins import PACKAGE
 from ...core.progress import advance
 from ...splits.audit import audit, same
-from ...splits.catalogue import find, locked
+from ...splits.catalogue import find, published_identities
 from ...splits.manifest import Manifest
 from ...splits.rows import heads, row_digests, row_ids, set_digest
 from ..acquire.source import Source, find_source
-from ..split import joined
+from ..split import verified_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +50,7 @@ def verify_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (
     found: dict[str, Verdict] = {}
     # The sources with most manifests first: a long one that starts last would keep one process busy alone.
     groups = sorted(by_source.values(), key=lambda group: -len(group))
-    for verdicts in mapped("processes", partial(_verify_source, own_folders), groups):
+    for verdicts in map_jobs("processes", partial(_verify_source, own_folders), groups):
         found |= {verdict.name: verdict for verdict in verdicts}
         advance("splits proven", len(found), len(manifests))
     return [found[manifest.full_name] for manifest in manifests]
@@ -108,9 +108,9 @@ def _prove(manifest: Manifest, source: Source, rows: pa.Table) -> None:
             f"{manifest.full_name} pins source digest {manifest.definition.source.digest[:12]}.., "
             f"and {source.path.name} has {source.definition.digest[:12]}.."
         )
-    joined(manifest, source, rows)
+    verified_rows(manifest, source, rows)
     shipped = manifest.folder.is_relative_to(PACKAGE)
-    if shipped and locked().get(manifest.full_name) != manifest.identity:
+    if shipped and published_identities().get(manifest.full_name) != manifest.identity:
         raise BadData(f"{manifest.full_name}: manifests.lock has another identity, or none")
 
 
@@ -134,7 +134,7 @@ class Audited:
 def audit_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), write: bool = False) -> list[Audited]:
     """Measure manifests again, on the cores that there are; with `write`, what holds becomes the published audit."""
     found = []
-    for done, one in enumerate(mapped("processes", partial(_audited, own_folders, write), manifests)):
+    for done, one in enumerate(map_jobs("processes", partial(_audited, own_folders, write), manifests)):
         advance("splits audited", done + 1, len(manifests))
         found.append(one)
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..manifest import Definition
+from ..manifest import SplitDefinition
 from ..schema import Schema
 from .duplicates import duplicate_inputs, near_duplicates
 from .factors import factors
@@ -44,7 +44,7 @@ _MEASURES = {
 """Measures that say nothing of some splits, and are left out there."""
 
 
-def audit(definition: Definition, source: pa.Table, assigned: pa.Table, schema: Schema) -> dict[str, Any]:
+def audit(definition: SplitDefinition, source: pa.Table, assigned: pa.Table, schema: Schema) -> dict[str, Any]:
     """Measure a split. `source` has the fields, `row_id` and `check`, in ascending row id; `assigned` is the manifest's
     rows. The answer is what `audit.json` holds; docs/audit.md explains each measure."""
     rows = parted(definition, source, assigned, schema)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import shuffled
 from ..assignment import PARTS
-from ..manifest import Definition
+from ..manifest import SplitDefinition
 from ..schema import Schema
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class PartedRows:
     """`table` has the source's fields, `row_id`, and as `its group`, `its severity`, `its label` what the rule gave;
     `masks` says for each part that has rows, in the usual order, which of the table's rows those are."""
 
-    definition: Definition
+    definition: SplitDefinition
     schema: Schema
     table: pa.Table
     masks: dict[str, Mask]
@@ -92,7 +92,7 @@ class PartedRows:
         return np.sort(places[shuffled("audit/sample", self.row_ids[places])[:limit]])
 
 
-def parted(definition: Definition, source: pa.Table, assigned: pa.Table, schema: Schema) -> PartedRows:
+def parted(definition: SplitDefinition, source: pa.Table, assigned: pa.Table, schema: Schema) -> PartedRows:
     """Join a manifest's rows with their source's fields."""
     import pyarrow.compute as pc
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..manifest import Definition
+from ..manifest import SplitDefinition
 from ..measures.divergence import COMPOUNDS
 from .parted import RANDOM
 
@@ -19,7 +19,7 @@ _TIMES_CHANCE = 2
 _DIVERGENCE, _VARIATION, _WEAK = 0.1, 0.1, 0.05
 
 
-def verdict(definition: Definition, found: Audit) -> Finding:
+def verdict(definition: SplitDefinition, found: Audit) -> Finding:
     """Whether the split holds its shift, and one line with the numbers that say so. What a definition declares must be
     what is measured, whatever the kind."""
     for flaw in (_duplicates(definition, found), _tokens(definition, found)):
@@ -28,7 +28,7 @@ def verdict(definition: Definition, found: Audit) -> Finding:
     return _KINDS[definition.kind](definition, found)
 
 
-def _duplicates(definition: Definition, found: Audit) -> str:
+def _duplicates(definition: SplitDefinition, found: Audit) -> str:
     """Inputs in common with training, or declared to be in common, that are not as declared."""
     declared, across = definition.declared.duplicates, found["duplicate_inputs"]["across"]
     for pair in sorted({*declared, *(pair for pair in across if pair.startswith("train/"))}):
@@ -39,14 +39,14 @@ def _duplicates(definition: Definition, found: Audit) -> str:
     return ""
 
 
-def _tokens(definition: Definition, found: Audit) -> str:
+def _tokens(definition: SplitDefinition, found: Audit) -> str:
     for part, expected in sorted(definition.declared.unseen_tokens.items()):
         if expected and (count := unseen(definition, found, part)) != expected:
             return f"{count} tokens of {part} stand nowhere in training, declared are {expected}"
     return ""
 
 
-def unseen(definition: Definition, found: Audit, part: str) -> int:
+def unseen(definition: SplitDefinition, found: Audit, part: str) -> int:
     """Tokens of the text inputs, and values of the factors, that training never shows."""
     tokens = [
         parts[part]["unseen_tokens"]
@@ -57,7 +57,7 @@ def unseen(definition: Definition, found: Audit, part: str) -> int:
     return int(sum(tokens) + sum(values))
 
 
-def _beyond(_: Definition, found: Audit) -> Finding:
+def _beyond(_: SplitDefinition, found: Audit) -> Finding:
     severity = found.get("severity", {})
     if not {"train", "ood_test"} <= severity.keys():
         return False, "no severity in train and ood_test"
@@ -65,7 +65,7 @@ def _beyond(_: Definition, found: Audit) -> Finding:
     return easy < hard, f"training reaches severity {easy}, ood_test begins at {hard}"
 
 
-def _compositional(definition: Definition, found: Audit) -> Finding:
+def _compositional(definition: SplitDefinition, found: Audit) -> Finding:
     if not {"train", "ood_test"} <= found["rows"].keys():
         return False, "no rows in train and ood_test"
     count, declared = unseen(definition, found, "ood_test"), definition.declared.unseen_tokens.get("ood_test", 0)
@@ -116,11 +116,11 @@ def _novel_groups(found: Audit) -> list[Finding]:
     return [(shared == 0, f"{shared} of {count} groups of ood_test are in training")]
 
 
-def _novel_severity(definition: Definition, found: Audit) -> list[Finding]:
+def _novel_severity(definition: SplitDefinition, found: Audit) -> list[Finding]:
     return [_beyond(definition, found)] if "severity" in found else []
 
 
-def _corrupted(_: Definition, found: Audit) -> Finding:
+def _corrupted(_: SplitDefinition, found: Audit) -> Finding:
     noise = found.get("noise", {})
     train = noise.get("train", {"overridden": 0, "wrong": 0})
     touched = sorted(name for name, item in noise.items() if name != "train" and item["wrong"])
@@ -130,7 +130,7 @@ def _corrupted(_: Definition, found: Audit) -> Finding:
     return train["wrong"] > 0 and not touched, why
 
 
-def _domain(_: Definition, found: Audit) -> Finding:
+def _domain(_: SplitDefinition, found: Audit) -> Finding:
     groups = found.get("groups", {})
     if "ood_test" not in groups.get("shared_with_train", {}):
         return False, "no groups in train and ood_test"

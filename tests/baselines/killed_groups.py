@@ -13,13 +13,13 @@ import numpy as np
 from farshift.baselines.recipe import Recipe
 from farshift.baselines.training import replica_group as teams
 from farshift.baselines.training.replica_group import Fit, ReplicaGroup
-from farshift.baselines.training.training_rows import Member, Rows
+from farshift.baselines.training.training_rows import Member, FitInput
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
 from farshift.core.world import ALONE, World
 
 from .toys import ADD, additions, recipe
-from .toys import Rows as Table
+from .toys import FitInput as Table
 
 STEPS = 12
 
@@ -28,14 +28,14 @@ def made(algorithm: str = "erm", network: str = "mlp", steps: int = STEPS, **set
     return recipe(network, steps, algorithm, **{"batch_size": 8, "lr": 0.01} | settings)
 
 
-def rows(groups: int = 0) -> Rows:
+def rows(groups: int = 0) -> FitInput:
     """Two thirds of all rows to train on and one to validate on, in so many environments."""
     whole = additions()
     if groups:
         whole.columns["group"] = np.array([f"g{place % groups}" for place in range(len(whole))])
     held = np.arange(len(whole)) % 3 == 2
     train, val = (Table(**{name: column[some] for name, column in whole.columns.items()}) for some in (~held, held))
-    return Rows(train, val)
+    return FitInput(train, val)
 
 
 def fitted(
@@ -46,7 +46,7 @@ def fitted(
     stack: int = 0,
     code: str = "",
     together: World = ALONE,
-    given: Rows | None = None,
+    given: FitInput | None = None,
 ) -> Fit:
     group = ReplicaGroup(recipe, ADD, members, "toy/toy", kept, stack, code, together)
     return group.fit(given or rows(groups), Budget("quick"))

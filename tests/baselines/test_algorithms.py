@@ -10,7 +10,7 @@ from farshift.baselines.recipe import Recipe
 from farshift.baselines.running.listing import algorithms
 from farshift.baselines.running.suite import unfit
 from farshift.baselines.training.replica_group import ReplicaGroup
-from farshift.baselines.training.training_rows import Member, Rows
+from farshift.baselines.training.training_rows import Member, FitInput
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.blind.data import blind_data
@@ -69,7 +69,7 @@ def trained(made: Recipe, benchmark: Benchmark, seeds: tuple[int, ...]) -> list[
     """What each seed's replica predicts for a hundred test rows."""
     blind, touch = blind_data(benchmark), benchmark.definition.protocol.touch
     asked = blind.part(benchmark.predicted_parts[-1])
-    rows = Rows(
+    rows = FitInput(
         blind.training("train"),
         blind.training("id_val"),
         unlabelled=asked.batch(slice(None)) if touch.ood_test_inputs else None,

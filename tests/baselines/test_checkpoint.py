@@ -11,7 +11,7 @@ from farshift.baselines.training import checkpoint, trainer
 from farshift.baselines.training import stack_size as stacking
 from farshift.baselines.training.replica_group import Fit
 from farshift.baselines.training.trainer import Training
-from farshift.baselines.training.training_rows import Member, Rows
+from farshift.baselines.training.training_rows import Member, FitInput
 from farshift.core.errors import ModelError
 from farshift.core.progress import listening
 
@@ -46,7 +46,7 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(case: str, tmp_path:
     stack = settings.get("stack", 0)
     recipe = made(**{name: value for name, value in settings.items() if name != "stack"})
     train, kept = rows(groups).train, tmp_path / "kept"
-    given: dict[str, Any] = {"stack": stack, "given": Rows(train, train)}
+    given: dict[str, Any] = {"stack": stack, "given": FitInput(train, train)}
     clean = answers(fitted(recipe, members, **given))
     steps = []
     for _ in range(6):  # each time it gets three steps further
@@ -90,7 +90,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "settings": {"recipe": made(weight_decay=0.1)},
     "steps": {"recipe": made(steps=13)},
     "code": {"code": "b"},
-    "rows of validation": {"given": Rows(rows().train, rows().train)},
+    "rows of validation": {"given": FitInput(rows().train, rows().train)},
 }
 
 
@@ -116,7 +116,7 @@ def test_other_training_rows_are_a_training_of_their_own(tmp_path: Path) -> None
 
 def test_replicas_that_stop_early_stop_at_different_steps() -> None:
     train = rows().train
-    fit = fitted(made(check_every=1, patience=1), SLOWER, given=Rows(train, train))
+    fit = fitted(made(check_every=1, patience=1), SLOWER, given=FitInput(train, train))
     steps = [fit.remarks(member)["steps"] for member in SLOWER]
     assert steps == sorted(set(steps), reverse=True)
     assert steps[0] == 12

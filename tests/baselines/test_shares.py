@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from farshift.baselines.running import sweep
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.shares import Shares
+from farshift.baselines.training.shares import FitSeconds
 from farshift.baselines.training.trainer import Training
-from farshift.baselines.training.training_rows import Member, Rows
+from farshift.baselines.training.training_rows import Member, FitInput
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.core.errors import ModelError
 
@@ -48,7 +48,7 @@ def each_step_takes(seconds: float, spend: Callable[[float], None], monkeypatch:
 
 
 def test_seconds_are_shared_out_by_steps_and_what_is_nobodys_evenly(spend: Callable[[float], None]) -> None:
-    found = Shares(["a", "b", "c"])
+    found = FitSeconds(["a", "b", "c"])
     spend(20.0)
     found.add(8.0, {"a": 3, "b": 1})
     found.add(6.0, {"c": 0}, before=4.0)
@@ -59,7 +59,7 @@ def test_seconds_are_shared_out_by_steps_and_what_is_nobodys_evenly(spend: Calla
 
 
 def test_replicas_that_take_no_step_have_even_shares(spend: Callable[[float], None]) -> None:
-    found = Shares(["a", "b"])
+    found = FitSeconds(["a", "b"])
     spend(3.0)
     found.add(3.0, {"a": 0, "b": 0})
     found.close()
@@ -67,7 +67,7 @@ def test_replicas_that_take_no_step_have_even_shares(spend: Callable[[float], No
 
 
 def test_settings_of_equal_values_have_a_share_each(spend: Callable[[float], None]) -> None:
-    found = Shares(["a", "a", "b"])
+    found = FitSeconds(["a", "a", "b"])
     spend(4.0)
     found.add(4.0, {"a": 1, "b": 1})
     found.close()
@@ -88,7 +88,7 @@ def test_a_replica_that_stopped_early_has_less_of_the_seconds(
     each_step_takes(1.0, spend, monkeypatch)
     members = [Member(0, {"lr": 0.01}), Member(0, {"lr": 1.0})]
     train = rows().train
-    fit = fitted(made(check_every=1, patience=1), members, given=Rows(train, train))
+    fit = fitted(made(check_every=1, patience=1), members, given=FitInput(train, train))
     steps = [fit.remarks(member)["steps"] for member in members]
     seconds = [fit.seconds(member) for member in members]
     assert steps[0] > steps[1]

@@ -8,13 +8,13 @@ import torch
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.training.losses import cross_entropy, mean, squared
 from farshift.baselines.training.sampler import Batch
-from farshift.baselines.training.training_rows import Member, Rows
+from farshift.baselines.training.training_rows import Member, FitInput
 from farshift.benchmarks.model import Budget, TrainableModel
 from farshift.core.errors import ModelError
 
 from .killed_groups import answers, fitted, made, rows
 from .toys import ADD, TURN, additions, commands, recipe, trained
-from .toys import Rows as Table
+from .toys import FitInput as Table
 
 SHORT = recipe("mlp", 20, lr=0.01, batch_size=16)
 
@@ -113,7 +113,7 @@ def test_more_candidates_than_steps_are_one_a_step() -> None:
 def test_a_replica_that_stopped_early_has_no_later_candidates_and_the_others_have() -> None:
     train = rows().train
     members = [Member(0, {"lr": 0.01}), Member(0, {"lr": 1.0})]
-    fit = fitted(made(candidates=3, check_every=1, patience=1), members, given=Rows(train, train))
+    fit = fitted(made(candidates=3, check_every=1, patience=1), members, given=FitInput(train, train))
     assert [fit.candidates(member) for member in members] == [["step-4", "step-8", "last"], ["last"]]
     found = answers(fit)
     assert len(found) == 4
@@ -122,7 +122,7 @@ def test_a_replica_that_stopped_early_has_no_later_candidates_and_the_others_hav
 def test_early_stopping_keeps_the_state_of_its_best_look() -> None:
     train = rows().train
     member = Member(0, {"lr": 1.0})
-    stopped = fitted(made(check_every=1, patience=1), [member], given=Rows(train, train))
+    stopped = fitted(made(check_every=1, patience=1), [member], given=FitInput(train, train))
     steps = int(stopped.remarks(member)["steps"])
     assert 1 < steps < 12
     (best,) = answers(fitted(made(steps=steps - 1), [member])).values()

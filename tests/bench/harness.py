@@ -26,7 +26,7 @@ from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import Job, Shard
-from farshift.benchmarks.scoring.measured import Measured
+from farshift.benchmarks.scoring.measured import AnsweredRows
 from farshift.benchmarks.statistics.interval import mean
 
 BATCH = 256
@@ -144,7 +144,7 @@ def score(path: Path, task: Task, ids: np.ndarray, truth: np.ndarray) -> None:
 
     (table,) = _blocks(read_run(path).predictions()).values()
     assert np.array_equal(table["row_id"].to_numpy(), ids)
-    found = mean(Measured(task, ids, truth, [read_answers(table, task)]).by(metric("accuracy")))
+    found = mean(AnsweredRows(task, ids, truth, [read_answers(table, task)]).by(metric("accuracy")))
     assert 0.9 < found.value < 0.92, found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.definition import Definition
+from farshift.benchmarks.definition import BenchmarkDefinition
 
 
 def changed(name: str, change: dict[str, Any]) -> Benchmark:
@@ -14,4 +14,4 @@ def changed(name: str, change: dict[str, Any]) -> Benchmark:
     raw = known.definition.model_dump()
     for key, value in change.items():
         raw[key] = raw[key] | value if isinstance(value, dict) and isinstance(raw[key], dict) else value
-    return Benchmark(Definition.model_validate(raw), known.path)
+    return Benchmark(BenchmarkDefinition.model_validate(raw), known.path)

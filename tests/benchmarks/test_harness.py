@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.blind.training_table import TrainingTable
-from farshift.benchmarks.definition import Definition
+from farshift.benchmarks.definition import BenchmarkDefinition
 from farshift.core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -84,7 +84,7 @@ def definition(change: dict) -> Benchmark:
     raw = known.definition.model_dump()
     for key, value in change.items():
         raw[key] = raw[key] | value
-    return Benchmark(Definition.model_validate(raw), known.path)
+    return Benchmark(BenchmarkDefinition.model_validate(raw), known.path)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from farshift.benchmarks.comparison.relate import effective_robustness
 from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.scoring.measured import Measured
+from farshift.benchmarks.scoring.measured import AnsweredRows
 from farshift.benchmarks.statistics.interval import gap, interval, mean, paired_difference
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
@@ -204,12 +204,12 @@ def test_a_regression_goes_through_the_command_line_and_a_board(falls, home, tmp
     assert page.index(">near<") < page.index(">far<"), "the smaller error stands first"
 
 
-def measured(rows: int, answers: np.ndarray) -> Measured:
+def measured(rows: int, answers: np.ndarray) -> AnsweredRows:
     from farshift.benchmarks.answers import Answers
 
     ids = np.arange(rows, dtype=np.uint64)
     truth = np.arange(rows) % 2
-    return Measured(Task("classification", ("a",), "label", classes=2), ids, truth, [Answers.all_given(answers)] * 2)
+    return AnsweredRows(Task("classification", ("a",), "label", classes=2), ids, truth, [Answers.all_given(answers)] * 2)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])

@@ -19,7 +19,7 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.interop import export
 from farshift.benchmarks.runs.run import Run, read_run
-from farshift.benchmarks.scoring.measured import Scored
+from farshift.benchmarks.scoring.measured import RunPredictions
 from interop_cases import NAME, reply_to
 from support import ROOT
 
@@ -79,7 +79,7 @@ def imported(tools: Path, logs: list[Path], source: str, out: Path) -> tuple[Run
     assert done.returncode == 0, done.stderr
     run = read_run(out)
     benchmark = find_benchmark(NAME)
-    scored = Scored(benchmark, run.predictions(), run)
+    scored = RunPredictions(benchmark, run.predictions(), run)
     views = {name: scored.view(name, {0: "last"}).value(benchmark.metrics[0]) for name in ("id", "ood")}
     for name, value in views.items():
         assert 0 < value < 1

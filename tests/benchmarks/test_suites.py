@@ -12,7 +12,7 @@ from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.source import find_source, sources
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import manifests
-from farshift.splits.manifest import KINDS, Definition
+from farshift.splits.manifest import KINDS, SplitDefinition
 from support import SHARED, for_each
 
 FROZEN = {manifest.full_name: manifest for manifest in manifests() if manifest.frozen}
@@ -27,7 +27,7 @@ LABELS = {
 """The types that a label may have in each type of task."""
 
 
-def split_of(benchmark: Benchmark) -> Definition:
+def split_of(benchmark: Benchmark) -> SplitDefinition:
     return FROZEN[benchmark.definition.split].definition
 
 

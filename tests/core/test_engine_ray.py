@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.engines import as_completed, mapped, opened
+from farshift.core.engines import as_completed, map_jobs, opened
 from farshift.core.errors import FarshiftError
 from own_rows import DRAFT, texts
 
@@ -48,7 +48,7 @@ def test_a_worker_that_is_killed_costs_no_result(tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return item * item
 
-    assert list(mapped("ray", once_killed, list(range(6)))) == [item * item for item in range(6)]
+    assert list(map_jobs("ray", once_killed, list(range(6)))) == [item * item for item in range(6)]
     assert marker.exists()
 
 
@@ -57,7 +57,7 @@ def test_an_error_of_a_worker_is_the_error_of_the_whole(tmp_path):
         raise FarshiftError(f"item {item} cannot be read")
 
     with pytest.raises(FarshiftError, match="item 0 cannot be read"):
-        list(mapped("ray", refuse, [0, 1]))
+        list(map_jobs("ray", refuse, [0, 1]))
 
 
 def test_an_error_of_one_job_is_its_outcome(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.core.engines import Needs, as_completed, check_engine, in_order, mapped, opened
+from farshift.core.engines import Needs, as_completed, check_engine, in_order, map_jobs, opened
 from farshift.core.errors import FarshiftError, UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,10 +42,10 @@ def killed(number: int) -> int:
 
 @pytest.mark.parametrize("name", ["local", "processes"])
 def test_results_come_in_order_and_the_first_error_ends_it(name):
-    assert list(mapped(name, cube, list(range(9)))) == [number**3 for number in range(9)]
-    assert list(mapped(name, cube, [])) == []
+    assert list(map_jobs(name, cube, list(range(9)))) == [number**3 for number in range(9)]
+    assert list(map_jobs(name, cube, [])) == []
     with pytest.raises(FarshiftError, match="13 brings bad luck"):
-        list(mapped(name, cube, [1, 13, 2]))
+        list(map_jobs(name, cube, [1, 13, 2]))
 
 
 @pytest.mark.parametrize("name", ["local", "processes"])
@@ -111,14 +111,14 @@ def test_a_caller_that_stops_early_ends_what_is_under_way(use):
 
 def test_each_process_takes_as_many_threads_as_its_jobs_need(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert set(mapped("processes", thread_settings, [0, 1], Needs(threads=1))) == {"1"}
-    assert set(mapped("processes", thread_settings, [0, 1])) == {"3"}
+    assert set(map_jobs("processes", thread_settings, [0, 1], Needs(threads=1))) == {"1"}
+    assert set(map_jobs("processes", thread_settings, [0, 1])) == {"3"}
     assert os.environ["OMP_NUM_THREADS"] == "3"
 
 
 def test_one_job_is_done_in_this_process_and_one_worker_is_this_process():
-    assert list(mapped("processes", process_id, [0])) == [os.getpid()]
-    assert set(mapped("processes", process_id, [0, 1, 2], Needs(workers=1))) == {os.getpid()}
+    assert list(map_jobs("processes", process_id, [0])) == [os.getpid()]
+    assert set(map_jobs("processes", process_id, [0, 1, 2], Needs(workers=1))) == {os.getpid()}
 
 
 def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
@@ -137,7 +137,7 @@ def test_ones_own_engine_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(UnknownName, match="no engine named 'mine'"):
         check_engine("mine")
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    assert list(mapped("mine", cube, [2, 3])) == [8, 27]
+    assert list(map_jobs("mine", cube, [2, 3])) == [8, 27]
 
 
 INTERRUPTED = """

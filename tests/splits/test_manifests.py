@@ -18,7 +18,7 @@ from farshift.loaders.acquire.source import find_source, sources
 from farshift.loaders.freezing.freeze import freeze
 from farshift.loaders.freezing.verify import audit_again, verify, verify_each
 from farshift.loaders.split import load
-from farshift.splits.catalogue import find, listing, locked, manifests
+from farshift.splits.catalogue import find, listing, published_identities, manifests
 from farshift.splits.manifest import KINDS, read_manifest
 from support import ROOT, SHARED
 
@@ -47,7 +47,7 @@ def test_the_catalogue_is_as_large_as_promised_in_every_kind():
 
 
 def test_the_lock_names_every_shipped_manifest_and_its_identity():
-    assert locked() == {manifest.full_name: manifest.identity for manifest in FROZEN}
+    assert published_identities() == {manifest.full_name: manifest.identity for manifest in FROZEN}
 
 
 def test_an_identity_is_that_of_what_the_manifest_says():

@@ -10,7 +10,7 @@ from farshift.core.plugins import function
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.assignment import PARTS
-from farshift.splits.catalogue import find, listing, locked, manifests
+from farshift.splits.catalogue import find, listing, published_identities, manifests
 from farshift.splits.manifest import assign
 
 DEFINED = [one for one in manifests() if not one.frozen]
@@ -42,7 +42,7 @@ def test_the_suites_that_the_field_trains_on_are_defined():
 def test_the_listing_calls_them_definitions():
     states = {item["name"]: item["state"] for item in listing()}
     assert {states[one.name] for one in DEFINED} == {"definition"}
-    assert not {one.full_name for one in DEFINED} & locked().keys()
+    assert not {one.full_name for one in DEFINED} & published_identities().keys()
 
 
 @pytest.mark.parametrize("name", NAMES)
