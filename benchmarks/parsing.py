@@ -50,9 +50,9 @@ def named_errors(where: object) -> Iterator[None]:
 
 def _source(error: BaseException) -> str:
     """Where in the user's own code an error arose, such as ` (my_model.py:12)`."""
-    rooms = [str(room.parent) for room in PACKAGE.glob("*/__init__.py")]
+    packages = [str(file.parent) for file in PACKAGE.glob("*/__init__.py")]
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((*rooms, "<")) and "site-packages" not in f.filename]
+    own = [f for f in frames if not f.filename.startswith((*packages, "<")) and "site-packages" not in f.filename]
     return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
 
 

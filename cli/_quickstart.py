@@ -21,10 +21,10 @@ from ..benchmarks.model import Budget
 from ..benchmarks.runs.run import Run, read_run
 from ..benchmarks.scoring.score import score
 from ..core.canonical import identity_of
+from ..core.clock import Stopwatch
 from ..core.errors import FarshiftError, MissingExtra, Unavailable
 from ..core.files import lock_elsewhere, locked
 from ..core.progress import say
-from ..core.version import Stopwatch
 from ..leaderboard.board import Board
 from ..leaderboard.operations.submit import submit
 from ..leaderboard.publish.site import build

@@ -158,7 +158,7 @@ def board_export(
 
 @board_app.command("rescore")
 def board_rescore(folder: Folder, json: Json = False) -> None:
-    """Score every entry of an older scorer anew from its predictions; both values are kept. Exit code 1 where one
+    """Score every entry of an older scorer again from its predictions; both values are kept. Exit code 1 where one
     could not be."""
     from ..leaderboard.board import Board
     from ..leaderboard.operations.rescore import rescore
@@ -179,7 +179,7 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
 
 @board_app.command("withdraw")
 def board_withdraw(folder: Folder, entry: str, reason: Reason, json: Json = False) -> None:
-    """Take an entry out of the tables, for its team. It stays in the ledger, listed apart with the reason."""
+    """Take an entry out of the tables, for its team. It stays in the ledger, listed separately with the reason."""
     from ..leaderboard.board import Board
     from ..leaderboard.operations.withdraw import withdraw
 
@@ -189,7 +189,7 @@ def board_withdraw(folder: Folder, entry: str, reason: Reason, json: Json = Fals
 
 @board_app.command("remove")
 def board_remove(folder: Folder, entry: str, reason: Reason, json: Json = False) -> None:
-    """Take an entry out of the tables, for the board. It stays in the ledger, listed apart with the reason."""
+    """Take an entry out of the tables, for the board. It stays in the ledger, listed separately with the reason."""
     from ..leaderboard.board import Board
     from ..leaderboard.operations.withdraw import remove
 

@@ -132,7 +132,7 @@ def hand_in(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Hand answers in to an open window. What is right is not said before it closes."""
+    """Submit answers to an open window. They are scored when it closes."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.submit import submit_answers as go
 
@@ -163,7 +163,7 @@ def windows(
     window: Annotated[str, typer.Option("--window", metavar="W", help="One window in full.")] = "",
     json: Json = False,
 ) -> None:
-    """The sealed windows of a board, and what each has come to."""
+    """The sealed windows of a board, and the state of each."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.results import all_results, results
 

@@ -27,7 +27,7 @@ def splits_list(
     if markdown:
         if kind or json:
             raise FarshiftError("--markdown is the page of all splits: leave out --kind and --json")
-        from ..splits.table import markdown as page
+        from ..splits.catalogue_page import markdown as page
 
         return print(page(), end="")
     from ..splits.catalogue import listing

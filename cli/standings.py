@@ -18,7 +18,7 @@ app = typer.Typer()
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
 Against = Annotated[
     Optional[str],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Option("--baseline", metavar="MODEL", help="Hold the entries against this model, by Holm."),
+    typer.Option("--baseline", metavar="MODEL", help="Compare every entry with this model (adjusted by Holm)."),
 ]
 
 
@@ -32,7 +32,7 @@ def standings(
     markdown: Annotated[bool, typer.Option("--markdown", help="Markdown tables on stdout.")] = False,
     json: Json = False,
 ) -> None:
-    """Print the tables: rank sets, tie groups, intervals; what is listed apart; the aggregate over benchmarks."""
+    """Print the tables: rank sets, tie groups, intervals; what is listed separately; the aggregate over benchmarks."""
     from ..core.errors import FarshiftError
     from ..leaderboard.exports import exported
 
@@ -111,7 +111,7 @@ def publish(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Write the tables in a format of others: CSV, LaTeX, Hugging Face Community Evals, EveryEvalEver."""
+    """Write the tables in another format: CSV, LaTeX, Hugging Face Community Evals, EveryEvalEver."""
     from ..leaderboard.exports import publish as go
 
     with watched():
@@ -168,7 +168,7 @@ def reply(
 
 @app.command()
 def build(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder: made, or gone on with.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder: created, or continued.")],
     suite: Annotated[str, typer.Option("--suite", metavar="S", help="Only benchmarks of this suite.")] = "",
     benchmark: Annotated[
         Optional[list[str]],  # noqa: UP045

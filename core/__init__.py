@@ -1,1 +1,1 @@
-"""What every room stands on: errors, plug-ins, canonical bytes, draws, files, progress, engines, figures."""
+"""What every other package stands on: errors, plug-ins, canonical bytes, draws, files, progress, engines, figures."""

@@ -25,12 +25,12 @@ import tomli_w
 
 from ..benchmarks.scoring.record import Score
 from ..core.canonical import identity_of
+from ..core.clock import now
 from ..core.durable import ADVICE
 from ..core.errors import FarshiftError
 from ..core.files import lock_elsewhere, locked, write_atomically
 from ..core.plugins import read_toml
 from ..core.private import read_private, write_private
-from ..core.version import now
 from .entries import Entry, Scored, Standing, entries, submission_path
 from .ledger import Ledger, Record
 from .ledger.book import Event

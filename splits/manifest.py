@@ -230,7 +230,9 @@ def read_manifest(path: Path) -> Manifest:
     return Manifest(definition, path.parent)
 
 
-def assign(definition: SplitDefinition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None) -> pa.Table:
+def assign(
+    definition: SplitDefinition, source: pa.Table, schema: Schema, files: dict[str, Path] | None = None
+) -> pa.Table:
     """The rule's outcome over a source's rows (which carry row_id and check), in the source's order. A rule that reads
     published lists is given them as `files`, by name. Whatever the rule raises, or gives that is no outcome, becomes
     one line that names the split and the rule."""

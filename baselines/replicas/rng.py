@@ -2,7 +2,7 @@
 
 A replica draws the same numbers alone or among many, on every device, and after a resume, because nothing is
 remembered between draws. Bits are SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA 2014) over an odd-multiplied
-counter, as in `splits.draws` seeded by name; int64 arithmetic wraps alike on CPU and GPU.
+counter, as in `core/draws.py` seeded by name; int64 arithmetic wraps alike on CPU and GPU.
 """
 
 from __future__ import annotations

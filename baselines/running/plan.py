@@ -108,14 +108,14 @@ _TRAINING = (".", "encoding", "replicas", "running", "training", "training/graph
 def code_digest(recipe: Recipe) -> str:
     """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, and
     the versions of Farshift, torch and scikit-learn."""
-    room = PACKAGE / "baselines"
-    paths = [path for folder in _TRAINING for path in sorted((room / folder).glob("*.py"))]
+    home = PACKAGE / "baselines"
+    paths = [path for folder in _TRAINING for path in sorted((home / folder).glob("*.py"))]
     if recipe.network and recipe.algorithm:
         for shared in ("networks", "algorithms"):
-            paths += sorted((room / shared).glob("_*.py"))
-        paths += sorted((room / "layers").glob("*.py"))
+            paths += sorted((home / shared).glob("_*.py"))
+        paths += sorted((home / "layers").glob("*.py"))
         for sort in _CHOSEN_BY_SETTINGS:
-            paths += sorted((room / sort).glob("_*.py"))
+            paths += sorted((home / sort).glob("_*.py"))
             paths += [path for _, path in sorted(files(sort).items())]
         paths += _with_siblings(module_file("baselines/networks", recipe.network, "network"))
         paths += _with_siblings(module_file("baselines/algorithms", recipe.algorithm, "algorithm"))

@@ -154,7 +154,9 @@ def _jobs(
                 yield number, job
 
 
-def _run_jobs(plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], at_work: Engine, together: World) -> list[Failure]:
+def _run_jobs(
+    plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], at_work: Engine, together: World
+) -> list[Failure]:
     """Run replica groups, and tell how far they are. What failed is in the order of the jobs, whichever ended first."""
     total = sum(len(job.missing) for _, job in jobs)
     failures: dict[int, Failure] = {}

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Budget, Columns, Task, TrainingRows
 from ...core.canonical import identity_of
+from ...core.clock import Stopwatch
 from ...core.errors import ModelError
 from ...core.files import write_atomically
 from ...core.plugins import module
 from ...core.progress import say
-from ...core.version import Stopwatch
 from ...core.world import ALONE, World
 from ..augmentations import augmented
 from ..diagnostics import diagnosed
@@ -31,13 +31,13 @@ from ..replicas.hyperparameters import alike
 from ..replicas.stacked import size
 from . import stack_size as stacking
 from .checkpoint import ADVICE, resume, save
+from .fit_seconds import FitSeconds
 from .predict import Encoding, inputs_of
 from .predict import answers as answers_of
 from .replica_stack import ReplicaStack
 from .sampler import Data
-from .shares import FitSeconds
 from .trainer import Outcome, Training
-from .training_rows import Member, FitInput, columns_of, digest_of, numbered, tensor_digest
+from .training_rows import FitInput, Member, columns_of, digest_of, numbered, tensor_digest
 
 CHECKPOINT_SECONDS = 30.0
 """Seconds of training between two checkpoints."""

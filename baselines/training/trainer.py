@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.clock import Stopwatch
 from ...core.errors import ModelError
-from ...core.version import Stopwatch
 from ...core.world import ALONE, World
 from .algorithm import Clock
 from .distributed import SharedOptimiserStep, noise_keys, refuse_unshared, shared

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, ModelError
 from ...core.progress import say
-from ...core.version import Stopwatch
 from ..benchmark import Benchmark
 from ..blind.rows import BlindData, Inputs
 from ..limits import MAX_CANDIDATES, name_problem

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ...core.clock import Stopwatch
 from ...core.errors import ModelError
-from ...core.version import Stopwatch
 from ..benchmark import Benchmark
 from ..blind.rows import BlindData
 from ..blind.training_table import TrainingTable

@@ -17,7 +17,7 @@ from ..benchmark import Benchmark
 from ..blind.data import blind_data
 from ..prompting.grading import answers_in
 from ..prompting.prompt import Prompt
-from ..scoring.measured import row_id_problem
+from ..scoring.completeness import row_id_problem
 from ._sheets import prompts
 
 _ROW_ID = re.compile(r"[0-9a-f]{16}")

@@ -23,13 +23,13 @@ import tomli_w
 from filelock import FileLock
 
 from ...core.canonical import canonical_json
+from ...core.clock import now
 from ...core.errors import BadRun
 from ...core.files import lock_elsewhere, lock_is_free, locked, plain_disk_errors, write_atomically
 from ...core.progress import say
-from ...core.version import now
 from ...core.world import ALONE, World
 from ..model import Task
-from .assemble import candidates_of, merge_shards, parquet, spent_by
+from .merge import candidates_of, merge_shards, parquet, spent_by
 from .run import FORMAT, Run, card_digest, environment, read_run
 from .shards import (
     ADVICE,

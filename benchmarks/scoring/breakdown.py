@@ -21,7 +21,7 @@ from ..statistics.clusters import clustering
 from ..statistics.interval import mean
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import RowScores, deal, most_groups, row_groups
-from .measured import Chosen, AnsweredRows, RunPredictions
+from .measured import AnsweredRows, Chosen, RunPredictions
 from .record import AnswerCounts, Calibration, CalibrationBin, SeverityPoint, WorstGroup
 
 MAX_BUCKETS = 12
@@ -36,7 +36,9 @@ def answer_counts(rows: AnsweredRows) -> AnswerCounts:
     return AnswerCounts(len(status), *(int((status == one).sum()) for one in (ANSWERED, ABSTAINED, FAILED)))
 
 
-def group_scores(scored: RunPredictions, rows: AnsweredRows, by: Metric) -> tuple[WorstGroup | None, dict[str, float] | None]:
+def group_scores(
+    scored: RunPredictions, rows: AnsweredRows, by: Metric
+) -> tuple[WorstGroup | None, dict[str, float] | None]:
     """The groups of the OOD view: the worst one beside all of them, and quantiles over groups; None where there are
     fewer than two. Groups that the metric is not defined on, or has no interval on, are left out.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ..runs.run import RunLike
 from ..selection import Ballot, Rule
 from ..statistics.clusters import Codes, clustering, codes
 from ..statistics.sample import Replicates, RowScores, Sample, replicates, row_groups
+from .completeness import blocks_of, completeness_problems
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,9 @@ class AnsweredRows:
     def select(self, rows: NDArray[Any]) -> AnsweredRows:
         """Some of the rows: positions or a mask."""
         clusters = None if self.clusters is None else codes(self.clusters[rows])
-        return AnsweredRows(self.task, self.row_ids[rows], self.truth[rows], [one[rows] for one in self.answers], clusters)
+        return AnsweredRows(
+            self.task, self.row_ids[rows], self.truth[rows], [one[rows] for one in self.answers], clusters
+        )
 
     @property
     def has_scores(self) -> bool:
@@ -100,15 +102,15 @@ class RunPredictions:
         if problems:
             more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
             raise BadRun(f"{problems[0]}{more}")
-        self._blocks = _blocks(predictions)
+        self.blocks_of = blocks_of(predictions)
 
     def has(self, part: str, candidate: str) -> bool:
         """Whether a candidate predicted a part (which it did for every seed, or for none)."""
-        return (self.seeds[0], part, candidate) in self._blocks
+        return (self.seeds[0], part, candidate) in self.blocks_of
 
     def _answers(self, seed: int, part: str, candidate: str, row_ids: NDArray[np.uint64]) -> Answers:
         """The answers to the rows of these ids, in their order."""
-        table = in_order(self._blocks[seed, part, candidate])
+        table = in_order(self.blocks_of[seed, part, candidate])
         answers = read_answers(table, self.benchmark.task)
         ids = table["row_id"].to_numpy()
         return answers if np.array_equal(ids, row_ids) else answers[np.searchsorted(ids, row_ids)]
@@ -152,77 +154,3 @@ class RunPredictions:
         if np.isnan(value):
             return -np.inf
         return value if metric.better == "higher" else -value
-
-
-@dataclass(frozen=True)
-class WantedRows:
-    """Rows that each seed must predict: of which part (or selection rule), their ids (n,) ascending, by which
-    candidates."""
-
-    part: str
-    ids: NDArray[np.uint64]
-    candidates: tuple[str, ...]
-
-
-def wanted_rows(benchmark: Benchmark, card: RunLike) -> list[WantedRows]:
-    """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
-    the run's rule by each setting's last checkpoint."""
-    found = [WantedRows(part, benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts]
-    rule = benchmark.rule(card.selection)
-    if rule.folds is not None and (ballot := rule.ballot(benchmark)) is not None:
-        found.append(WantedRows(rule.part, np.sort(ballot.row_ids), card.finals))
-    return found
-
-
-def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> list[str]:
-    """What is wrong with the rows of a table of predictions: it must hold the wanted rows once, and no others."""
-    blocks = _blocks(predictions)
-    problems = []
-    for rows in wanted_rows(benchmark, card):
-        for seed in card.seeds:
-            for candidate in rows.candidates:
-                table = blocks.pop((seed, rows.part, candidate), None)
-                ids = np.empty(0, np.uint64) if table is None else in_order(table)["row_id"].to_numpy()
-                if not np.array_equal(ids, rows.ids):
-                    which = "" if len(card.candidates) == 1 else f", candidate {candidate[:60]}"
-                    problems.append(f"part {rows.part}, seed {seed}{which}: {row_id_problem(ids, rows.ids)}")
-    for seed, part, candidate in sorted(blocks):
-        problems.append(f"part {part[:60]!r}, seed {seed}, candidate {candidate[:60]!r}: nothing of this run")
-    return problems
-
-
-def _blocks(predictions: pa.Table) -> dict[tuple[int, str, str], pa.Table]:
-    """The table cut by (seed, part, candidate); rows of one block keep their order."""
-    seeds = predictions["seed"].to_numpy()
-    parts, candidates = (predictions[name].combine_chunks().dictionary_encode() for name in ("part", "candidate"))
-    parts, candidates = (_one_chunk(column) for column in (parts, candidates))
-    part_names, names = parts.dictionary.to_pylist(), candidates.dictionary.to_pylist()
-    seed_values, seed_codes = np.unique(seeds, return_inverse=True)
-    codes = (seed_codes * len(part_names) + parts.indices.to_numpy()) * len(names) + candidates.indices.to_numpy()
-    if (codes[1:] < codes[:-1]).any():
-        order = np.argsort(codes, kind="stable")
-        predictions, codes = predictions.take(order), codes[order]
-    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
-    found = {}
-    for start, stop in pairwise(edges):
-        if stop > start:
-            rest, candidate = divmod(int(codes[start]), len(names))
-            seed, part = divmod(rest, len(part_names))
-            found[int(seed_values[seed]), part_names[part], names[candidate]] = predictions.slice(start, stop - start)
-    return found
-
-
-def _one_chunk(column: Any) -> Any:
-    return column.combine_chunks() if hasattr(column, "num_chunks") else column
-
-
-def row_id_problem(got: NDArray[np.uint64], expected: NDArray[np.uint64]) -> str:
-    """What is wrong with a set of row ids: missing, unknown or repeated ones, each counted and one named."""
-    problems = []
-    missing, unknown = np.setdiff1d(expected, got), np.setdiff1d(got, expected)
-    values, counts = np.unique(got, return_counts=True)
-    repeated = values[counts > 1]
-    for what, ids in (("missing", missing), ("unknown", unknown), ("repeated", repeated)):
-        if len(ids):
-            problems.append(f"{len(ids)} {what} row ids (first {ids[0]:016x})")
-    return ", ".join(problems) or "the row ids are as expected"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.clock import now
 from ...core.errors import FarshiftError
-from ...core.version import now
 from .chain import chain_problems, link_problems
 from .keys import SigningKey, signed_by
 from .record import GENESIS, KINDS, Record, hash_of

@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...benchmarks.runs.run import Run
+from ...core.clock import Stopwatch
 from ...core.durable import ADVICE
 from ...core.engines import Needs, as_completed, opened
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import write_atomically
 from ...core.progress import advance, say
-from ...core.version import Stopwatch
 from ..board import Board
 from ..entries import entries
 from ..publish.site import write_site

@@ -17,7 +17,7 @@ from ...benchmarks import benchmark as definitions
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.runs.card import RunCard
 from ...benchmarks.runs.run import RunLike, card_problem
-from ...benchmarks.scoring.measured import WantedRows, wanted_rows
+from ...benchmarks.scoring.completeness import WantedRows, wanted_rows
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import plain_disk_errors
 from ..validation.archive import CARD, Archive

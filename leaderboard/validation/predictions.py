@@ -12,7 +12,7 @@ from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.limits import MAX_TEXT
 from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunLike
-from ...benchmarks.scoring.measured import WantedRows
+from ...benchmarks.scoring.completeness import WantedRows
 from .problem import Problems, shown
 from .wanted import COLUMNS, Wanted
 

@@ -60,7 +60,7 @@ class IndexPermutation:
     """A permutation that is computed where it is asked for: no memory, any part of it alone.
 
     A Feistel network (Luby and Rackoff, SIAM J. Comput. 1988) of six rounds on the bits of the turn, with the draws of
-    `splits.draws` as its round function; turns that leave the range go through it again until they are back (cycle
+    `core/draws.py` as its round function; turns that leave the range go through it again until they are back (cycle
     walking: Black and Rogaway, CT-RSA 2002). Its two halves may differ by one bit in width, as each is changed in place
     in its turn; so the domain is the next power of two, and a turn goes through it less than twice on average.
     """

@@ -17,7 +17,7 @@ from ...splits.assignment import part_digests
 from ...splits.audit import audit
 from ...splits.catalogue import LOCK, named
 from ...splits.catalogue import published_identities as locked_identities
-from ...splits.manifest import SplitDefinition, Manifest, PartPin, assign, read_manifest
+from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest
 from ...splits.rows import row_digests, set_digest
 from ..acquire.fetch import fetch_file
 from ..acquire.own_source import Data, pin_source

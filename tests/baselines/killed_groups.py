@@ -13,7 +13,7 @@ import numpy as np
 from farshift.baselines.recipe import Recipe
 from farshift.baselines.training import replica_group as teams
 from farshift.baselines.training.replica_group import Fit, ReplicaGroup
-from farshift.baselines.training.training_rows import Member, FitInput
+from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
 from farshift.core.world import ALONE, World

@@ -10,7 +10,7 @@ from farshift.baselines.recipe import Recipe
 from farshift.baselines.running.listing import algorithms
 from farshift.baselines.running.suite import unfit
 from farshift.baselines.training.replica_group import ReplicaGroup
-from farshift.baselines.training.training_rows import Member, FitInput
+from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.blind.data import blind_data

@@ -11,7 +11,7 @@ from farshift.baselines.training import checkpoint, trainer
 from farshift.baselines.training import stack_size as stacking
 from farshift.baselines.training.replica_group import Fit
 from farshift.baselines.training.trainer import Training
-from farshift.baselines.training.training_rows import Member, FitInput
+from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.core.errors import ModelError
 from farshift.core.progress import listening
 

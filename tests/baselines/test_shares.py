@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from farshift.baselines.running import sweep
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.shares import FitSeconds
+from farshift.baselines.training.fit_seconds import FitSeconds
 from farshift.baselines.training.trainer import Training
-from farshift.baselines.training.training_rows import Member, FitInput
+from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.core.errors import ModelError
 

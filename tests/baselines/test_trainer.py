@@ -8,7 +8,7 @@ import torch
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.training.losses import cross_entropy, mean, squared
 from farshift.baselines.training.sampler import Batch
-from farshift.baselines.training.training_rows import Member, FitInput
+from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, TrainableModel
 from farshift.core.errors import ModelError
 

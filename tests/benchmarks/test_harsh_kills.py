@@ -11,7 +11,7 @@ import farshift as fs
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.benchmarks.runs import assemble as merging
+from farshift.benchmarks.runs import merge as merging
 from farshift.benchmarks.runs import run_folder
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import discard

@@ -209,7 +209,9 @@ def measured(rows: int, answers: np.ndarray) -> AnsweredRows:
 
     ids = np.arange(rows, dtype=np.uint64)
     truth = np.arange(rows) % 2
-    return AnsweredRows(Task("classification", ("a",), "label", classes=2), ids, truth, [Answers.all_given(answers)] * 2)
+    return AnsweredRows(
+        Task("classification", ("a",), "label", classes=2), ids, truth, [Answers.all_given(answers)] * 2
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])

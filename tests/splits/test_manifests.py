@@ -18,7 +18,7 @@ from farshift.loaders.acquire.source import find_source, sources
 from farshift.loaders.freezing.freeze import freeze
 from farshift.loaders.freezing.verify import audit_again, verify, verify_each
 from farshift.loaders.split import load
-from farshift.splits.catalogue import find, listing, published_identities, manifests
+from farshift.splits.catalogue import find, listing, manifests, published_identities
 from farshift.splits.manifest import KINDS, read_manifest
 from support import ROOT, SHARED
 

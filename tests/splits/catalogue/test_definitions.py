@@ -10,7 +10,7 @@ from farshift.core.plugins import function
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.assignment import PARTS
-from farshift.splits.catalogue import find, listing, published_identities, manifests
+from farshift.splits.catalogue import find, listing, manifests, published_identities
 from farshift.splits.manifest import assign
 
 DEFINED = [one for one in manifests() if not one.frozen]

@@ -1,4 +1,4 @@
-"""Whose seconds a training took: of replicas that are trained together, each one's share of the wall clock.
+"""`fit_seconds`: the wall-clock seconds of a training, divided among the replicas that were trained together.
 
 A replica stack's seconds are shared out by the optimiser steps that each replica took (evenly where none took any), so
 one that stopped early has less of them. What a training spends beside its steps (encoding the rows, trying how many to
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ...core.version import Stopwatch
+from ...core.clock import Stopwatch
 
 
 class FitSeconds:
@@ -22,7 +22,7 @@ class FitSeconds:
         self._own = dict.fromkeys(members, 0.0)
         self._times = Counter(members)
         self._accounted = 0.0
-        """Seconds of this process that are somebody's."""
+        """Seconds of this process that belong to a member already."""
 
     def add(self, seconds: float, steps: Mapping[str, int], before: float = 0.0) -> None:
         """Share out a stack's seconds by the steps that each of its members took. before: those of them that earlier
@@ -33,7 +33,7 @@ class FitSeconds:
         self._accounted += seconds - before
 
     def close(self) -> None:
-        """The training is done: what nobody's steps took is everybody's."""
+        """The training is done: the seconds outside of any steps are shared out evenly."""
         rest = self._watch.seconds() - self._accounted
         for member in self._own:
             self._own[member] += rest / len(self._own)

@@ -1,0 +1,91 @@
+"""Does a run hold exactly the predictions that its benchmark asks for: each wanted row once, and no others?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..benchmark import Benchmark
+from ..runs.predictions import in_order
+from ..runs.run import RunLike
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class WantedRows:
+    """Rows that each seed must predict: of which part (or selection rule), their ids (n,) ascending, by which
+    candidates."""
+
+    part: str
+    ids: NDArray[np.uint64]
+    candidates: tuple[str, ...]
+
+
+def wanted_rows(benchmark: Benchmark, card: RunLike) -> list[WantedRows]:
+    """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
+    the run's rule by each setting's last checkpoint."""
+    found = [WantedRows(part, benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts]
+    rule = benchmark.rule(card.selection)
+    if rule.folds is not None and (ballot := rule.ballot(benchmark)) is not None:
+        found.append(WantedRows(rule.part, np.sort(ballot.row_ids), card.finals))
+    return found
+
+
+def completeness_problems(benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> list[str]:
+    """What is wrong with the rows of a table of predictions: it must hold the wanted rows once, and no others."""
+    blocks = blocks_of(predictions)
+    problems = []
+    for rows in wanted_rows(benchmark, card):
+        for seed in card.seeds:
+            for candidate in rows.candidates:
+                table = blocks.pop((seed, rows.part, candidate), None)
+                ids = np.empty(0, np.uint64) if table is None else in_order(table)["row_id"].to_numpy()
+                if not np.array_equal(ids, rows.ids):
+                    which = "" if len(card.candidates) == 1 else f", candidate {candidate[:60]}"
+                    problems.append(f"part {rows.part}, seed {seed}{which}: {row_id_problem(ids, rows.ids)}")
+    for seed, part, candidate in sorted(blocks):
+        problems.append(f"part {part[:60]!r}, seed {seed}, candidate {candidate[:60]!r}: nothing of this run")
+    return problems
+
+
+def blocks_of(predictions: pa.Table) -> dict[tuple[int, str, str], pa.Table]:
+    """The table cut by (seed, part, candidate); rows of one block keep their order."""
+    seeds = predictions["seed"].to_numpy()
+    parts, candidates = (predictions[name].combine_chunks().dictionary_encode() for name in ("part", "candidate"))
+    parts, candidates = (_one_chunk(column) for column in (parts, candidates))
+    part_names, names = parts.dictionary.to_pylist(), candidates.dictionary.to_pylist()
+    seed_values, seed_codes = np.unique(seeds, return_inverse=True)
+    codes = (seed_codes * len(part_names) + parts.indices.to_numpy()) * len(names) + candidates.indices.to_numpy()
+    if (codes[1:] < codes[:-1]).any():
+        order = np.argsort(codes, kind="stable")
+        predictions, codes = predictions.take(order), codes[order]
+    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+    found = {}
+    for start, stop in pairwise(edges):
+        if stop > start:
+            rest, candidate = divmod(int(codes[start]), len(names))
+            seed, part = divmod(rest, len(part_names))
+            found[int(seed_values[seed]), part_names[part], names[candidate]] = predictions.slice(start, stop - start)
+    return found
+
+
+def _one_chunk(column: Any) -> Any:
+    return column.combine_chunks() if hasattr(column, "num_chunks") else column
+
+
+def row_id_problem(got: NDArray[np.uint64], expected: NDArray[np.uint64]) -> str:
+    """What is wrong with a set of row ids: missing, unknown or repeated ones, each counted and one named."""
+    problems = []
+    missing, unknown = np.setdiff1d(expected, got), np.setdiff1d(got, expected)
+    values, counts = np.unique(got, return_counts=True)
+    repeated = values[counts > 1]
+    for what, ids in (("missing", missing), ("unknown", unknown), ("repeated", repeated)):
+        if len(ids):
+            problems.append(f"{len(ids)} {what} row ids (first {ids[0]:016x})")
+    return ", ".join(problems) or "the row ids are as expected"
