@@ -208,15 +208,21 @@ def _become(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
     os._exit(status or 0)
 
 
-def _execute(option: str, what: str, *arguments: str) -> None:
+def _execute(first: str, *arguments: str) -> None:
+    """What Python does with its arguments: `-m NAME ..`, `-c CODE ..` or `FILE ..`."""
     sys.path[0] = ""
-    sys.argv = [option, *arguments]
-    if option == "-m":
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
-    else:
-        assert option == "-c", option
+    if first == "-m":
+        sys.argv = [first, *arguments[1:]]
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = [first, *arguments[1:]]
         main = sys.modules["__main__"] = types.ModuleType("__main__")
-        exec(compile(what, "<string>", "exec"), main.__dict__)
+        exec(compile(arguments[0], "<string>", "exec"), main.__dict__)
+    else:
+        assert not first.startswith("-"), first
+        sys.argv = [first, *arguments]
+        sys.path[0] = str(Path(first).resolve().parent)
+        runpy.run_path(first, run_name="__main__")
 
 
 def _import_all() -> None:
