@@ -142,7 +142,7 @@ def test_wheel_and_sdist_build_and_install_in_a_clean_environment(tmp_path):
         code = (
             "import farshift, importlib.util as u; part = farshift.load('scan/length', part='ood_test'); "
             "class_ = type('M', (), {'predict': lambda self, batch: batch['command']}); "
-            "print(len(part), farshift.score(farshift.evaluate(class_(), on='scan/length', seeds=1))['ood']['value'], "
+            "print(len(part), farshift.score(farshift.evaluate(class_(), on='scan/length', seeds=1)).ood.value, "
             "u.find_spec('torch'))"
         )
         done = subprocess.run(

@@ -116,7 +116,7 @@ def run(tmp_path_factory):
 
 
 def test_a_run_s_card_has_the_diagnostics_of_each_seed(run):
-    card = fs.read_run(run.path).card
+    card = fs.read_run(run.path).card.to_dict()
     assert card["model"]["diagnose"] == ["dimension", "weight_participation"]
     values = [card["spent"]["by_seed"][f"seed_{seed}"] for seed in range(2)]
     assert values[0]["dimension.two_nn"] != values[1]["dimension.two_nn"]

@@ -159,7 +159,7 @@ def test_a_run_killed_anywhere_gives_the_same_bytes_when_it_is_repeated(
 
 
 def test_three_checkpoints_of_a_setting_are_three_candidates_for_the_scorer(clean: Run) -> None:
-    assert clean.card["model"]["candidates"] == ["one/last", "three/step-3", "three/step-6", "three/last"]
+    assert clean.card.model.candidates == ("one/last", "three/step-3", "three/step-6", "three/last")
     asked = clean.predictions().group_by("candidate").aggregate([("row_id", "count")]).to_pylist()
     assert len({row["row_id_count"] for row in asked}) == 1
     assert len(asked) == 4

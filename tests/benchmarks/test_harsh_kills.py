@@ -239,7 +239,7 @@ def test_what_a_kill_left_beside_a_finished_run_is_cleared_away_and_misleads_nob
 def test_a_process_that_comes_after_the_others_have_finished_is_given_the_run(tmp_path, monkeypatch):
     """Under torchrun the first process may be done before the others have loaded their libraries."""
     run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "r")
-    card = run.card
+    card = run.card.to_dict()
     plan = {
         "benchmark": card["benchmark"],
         "model": {key: value for key, value in card["model"].items() if key not in ("candidates", "finals")},

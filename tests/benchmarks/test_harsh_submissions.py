@@ -23,7 +23,7 @@ ON = "modadd97/xi35"
 def submission(folder: Path, changes: dict[str, dict[str, Any]]) -> Path:
     """A run with tables of its card changed and signed again, packed."""
     run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=folder / "r")
-    card = run.card
+    card = run.card.to_dict()
     for table, values in changes.items():
         card[table] = {key: value for key, value in (card[table] | values).items() if value is not None}
     card["digests"]["run"] = card_digest(card)

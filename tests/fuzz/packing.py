@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -66,4 +65,4 @@ def parts(run: Run) -> Parts:
         "model": {"training_data": ["unknown"], "pretraining": ["unknown"]},
         "runs": [name | {"run": run.digest, "predictions": run.card.digests.predictions}],
     }
-    return Parts(card, copy.deepcopy(run.card), (run.path / "predictions.parquet").read_bytes())
+    return Parts(card, run.card.to_dict(), (run.path / "predictions.parquet").read_bytes())

@@ -72,7 +72,7 @@ def test_a_model_has_the_time_that_its_own_pacing_asks_for(
 
 
 def test_the_digest_of_its_code_that_a_model_brings_is_on_the_card(ask: Ask) -> None:
-    assert ask(Endpoint()).card["model"]["code"] == "e" * 64
+    assert ask(Endpoint()).card.model.code == "e" * 64
 
 
 def test_sizes_of_batches_are_held_to_whole_numbers(ask: Ask) -> None:
