@@ -160,7 +160,7 @@ def test_probabilities_travel_with_a_submission(look, good):
         (
             lambda card, table: (card, table.append_column("label", table["seed"])),
             "parquet-column",
-            "column label: is not a column of a predictions file's",
+            "column label: is not a column of a predictions file",
         ),
         (
             lambda card, table: (card, column(table, "prediction", table["prediction"].cast("double"))),
