@@ -38,7 +38,7 @@ def test_settings_are_kept_apart_whatever_they_are_called(tmp_path, one, other):
     run = fs.evaluate(models.Adder, on=ON, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
     assert run.candidates == (f"{one}/last", f"{other}/last")
     found = fs.score(run)
-    assert found.selections["id_val"].chosen == {"0": f"{other}/last", "1": f"{other}/last"}
+    assert found.selections["id_val"].chosen == {0: f"{other}/last", 1: f"{other}/last"}
     assert found.id.value == 1.0
     assert found.selections["last"].id["value"] == pytest.approx(0.5, abs=0.02)
 
