@@ -40,7 +40,7 @@ def test_settings_are_kept_apart_whatever_they_are_called(tmp_path, one, other):
     found = fs.score(run)
     assert found.selections["id_val"].chosen == {0: f"{other}/last", 1: f"{other}/last"}
     assert found.id.value == 1.0
-    assert found.selections["last"].id["value"] == pytest.approx(0.5, abs=0.02)
+    assert found.selections["last"].id.value == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_settings_files_hold_only_plain_letters_so_that_any_system_takes_them(tmp_path):
