@@ -10,7 +10,7 @@ from farshift.baselines.layers import recurrence
 from farshift.baselines.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from farshift.baselines.networks._initial import recurrent
 from farshift.baselines.replicas.rng import Rng, keys
-from farshift.baselines.replicas.stacked import stacked as replicas
+from farshift.baselines.replicas.stacked import stacked
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -22,9 +22,9 @@ KINDS: dict[str, tuple[type[Recurrent], type[nn.RNNBase]]] = {
 LENGTHS = torch.tensor([5, 1, 7, 3])
 
 
-def made(kind: str, replicas_: int = 1, **settings: Any) -> Recurrent:
+def made(kind: str, replicas: int = 1, **settings: Any) -> Recurrent:
     torch.manual_seed(0)
-    return replicas.stacked([KINDS[kind][0](3, 4, **settings).double() for _ in range(replicas_)])
+    return stacked([KINDS[kind][0](3, 4, **settings).double() for _ in range(replicas)])
 
 
 def ours_in_their_order(weight: Tensor, kind: str) -> Tensor:
@@ -175,7 +175,7 @@ def test_a_backward_pass_can_be_run_twice(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_three_replicas_learn_bit_for_bit_what_each_learns_alone(kind: str) -> None:
+def test_three_replicaslearn_bit_for_bit_what_each_learns_alone(kind: str) -> None:
     def learned(network: Recurrent, rows: Tensor) -> Recurrent:
         optimiser = torch.optim.AdamW(network.parameters(), lr=0.01)
         for _ in range(20):
@@ -190,7 +190,7 @@ def test_three_replicas_learn_bit_for_bit_what_each_learns_alone(kind: str) -> N
         return [KINDS[kind][0](3, 20, 2, bidirectional=True) for _ in range(3)]
 
     x = torch.randn(3, 4, 7, 3)
-    together = learned(replicas.stacked(singles()), x)
+    together = learned(stacked(singles()), x)
     for replica, single in enumerate(singles()):
         alone = learned(single, x[replica : replica + 1])
         assert all(
