@@ -10,7 +10,7 @@ from farshift.baselines.layers import recurrence
 from farshift.baselines.layers.recurrent import GRU, LSTM, Elman, Recurrent
 from farshift.baselines.networks._initial import recurrent
 from farshift.baselines.replicas.rng import Rng, keys
-from farshift.baselines.replicas.stacked import stacked
+from farshift.baselines.replicas.stacked import attach, stacked
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -202,7 +202,7 @@ def test_dropout_lies_between_layers_and_only_while_there_is_noise() -> None:
     x = torch.randn(1, 4, 6, 3, dtype=torch.float64)
     noisy, still = made("lstm", layers=2, dropout=0.5), made("lstm", layers=2)
     noise = Rng(keys(["a"]))
-    replicas.attach(noisy, noise)
+    attach(noisy, noise)
     assert torch.equal(noisy(x)[0], still(x)[0])
     noise.at(1)
     (out, (h, _)), (expected, (first, _)) = noisy(x), still(x)
