@@ -19,7 +19,7 @@ from farshift.core.errors import ModelError
 from farshift.core.world import ALONE, World
 
 from .toys import ADD, additions, recipe
-from .toys import FitInput as Table
+from .toys import Rows as Table
 
 STEPS = 12
 

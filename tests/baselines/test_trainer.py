@@ -14,7 +14,7 @@ from farshift.core.errors import ModelError
 
 from .killed_groups import answers, fitted, made, rows
 from .toys import ADD, TURN, additions, commands, recipe, trained
-from .toys import FitInput as Table
+from .toys import Rows as Table
 
 SHORT = recipe("mlp", 20, lr=0.01, batch_size=16)
 
