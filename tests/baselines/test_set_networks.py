@@ -58,8 +58,8 @@ def test_deep_sets_is_rho_of_the_sum_of_phi() -> None:
                 x = torch.relu(x @ layer.weight[place].T + layer.bias[place])
             return x
 
-        numbers = [through(network.phi, numbers[place, :, start : start + 2]) for start in range(0, 8, 2)]
-        features = through(network.rho, torch.stack(numbers).sum(dim=0))
+        embedded = [through(network.phi, numbers[place, :, start : start + 2]) for start in range(0, 8, 2)]
+        features = through(network.rho, torch.stack(embedded).sum(dim=0))
         expected = features @ network.head.weight[place].T + network.head.bias[place]
         assert torch.allclose(network(ids, numbers)[place], expected, rtol=0, atol=1e-12)
 
