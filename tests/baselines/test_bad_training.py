@@ -39,7 +39,7 @@ def heard() -> Iterator[list[str]]:
 def test_a_loss_that_is_no_number_names_the_replica_and_the_step_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(trainer, "LOOK", 3)
+    monkeypatch.setattr(trainer, "FINITE_CHECK_EVERY", 3)
     broken = Member(1, {"lr": 1e30})
     with_it = answers(fitted(made(), [SEEDS[0], broken, SEEDS[2]]))
     without = answers(fitted(made(), [SEEDS[0], SEEDS[2]]))

@@ -37,7 +37,7 @@ CASES: dict[str, tuple[dict[str, Any], list[Member], int]] = {
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainer, "LOOK", 4)
+    monkeypatch.setattr(trainer, "FINITE_CHECK_EVERY", 4)
 
 
 @pytest.mark.parametrize("case", CASES)

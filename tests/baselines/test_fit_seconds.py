@@ -33,7 +33,7 @@ def spend(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         def seconds(self) -> float:
             return clock[0] - self.start
 
-    for module in ("shares", "trainer", "replica_group"):
+    for module in ("fit_seconds", "trainer", "replica_group"):
         monkeypatch.setattr(f"farshift.baselines.training.{module}.Stopwatch", Watch)
 
     def spent(seconds: float) -> None:
