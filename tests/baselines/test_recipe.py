@@ -151,7 +151,11 @@ def test_steps_and_settings_may_differ_on_one_benchmark(mine: Path) -> None:
 def test_the_trainer_the_algorithm_and_a_network_declare_no_setting_twice() -> None:
     from farshift.baselines.recipe import HERE, declared, files
 
-    shared = [declared(HERE / "training" / "trainer.py"), declared(HERE / "encoding" / "encoding.py"), declared(files("algorithms")["erm"])]
+    shared = [
+        declared(HERE / "training" / "trainer.py"),
+        declared(HERE / "encoding" / "encoding.py"),
+        declared(files("algorithms")["erm"]),
+    ]
     for network in files("networks").values():
         names = [name for settings in (*shared, declared(network)) for name in settings]
         assert len(names) == len(set(names)), network
