@@ -142,11 +142,11 @@ def test_ones_own_engine_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 INTERRUPTED = """
 import time
-from farshift.core.engines import mapped
+from farshift.core.engines import map_jobs
 if __name__ == "__main__":
     print("begun", flush=True)
     try:
-        list(mapped("processes", time.sleep, [60.0] * 6))
+        list(map_jobs("processes", time.sleep, [60.0] * 6))
     except KeyboardInterrupt:
         print("interrupted")
 """
