@@ -140,9 +140,9 @@ def write(run: RunFolder, task: Task, inputs: Inputs, answers: Answers) -> None:
 def score(path: Path, task: Task, ids: np.ndarray, truth: np.ndarray) -> None:
     from farshift.benchmarks.runs.predictions import read_answers
     from farshift.benchmarks.runs.run import read_run
-    from farshift.benchmarks.scoring.measured import _blocks
+    from farshift.benchmarks.scoring.completeness import blocks_of
 
-    (table,) = _blocks(read_run(path).predictions()).values()
+    (table,) = blocks_of(read_run(path).predictions()).values()
     assert np.array_equal(table["row_id"].to_numpy(), ids)
     found = mean(AnsweredRows(task, ids, truth, [read_answers(table, task)]).by(metric("accuracy")))
     assert 0.9 < found.value < 0.92, found
