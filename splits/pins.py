@@ -1,4 +1,4 @@
-"""Files pinned by content."""
+"""Files and folders pinned by content."""
 
 from __future__ import annotations
 
@@ -22,4 +22,28 @@ class FilePin(BaseModel):
     name: Annotated[str, AfterValidator(_below)]
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     bytes: int = Field(ge=0)
+    mirrors: list[dict[str, Any]] = []
+
+
+class FirstFile(BaseModel):
+    """A file whose sha256 nobody has published: its size or md5 where they are known. It is pinned when it is first
+    read, and the rows that it gives are held to published counts."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, AfterValidator(_below)]
+    bytes: int | None = Field(None, ge=0)
+    md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
+    mirrors: list[dict[str, Any]] = []
+
+
+class TreePin(BaseModel):
+    """A folder of many files: the hash that git gives it (empty: pinned when it is first read), and where it can be
+    had. Each mirror gives one archive or folder of all its files, never a file each."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, AfterValidator(_below)]
+    tree: str = Field("", pattern=r"^([0-9a-f]{40})?$")
+    files: int | None = Field(None, ge=1)
     mirrors: list[dict[str, Any]] = []

@@ -17,13 +17,17 @@ Role = Literal["input", "label", "meta"]
 RESERVED = ("row_id", "check", "part", "weight", "group", "severity", "corrupted")
 """Column names that a `Part` adds itself."""
 
-_SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes")
+_ENCODED = ("image", "audio")
+"""Files as they were published (JPEG, PNG .., WAV ..): bytes, that are decoded when they are used."""
+
+_SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes", *_ENCODED)
 _TENSOR = re.compile(r"^(uint8|int64|float32)\[(\d+(?:,\d+)*)\]$")
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field. `type` is a scalar type, or a tensor of fixed shape such as `uint8[8,8]`.
+    """One field. `type` is a scalar type, a tensor of fixed shape such as `uint8[8,8]`, or `image` or `audio`: the
+    bytes of a file as it was published. Row ids are over those bytes, so that decoders may differ.
 
     Roles: an `input` may be shown to a model and makes the row id; a `label` is what is predicted; `meta`
     (a domain, a length) serves rules and reports, and is never shown to a model.
@@ -54,9 +58,14 @@ class Field:
 
     @property
     def item(self) -> str:
-        """The type of one element: the scalar type itself, or a tensor's."""
+        """How one element is stored: the scalar type itself, a tensor's, or bytes for an encoded picture or sound."""
         tensor = _TENSOR.match(self.type)
-        return tensor[1] if tensor else self.type
+        return tensor[1] if tensor else "bytes" if self.encoded else self.type
+
+    @property
+    def encoded(self) -> bool:
+        """Whether a value is a picture or a sound in its published encoding."""
+        return self.type in _ENCODED
 
     def arrow(self) -> pa.DataType:
         import pyarrow as pa

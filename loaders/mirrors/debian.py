@@ -18,7 +18,7 @@ def describe(mirror: dict[str, Any]) -> str:
     return f"apt-get download {mirror['package']}={mirror['version']}"
 
 
-def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
+def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download the package and copy its `member` (a path below the root, such as `usr/share/x.csv`) to `target`."""
     say(f"{describe(mirror)} (for {mirror['member']})")
     tape = kept_archive(describe(mirror), partial(_bring, f"{mirror['package']}={mirror['version']}"))

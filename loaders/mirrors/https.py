@@ -24,8 +24,9 @@ def describe(mirror: dict[str, Any]) -> str:
     return str(mirror["url"])
 
 
-def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
-    """Download `url`; what a broken connection left in `target` is kept and continued (`Range`).
+def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
+    """Download `url`; what a broken connection left in `target` is kept and continued (`Range`). Where nobody has
+    published the file's size, the server's word is taken.
 
     Gives up after four tries in a row without a new byte; each new byte makes it patient again, so a large file may
     pass any number of broken connections.
@@ -35,9 +36,9 @@ def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
     have = reached = download.have()
     broken: Exception | None = None
     tries = 0
-    while have < size:
+    while download.size is None or have < download.size:
         if tries == _TRIES or _final(broken):
-            raise MirrorFailed(_reason(broken) or f"the download ended at {have} of {size} bytes") from broken
+            raise MirrorFailed(_reason(broken) or f"the download ended at {have} of {download.size} bytes") from broken
         if tries:
             time.sleep(pause(tries, _asked(broken)))
         broken = None
@@ -59,7 +60,7 @@ class _Download:
 
     url: str
     target: Path
-    size: int
+    size: int | None
     version: str | None = None
 
     def have(self) -> int:
@@ -78,8 +79,13 @@ class _Download:
                 raise http.client.HTTPException(f"the server sent another range than from byte {have}")
             if not resumed:
                 self.version = _strong(answer.headers.get("ETag"))
+            start = have if resumed else 0
+            if self.size is None and answer.headers.get("Content-Length"):
+                self.size = start + int(answer.headers["Content-Length"])
             with self.target.open("ab" if resumed else "wb") as file:
-                self._write(answer, file, have if resumed else 0)
+                self._write(answer, file, start)
+        if self.size is None:  # the server does not say either: what came is the file
+            self.size = self.have()
 
     def _write(self, answer: http.client.HTTPResponse, file: BinaryIO, done: int) -> None:
         # One packet at a time: a read of a whole block would lose, when the connection breaks, what it had of it.
@@ -87,7 +93,7 @@ class _Download:
             file.write(block)
             done += len(block)
             advance(self.url.rsplit("/", 1)[-1], done, self.size)
-            if done > self.size:
+            if self.size is not None and done > self.size:
                 return  # longer than promised: the digest will say so, without filling the disk
 
 

@@ -26,7 +26,7 @@ def client_errors() -> tuple[type[Exception], ...]:
     return (HfHubHTTPError.__bases__[0], OSError, RuntimeError, HFValidationError)
 
 
-def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
+def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes broken downloads."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import LocalEntryNotFoundError

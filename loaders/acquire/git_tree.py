@@ -1,0 +1,53 @@
+"""The hash that git gives a folder: one number for thousands of files, which any copy of them can be held to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from .members import Members
+
+
+def blob_hash(content: bytes) -> str:
+    """The hash that git gives a file."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def tree_hash(blobs: Iterable[tuple[str, str, bool]]) -> str:
+    """The hash that git gives the folder of these files: each a path, the hash of its content (see `blob_hash`), and
+    whether it is executable. Equal to `git rev-parse COMMIT:FOLDER`."""
+    root: dict[str, object] = {}
+    for path, digest, executable in blobs:
+        *folders, name = path.split("/")
+        here = root
+        for folder in folders:
+            below = here.setdefault(folder, {})
+            assert isinstance(below, dict)
+            here = below
+        here[name] = (digest, executable)
+    return _hashed(root).hex()
+
+
+def _hashed(folder: dict[str, object]) -> bytes:
+    lines = []
+    for name, item in folder.items():
+        if isinstance(item, dict):
+            lines.append((f"{name}/".encode(), b"40000 " + name.encode() + b"\0" + _hashed(item)))
+        else:
+            digest, executable = item  # type: ignore[misc]
+            mode = b"100755 " if executable else b"100644 "
+            lines.append((name.encode(), mode + name.encode() + b"\0" + bytes.fromhex(digest)))
+    content = b"".join(line for _, line in sorted(lines))
+    return hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).digest()
+
+
+def tree_hashes(files: Members) -> tuple[list[str], int, int]:
+    """The hashes that a folder's files may have in git, the number of files and of bytes. File systems and archives
+    do not all keep which files are executable: the modes as they are, then none, then all."""
+    blobs, total = {}, 0
+    for name, content in files.walk():
+        blobs[name] = blob_hash(content)
+        total += len(content)
+    modes = ([files.executable(name) for name in blobs], [False] * len(blobs), [True] * len(blobs))
+    found = [tree_hash(zip(blobs, blobs.values(), mode, strict=True)) for mode in modes]
+    return list(dict.fromkeys(found)), len(blobs), total

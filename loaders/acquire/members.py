@@ -1,0 +1,296 @@
+"""The files of a folder, a zip or a tar, by their paths: read without unpacking them to disk.
+
+Archives come from anywhere, so names that lead out, links and devices are refused, and so is an archive that would
+grow beyond reason (a "bomb"). What operating systems leave in folders (`.DS_Store`, `Thumbs.db`) is no member.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData, first_line
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
+_GROWTH, _HARMLESS = 200, 1 << 30
+"""How many times its own size an archive may hold, and the bytes below which nobody asks."""
+
+Wanted = Callable[[str], bool]
+
+
+class Members(ABC):
+    """Files by their paths (with `/`), such as "photo/dog/056_0001.jpg". `where` names the folder or archive in
+    messages."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The paths of all files, sorted."""
+
+    @abstractmethod
+    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+        """Each file's path and bytes, in the order in which reading them is fast; those that are `wanted`."""
+
+    def executable(self, name: str) -> bool:
+        """Whether a file may be run: git trees say so."""
+        return False
+
+    def read(self, name: str) -> bytes:
+        """One file's bytes; `BadData` where there is no such file."""
+        for _, content in self.walk(lambda other: other == name):
+            return content
+        raise BadData(f"{self.where} has no file {name}")
+
+    def below(self, folder: str) -> Members:
+        """The files below a folder, by their paths from there."""
+        return _Below(self, folder) if folder else self
+
+    def close(self) -> None:  # noqa: B027  (a folder has nothing to close)
+        """Close the archive."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Below(Members):
+    def __init__(self, whole: Members, folder: str) -> None:
+        super().__init__(f"{whole.where}/{folder}")
+        self._whole, self._head = whole, f"{folder.strip('/')}/"
+        if not self.names():
+            raise BadData(f"{whole.where} has no folder {folder}")
+
+    def names(self) -> list[str]:
+        return [name[len(self._head) :] for name in self._whole.names() if name.startswith(self._head)]
+
+    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+        head = self._head
+
+        def mine(name: str) -> bool:
+            return name.startswith(head) and (wanted is None or wanted(name[len(head) :]))
+
+        return ((name[len(head) :], content) for name, content in self._whole.walk(mine))
+
+    def executable(self, name: str) -> bool:
+        return self._whole.executable(self._head + name)
+
+    def read(self, name: str) -> bytes:
+        return self._whole.read(self._head + name)
+
+    def close(self) -> None:
+        self._whole.close()
+
+
+class FolderMembers(Members):
+    """The files of a folder. A link whose target lies outside is refused."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(str(folder))
+        self._folder = folder
+        root = folder.resolve()
+        self._names = []
+        for path in folder.rglob("*"):
+            if path.name in _LITTER or ".git" in path.relative_to(folder).parts:
+                continue
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                raise BadData(f"{path} is a link that leads out of {folder}: put the file itself there")
+            if path.is_file():
+                self._names.append(path.relative_to(folder).as_posix())
+        self._names.sort()
+
+    def names(self) -> list[str]:
+        return self._names
+
+    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+        for name in self._names:
+            if wanted is None or wanted(name):
+                yield name, self.read(name)
+
+    def read(self, name: str) -> bytes:
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError as error:
+            raise BadData(f"{self.where} has no file {name}") from error
+        except OSError as error:
+            raise BadData(f"{self._folder / name} cannot be read: {error.strerror}") from error
+
+    def executable(self, name: str) -> bool:
+        return bool((self._folder / name).stat().st_mode & 0o100)
+
+
+class ZipMembers(Members):
+    """The files of a zip."""
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        super().__init__(name or str(path))
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, OSError) as error:
+            raise BadData(f"{self.where} is not a readable zip: {first_line(error)}") from error
+        infos = [info for info in self._zip.infolist() if not info.is_dir() and not _litter(info.filename)]
+        for info in infos:
+            _refuse_escape(info.filename, self.where)
+            if (info.external_attr >> 16) & 0o170000 == 0o120000:
+                raise BadData(f"{self.where}: {info.filename} is a link: farshift reads files only")
+        _refuse_bomb(sum(info.file_size for info in infos), path.stat().st_size, self.where)
+        self._infos = {info.filename: info for info in infos}
+
+    def names(self) -> list[str]:
+        return sorted(self._infos)
+
+    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+        for info in sorted(self._infos.values(), key=lambda info: info.header_offset):
+            if wanted is None or wanted(info.filename):
+                yield info.filename, self.read(info.filename)
+
+    def read(self, name: str) -> bytes:
+        if name not in self._infos:
+            raise BadData(f"{self.where} has no file {name}")
+        try:
+            return self._zip.read(self._infos[name])
+        except (zipfile.BadZipFile, OSError, RuntimeError, EOFError, ValueError) as error:
+            raise BadData(f"{self.where}: {name} cannot be read: {first_line(error)}") from error
+
+    def executable(self, name: str) -> bool:
+        return bool((self._infos[name].external_attr >> 16) & 0o100)
+
+    def close(self) -> None:
+        self._zip.close()
+
+
+class TarMembers(Members):
+    """The files of a tar, plain or compressed by gzip, bzip2, xz or zstd. One that is not compressed is read at any
+    place; a compressed one from its beginning, each time that it is walked."""
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        super().__init__(name or str(path))
+        self._path = path
+        self._infos: dict[str, tarfile.TarInfo] = {}
+        total = 0
+        for info in self._headers():
+            if info.isdir() or _litter(info.name):
+                continue
+            _refuse_escape(info.name, self.where)
+            if not info.isreg():
+                raise BadData(f"{self.where}: {info.name} is a link or a device: farshift reads files only")
+            total += info.size
+            _refuse_bomb(total, path.stat().st_size, self.where)
+            self._infos[_plain(info.name)] = info
+
+    def _headers(self) -> Iterator[tarfile.TarInfo]:
+        with self._reading() as tar:
+            yield from tar
+
+    def _reading(self) -> _Reading:
+        return _Reading(self._path, self.where)
+
+    def names(self) -> list[str]:
+        return sorted(self._infos)
+
+    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+        left = {name for name in self._infos if wanted is None or wanted(name)}
+        with self._reading() as tar:
+            for info in tar:
+                name = _plain(info.name)
+                if name in left and info.isreg():
+                    left.discard(name)
+                    file = tar.extractfile(info)
+                    content = file.read() if file else b""
+                    if len(content) != info.size:
+                        raise BadData(f"{self.where} is cut off in {name}")
+                    yield name, content
+                if not left:
+                    return
+
+    def executable(self, name: str) -> bool:
+        return bool(self._infos[name].mode & 0o100)
+
+
+class _Reading:
+    """A tar that is read once, from its beginning; what is wrong with it becomes `BadData`."""
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._path, self._where = path, where
+
+    def __enter__(self) -> tarfile.TarFile:
+        try:
+            self._raw = _decompressed(self._path)
+            # A stream: no index of many members is kept, and nothing is looked for at the end.
+            self._tar = tarfile.open(fileobj=self._raw, mode="r|")
+        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+            raise self._said(error) from error
+        return self._tar
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._tar.close()
+        self._raw.close()
+        if error is not None and not isinstance(error, BadData) and isinstance(error, _BROKEN):
+            raise self._said(error) from error
+
+    def _said(self, error: BaseException) -> BadData:
+        return BadData(f"{self._where} is not a readable tar, or is cut off: {first_line(error)}")
+
+
+_BROKEN = (tarfile.TarError, OSError, EOFError, ValueError)
+
+
+def _decompressed(path: Path) -> Any:
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        head = file.read(6)
+    kinds = {b"\x1f\x8b": "gzip", b"BZ": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+    if head == b"\xfd7zXZ\x00":
+        import lzma
+
+        return lzma.open(path)
+    for magic, kind in kinds.items():
+        if head.startswith(magic):
+            return pa.input_stream(str(path), compression=kind, buffer_size=1 << 20)
+    return path.open("rb", buffering=1 << 20)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file looks like a zip or a tar, by its name."""
+    return any(
+        path.name.lower().endswith(end)
+        for end in (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
+    )
+
+
+def members(path: Path, name: str = "") -> Members:
+    """The files of a folder, a zip or a tar (plain, gzip, bzip2, xz, zstd); `BadData` where it is none of them."""
+    if path.is_dir():
+        return FolderMembers(path)
+    return ZipMembers(path, name) if zipfile.is_zipfile(path) else TarMembers(path, name)
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("./")
+
+
+def _litter(name: str) -> bool:
+    parts = name.split("/")
+    return parts[-1] in _LITTER or parts[0] == "__MACOSX"
+
+
+def _refuse_escape(name: str, where: str) -> None:
+    parts = _plain(name).split("/")
+    if name.startswith("/") or "\\" in name or ":" in parts[0] or {"", "."} & set(parts) or ".." in parts:
+        raise BadData(f"{where}: the name {name!r} leads out of the archive, or is none")
+
+
+def _refuse_bomb(held: int, size: int, where: str) -> None:
+    if held > max(_HARMLESS, _GROWTH * size):
+        raise BadData(f"{where} holds over {held:,} bytes in a file of {size:,}: refused, as nothing real is packed so")

@@ -1,0 +1,42 @@
+"""A folder of a data set on the Hugging Face Hub, at a pinned commit, through `huggingface_hub`, as a tar."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import first_line
+from . import MirrorFailed, own_disk
+from .hub import client_errors
+
+NETWORK = True
+
+
+def describe(mirror: dict[str, Any]) -> str:
+    return f"Hub {mirror['repo']}@{mirror['revision'][:12]}:{mirror.get('folder', '')}"
+
+
+def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
+    """Bring the files of `folder` of the data set `repo` at `revision` (a full commit), and write them as a tar to
+    `target`. The client keeps what it has of a broken download."""
+    from huggingface_hub import snapshot_download
+
+    keep = target.parent / f"{target.name}.hub"
+    folder = mirror.get("folder", "")
+    wanted = [f"{folder}/**"] if folder else None
+    try:
+        snapshot_download(
+            mirror["repo"], revision=mirror["revision"], repo_type="dataset", local_dir=keep, allow_patterns=wanted
+        )
+    except client_errors() as error:
+        if own_disk(error):
+            raise
+        raise MirrorFailed(f"{type(error).__name__}: {first_line(error)}") from error
+    with tarfile.open(target, "w") as tar:
+        for path in sorted(path for path in (keep / folder).rglob("*") if path.is_file()):
+            name = path.relative_to(keep / folder)
+            if name.parts[0] != ".cache":
+                tar.add(path, name.as_posix(), recursive=False)
+    shutil.rmtree(keep, ignore_errors=True)
