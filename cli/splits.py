@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
 from ..core.errors import FarshiftError
-from .terminal import Json, complain, emit_json, exit_if, go_offline, line, table, watched
+from .terminal import Json, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, watched
 
 app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build, export.", no_args_is_help=True)
 Mirror = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
     typer.Option("--mirror", metavar="DIR", help="Search this folder first, by digest. May be repeated."),
+]
+Data = Annotated[
+    Optional[list[Path]],  # noqa: UP045
+    typer.Option("--data", metavar="DIR", help="A folder with your copy of the data, as they were published."),
+]
+Accept = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--accept", metavar="LICENCE", help="Accept the licence of this name, once."),
 ]
 
 
@@ -72,17 +82,21 @@ def splits_pull(
     names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
     all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
     mirror: Mirror = None,
+    data: Data = None,
+    accept: Accept = None,
     offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
     json: Json = False,
 ) -> None:
-    """Download a split's rows into the local cache and verify them."""
+    """Download a split's rows into the local cache and verify them. A definition is held to its published counts, and
+    frozen in your home, when it is first pulled; data that you have to bring are named with --data."""
+    from ..core.accepted import accepting
     from ..loaders.split import open_split
 
     go_offline(offline)
     done: list[dict[str, Any]] = []
-    with watched():
+    with watched(), accepting(tuple(accept or ())), counts_as_table():
         for name in _names(names, all_):
-            split = open_split(name, _folders(mirror))
+            split = open_split(name, (*_folders(data, "--data"), *_folders(mirror)))
             parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
             done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})
     if json:
@@ -164,6 +178,21 @@ def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bo
     else:
         _tell(found | {"agrees with the published one": agrees})
     exit_if(not (found["holds"] and agrees))
+
+
+@app.command("lock")
+def splits_lock(names: Annotated[list[str], typer.Argument(metavar="NAME...")], json: Json = False) -> None:
+    """Print what to contribute once you have pulled a definition: its identity, and its source's pin. With these in the
+    package, everyone's pull is held to the same rows."""
+    from ..loaders.freezing.contribute import contribution
+
+    found = [contribution(name) for name in names]
+    if json:
+        return emit_json(found)
+    for item in found:
+        line(f"# splits/manifests.lock\n{item['split']} {item['identity']}")
+        if item["source"]:
+            line(f"# loaders/sources/{item['file']}: instead of the distribution of this name\n{item['source']}")
 
 
 @app.command("diff")
@@ -278,11 +307,24 @@ def _filled(record: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value not in ("", [], {})}
 
 
-def _folders(mirror: list[Path] | None) -> tuple[Path, ...]:
-    for folder in mirror or ():
+def _folders(named: list[Path] | None, option: str = "--mirror") -> tuple[Path, ...]:
+    for folder in named or ():
         if not folder.is_dir():
-            raise FarshiftError(f"--mirror: {folder} is not a folder")
-    return tuple(mirror or ())
+            raise FarshiftError(f"{option}: {folder} is not a folder")
+    return tuple(named or ())
+
+
+@contextmanager
+def counts_as_table() -> Iterator[None]:
+    """What differs from published counts, as a table on stderr before the error's one line."""
+    from ..loaders.acquire.expected import CountsDiffer
+
+    try:
+        yield
+    except CountsDiffer as error:
+        if error.table:
+            grid_on_stderr(["counted", "expected", "found"], error.table)
+        raise
 
 
 def _names(names: list[str] | None, all_: bool) -> list[str]:

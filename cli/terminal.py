@@ -46,6 +46,13 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], cap
         print(caption)
 
 
+def grid_on_stderr(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table on stderr: what an error is about, before its one line."""
+    from rich.console import Console
+
+    Console(stderr=True, width=None if sys.stderr.isatty() else 200).print(_grid("", columns, rows))
+
+
 def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

@@ -23,6 +23,14 @@ def cache_root() -> Path:
     return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
 
 
+def user_home() -> Path:
+    """`FARSHIFT_HOME`, or `farshift` in the user's data folder: what a cache must not forget, such as the splits that
+    were frozen here and the licences that were accepted."""
+    named = os.environ.get("FARSHIFT_HOME")
+    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
+
+
 def lock_is_free(lock: FileLock) -> bool:
     """Take the lock if nobody holds it."""
     try:

@@ -16,6 +16,7 @@ from ..splits.manifest import Manifest
 from .acquire.match import compare_rows
 from .acquire.source import Source, find_source
 from .cache.store import stored_table
+from .freezing.first_contact import at_first_contact
 from .part import Part
 
 if TYPE_CHECKING:
@@ -68,21 +69,21 @@ def _plain(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
 
 
 def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
-    """The split called `name` or `name@version`, pulled, verified and cached where it is not yet."""
+    """The split called `name` or `name@version`, pulled, verified and cached where it is not yet. A definition is
+    frozen in the user's home when it is first pulled."""
     manifest = find(name)
+    if not manifest.frozen:
+        manifest = at_first_contact(manifest, own_folders)
     pin = manifest.definition.source
     source = find_source(pin.name)
-    if manifest.frozen and (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
+    if (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
         raise BadData(
             f"{manifest.full_name} stands on source {pin.name} version {pin.version} ({pin.digest[:12]}..), "
             f"and {source.path.name} defines version {source.definition.version} ({source.definition.digest[:12]}..)"
         )
     manifest.check_identity()
     rows = source.table(own_folders)
-    if manifest.frozen:
-        assigned = stored_table(assigned_at(manifest, source), lambda: verified_rows(manifest, source, rows))
-    else:
-        assigned = verified_rows(manifest, source, rows)
+    assigned = stored_table(assigned_at(manifest, source), lambda: verified_rows(manifest, source, rows))
     return Split(manifest, source, rows, assigned)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import BadDefinition, FarshiftError, UnknownName
+from ..core.files import user_home
 from ..core.plugins import PACKAGE, files
 from .manifest import NAME, Manifest, known_kind, read_manifest
 
@@ -30,8 +31,23 @@ def named(name: str) -> list[Manifest]:
         key = (definition.name, definition.version)
         if key in found:
             raise BadDefinition(f"{path}: {manifest.full_name} is published already, in {found[key].folder}")
-        found[key] = manifest
+        found[key] = _frozen_at_home(manifest)
     return [found[key] for key in sorted(found)]
+
+
+def _frozen_at_home(manifest: Manifest) -> Manifest:
+    """A definition as it was frozen in the user's home, by its first pull; else as it is. What was frozen from another
+    definition, or is not what `manifests.lock` says, does not count."""
+    if manifest.frozen:
+        return manifest
+    definition = manifest.definition
+    path = user_home() / "splits" / "manifests" / definition.name / f"v{definition.version}" / "split.toml"
+    if not path.exists():
+        return manifest
+    own = read_manifest(path)
+    published = published_identities().get(manifest.full_name, own.identity)
+    undone = own.definition.model_copy(update={"identity": "", "parts": {}, "source": definition.source})
+    return own if own.frozen and undone == definition and own.identity == published else manifest
 
 
 def find(name: str) -> Manifest:
@@ -58,7 +74,8 @@ def published_identities() -> dict[str, str]:
 
 
 def listing(of_kind: str | None = None) -> list[dict[str, Any]]:
-    """One record per manifest (of a kind of shift). `state` is `frozen`, or `definition` where no rows were frozen."""
+    """One record per manifest (of a kind of shift). `state` is `frozen`; `pulled` where a definition was frozen in the
+    user's home by its first pull; or `definition` where it was not yet."""
     of_kind = None if of_kind is None else known_kind(of_kind)
     return [
         {
@@ -66,7 +83,7 @@ def listing(of_kind: str | None = None) -> list[dict[str, Any]]:
             "version": manifest.definition.version,
             "kind": manifest.definition.kind,
             "source": manifest.definition.source.name,
-            "state": "frozen" if manifest.frozen else "definition",
+            "state": state(manifest),
             "parts": {name: pin.rows for name, pin in manifest.definition.parts.items()},
             "weighted_rows": {name: pin.weighted_rows for name, pin in manifest.definition.parts.items()},
             "identity": manifest.identity,
@@ -76,3 +93,10 @@ def listing(of_kind: str | None = None) -> list[dict[str, Any]]:
         for manifest in manifests()
         if of_kind in (None, manifest.definition.kind)
     ]
+
+
+def state(manifest: Manifest) -> str:
+    """`frozen`, `pulled` (frozen in the user's home by its first pull) or `definition`."""
+    if not manifest.frozen:
+        return "definition"
+    return "pulled" if manifest.folder.is_relative_to(user_home()) else "frozen"

@@ -24,9 +24,13 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 @pytest.fixture(scope="session", autouse=True)
 def _session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    before = {name: os.environ.pop(name, None) for name in ("FARSHIFT_PATH", "FARSHIFT_MIRRORS", "FARSHIFT_OFFLINE")}
-    before["FARSHIFT_CACHE"] = os.environ.get("FARSHIFT_CACHE")
-    os.environ["FARSHIFT_CACHE"] = str(_of_all_workers(tmp_path_factory) / "cache")
+    before = {
+        name: os.environ.pop(name, None)
+        for name in ("FARSHIFT_PATH", "FARSHIFT_MIRRORS", "FARSHIFT_OFFLINE", "FARSHIFT_ACCEPT")
+    }
+    for name, folder in (("FARSHIFT_CACHE", "cache"), ("FARSHIFT_HOME", "home")):
+        before[name] = os.environ.get(name)
+        os.environ[name] = str(_of_all_workers(tmp_path_factory) / folder)
     yield
     for name, value in before.items():
         os.environ.pop(name, None)

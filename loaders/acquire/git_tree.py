@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from .members import Members
 
@@ -16,29 +17,31 @@ def blob_hash(content: bytes) -> str:
 def tree_hash(blobs: Iterable[tuple[str, str, bool]]) -> str:
     """The hash that git gives the folder of these files: each a path, the hash of its content (see `blob_hash`), and
     whether it is executable. Equal to `git rev-parse COMMIT:FOLDER`."""
-    root: dict[str, object] = {}
+    root = _Folder()
     for path, digest, executable in blobs:
         *folders, name = path.split("/")
         here = root
         for folder in folders:
-            below = here.setdefault(folder, {})
-            assert isinstance(below, dict)
-            here = below
-        here[name] = (digest, executable)
-    return _hashed(root).hex()
+            here = here.folders.setdefault(folder, _Folder())
+        mode = b"100755 " if executable else b"100644 "
+        here.files[name] = mode + name.encode() + b"\0" + bytes.fromhex(digest)
+    return root.hash().hex()
 
 
-def _hashed(folder: dict[str, object]) -> bytes:
-    lines = []
-    for name, item in folder.items():
-        if isinstance(item, dict):
-            lines.append((f"{name}/".encode(), b"40000 " + name.encode() + b"\0" + _hashed(item)))
-        else:
-            digest, executable = item  # type: ignore[misc]
-            mode = b"100755 " if executable else b"100644 "
-            lines.append((name.encode(), mode + name.encode() + b"\0" + bytes.fromhex(digest)))
-    content = b"".join(line for _, line in sorted(lines))
-    return hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).digest()
+@dataclass
+class _Folder:
+    """A folder's entries, as git writes them."""
+
+    folders: dict[str, _Folder] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def hash(self) -> bytes:
+        # git sorts a folder as if its name ended in a slash.
+        lines = [(name.encode(), line) for name, line in self.files.items()]
+        for name, below in self.folders.items():
+            lines.append((f"{name}/".encode(), b"40000 " + name.encode() + b"\0" + below.hash()))
+        content = b"".join(line for _, line in sorted(lines))
+        return hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).digest()
 
 
 def tree_hashes(files: Members) -> tuple[list[str], int, int]:

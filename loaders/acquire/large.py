@@ -3,11 +3,14 @@
 A reader that has `shards(files, **options)` and `read_shard(shard)` is read in pieces. Each piece's rows are hashed
 where the engine runs (that is nearly all the work), and appended here to files on disk, which are then put into the
 order of the row ids. Every engine gives the same bytes: the order is that of the ids, and nothing else is kept.
+
+A reader that has `pieces(files, **options)` gives its tables one after the other, as an archive has to be read; they
+are hashed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 def in_pieces(reader: ModuleType) -> bool:
     """Whether a reader can give its rows piece by piece."""
-    return hasattr(reader, "shards") and hasattr(reader, "read_shard")
+    return hasattr(reader, "pieces") or (hasattr(reader, "shards") and hasattr(reader, "read_shard"))
 
 
 def build_in_pieces(
@@ -41,21 +44,13 @@ def build_in_pieces(
     `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the
     set.
     """
-    held = module("loaders/readers", reader, "reader")
-    try:
-        pieces = held.shards(**arguments)
-    except TypeError as error:
-        raise BadDefinition(f"{where}: {error}") from error
-    hashed = map_jobs(engine, partial(_hashed, reader, schema, where), pieces)
     ids: list[NDArray[np.uint64]] = []
     digests: list[Bytes] = []
     with ColumnFiles(schema, target) as files:
-        for done, (piece, (its_ids, its_digests)) in enumerate(zip(pieces, hashed, strict=True)):
-            advance("shards", done, len(pieces))
-            files.append(schema.conform(held.read_shard(piece), where))
+        for table, its_ids, its_digests in _pieces(reader, arguments, schema, where, engine):
+            files.append(table)
             ids.append(its_ids)
             digests.append(its_digests)
-        advance("shards", len(pieces), len(pieces))
         every_id = _joined(ids, np.empty(0, np.uint64))
         every_digest = _joined(digests, np.empty((0, 32), np.uint8))
         settle_repeats(files.table(), schema, every_id)
@@ -64,6 +59,31 @@ def build_in_pieces(
         del every_digest  # a third of the memory at this point
         files.write(order, {"row_id": every_id[order], "check": checks[order]}, target)
         return digest
+
+
+_Piece = tuple["pa.Table", NDArray[np.uint64], Bytes]
+
+
+def _pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str) -> Iterator[_Piece]:
+    """Each piece's rows, with their ids (as first occurrences) and digests."""
+    held = module("loaders/readers", reader, "reader")
+    try:
+        given = held.pieces(**arguments) if hasattr(held, "pieces") else held.shards(**arguments)
+    except TypeError as error:
+        raise BadDefinition(f"{where}: {error}") from error
+    if hasattr(held, "pieces"):
+        rows = 0
+        for piece in given:
+            table = schema.conform(piece, where)
+            yield table, first_ids(table, schema), row_digests(table, schema)
+            advance("rows read", rows := rows + table.num_rows)
+        advance("rows read", rows, rows)
+        return
+    hashed = map_jobs(engine, partial(_hashed, reader, schema, where), given)
+    for done, (shard, (its_ids, its_digests)) in enumerate(zip(given, hashed, strict=True)):
+        advance("shards", done, len(given))
+        yield schema.conform(held.read_shard(shard), where), its_ids, its_digests
+    advance("shards", len(given), len(given))
 
 
 def _joined(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:

@@ -16,14 +16,17 @@ from pydantic import Field as Item
 
 from ...core.canonical import identity_of
 from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName
-from ...core.files import cache_root
+from ...core.files import cache_root, user_home
 from ...core.plugins import gathered, module, read_definition
 from ...core.progress import say
-from ...splits.pins import FilePin
+from ...splits.pins import FilePin, FirstFile, TreePin
 from ...splits.rows import heads, row_digests, row_ids, set_digest
 from ...splits.schema import Field, Schema
 from ..cache.store import memory_mapped, stored_file, write_arrow
+from .expected import Expected
 from .fetch import fetch_file
+from .fetch_tree import fetch_tree
+from .first_file import fetch_first
 from .large import build_in_pieces, in_pieces
 from .match import changed_since
 
@@ -45,17 +48,21 @@ class FieldPin(_Strict):
 
 
 class Distribution(_Strict):
-    """One way to have the rows: a `generator`, or `files` and the `reader` that turns them into rows."""
+    """One way to have the rows: a `generator`, or `files` and `trees` (folders of many files) and the `reader` that
+    turns them into rows."""
 
     name: str
     generator: str = ""
     reader: str = ""
     options: dict[str, Any] = {}
-    files: list[FilePin] = []
+    files: list[FilePin | FirstFile] = []
+    trees: list[TreePin] = []
 
 
 class SourceDefinition(_Strict):
-    """What `<name>.toml` says. `rows` and `digest` are empty only while a new source is being made."""
+    """What `<name>.toml` says. Without `rows` and `digest` it is a definition of public data whose rows nobody has
+    pinned: whoever pulls it first has its rows held to the `expected` counts, and pinned in their own home. A licence
+    to `accept` is shown first, with its `terms`."""
 
     name: str = Item(pattern=r"^[a-z0-9_]+$")
     version: int = Item(ge=1)
@@ -64,6 +71,9 @@ class SourceDefinition(_Strict):
     citation: str
     homepage: str = ""
     notes: str = ""
+    accept: str = ""
+    terms: str = ""
+    expected: Expected | None = None
     rows: int = 0
     digest: str = ""
     fields: list[FieldPin]
@@ -122,17 +132,24 @@ class Source:
         file: in bounded memory where the reader gives them in pieces. Returns their number and digest."""
 
         def make(distribution: Distribution) -> tuple[tuple[int, str], pa.Table, str]:
-            if distribution.reader and in_pieces(module("loaders/readers", distribution.reader, "reader")):
-                where = f"source {self.name}, {distribution.name}"
-                arguments = self._arguments(distribution, own_folders)
-                digest = build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
-                table = memory_mapped(target)
-            else:
-                table, digest = identified(self.read(distribution, own_folders), self.schema)
-                write_arrow(table, target)
+            arguments = self._arguments(distribution, own_folders)
+            digest = self.write_from(distribution, arguments, target, engine)
+            table = memory_mapped(target)
             return (table.num_rows, digest), table, digest
 
         return self._first(make)
+
+    def write_from(
+        self, distribution: Distribution, arguments: dict[str, Any], target: Path, engine: str = "local"
+    ) -> str:
+        """Write the rows that a distribution's reader or generator gives for `arguments` to `target`, as an Arrow file;
+        returns their digest."""
+        if distribution.reader and in_pieces(module("loaders/readers", distribution.reader, "reader")):
+            where = f"source {self.name}, {distribution.name}"
+            return build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
+        table, digest = identified(self._called(distribution, arguments), self.schema)
+        write_arrow(table, target)
+        return digest
 
     def _first(self, make: Callable[[Distribution], tuple[T, pa.Table, str]]) -> T:
         """What `make` gives (beside the rows and their digest) of the first distribution that can be had and that has
@@ -154,23 +171,44 @@ class Source:
 
     def _arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
         """What a reader is called with: its files, fetched, and its options."""
-        paths = {pin.name: fetch_file(pin, own_folders) for pin in distribution.files}
-        return {"files": paths, **distribution.options}
+        if distribution.generator:
+            return dict(distribution.options)
+        return brought(distribution, own_folders)[1]
 
     def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """One distribution's rows, cast to the schema, in its own order."""
+        return self._called(distribution, self._arguments(distribution, own_folders))
+
+    def _called(self, distribution: Distribution, arguments: dict[str, Any]) -> pa.Table:
         where = f"source {self.name}, {distribution.name}"
         if distribution.generator:
-            make = module("loaders/generators", distribution.generator, "generator").rows
-            call, arguments = make, dict(distribution.options)
+            call = module("loaders/generators", distribution.generator, "generator").rows
         else:
             call = module("loaders/readers", distribution.reader, "reader").read
-            arguments = self._arguments(distribution, own_folders)
         try:
             table = call(**arguments)
         except TypeError as error:
             raise BadDefinition(f"{where}: {error}") from error
         return self.schema.conform(table, where)
+
+
+def brought(distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> tuple[Distribution, dict[str, Any]]:
+    """A distribution's files and trees, fetched: the distribution with all of them pinned, and what its reader is
+    called with (`files` by name, a path each, or the `Members` of a tree; and its options)."""
+    files: dict[str, Any] = {}
+    pins: list[FilePin | FirstFile] = []
+    for pin in distribution.files:
+        if isinstance(pin, FirstFile):
+            pin, files[pin.name] = fetch_first(pin, own_folders)
+        else:
+            files[pin.name] = fetch_file(pin, own_folders)
+        pins.append(pin)
+    trees = []
+    for tree in distribution.trees:
+        tree, files[tree.name] = fetch_tree(tree, own_folders)
+        trees.append(tree)
+    pinned = distribution.model_copy(update={"files": pins, "trees": trees})
+    return pinned, {"files": files, **distribution.options}
 
 
 def identified(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
@@ -194,12 +232,18 @@ def read_source(path: Path) -> Source:
     for distribution in source.definition.distributions:
         if bool(distribution.generator) == bool(distribution.reader):
             raise BadDefinition(f"{path}: distribution {distribution.name!r} needs either a generator or a reader")
+        if not source.definition.digest and source.definition.expected is None and distribution.reader:
+            first = [one.name for one in distribution.files if isinstance(one, FirstFile)]
+            first += [tree.name for tree in distribution.trees if not tree.tree]
+            if first:
+                raise BadDefinition(f"{path}: {first[0]} is not pinned, so [expected] must say what rows it gives")
     return source
 
 
 def sources() -> dict[str, Source]:
-    """Every source, the package's own and those of `FARSHIFT_PATH`, by name."""
-    return gathered("loaders/sources", read_source, "source")
+    """Every source, the package's own and those of `FARSHIFT_PATH`, by name; with the rows that were pinned in the
+    user's home, where the source itself has no pin."""
+    return {name: with_own_pin(source) for name, source in gathered("loaders/sources", read_source, "source").items()}
 
 
 def find_source(name: str) -> Source:
@@ -207,3 +251,37 @@ def find_source(name: str) -> Source:
     if name not in found:
         raise UnknownName("source", name, found, "(one of your own: name its home in FARSHIFT_PATH)")
     return found[name]
+
+
+class OwnPin(_Strict):
+    """What `<home>/sources/<name>-v<version>.toml` says: the rows that the first pull of a definition gave."""
+
+    definition: str
+    rows: int
+    digest: str
+    distribution: Distribution
+
+
+def own_pin_at(source: Source) -> Path:
+    """Where the user's home has the pin of a source that its definition does not pin."""
+    return user_home() / "sources" / f"{source.name}-v{source.definition.version}.toml"
+
+
+def decides(definition: SourceDefinition) -> str:
+    """The digest of what decides a definition's rows: where that changes, a pin in the user's home is out of date."""
+    kept = definition.model_dump(include={"name", "version", "fields", "expected"}, exclude_none=True)
+    ways = [one.model_dump(include={"name", "reader", "options"}) for one in definition.distributions]
+    return identity_of({"kept": kept, "ways": ways})
+
+
+def with_own_pin(source: Source) -> Source:
+    """The source as the user's home pins it, if it does; else as it is."""
+    definition = source.definition
+    if definition.digest or not (path := own_pin_at(source)).exists():
+        return source
+    own = read_definition(path, OwnPin)
+    if own.definition != decides(definition):
+        return source
+    others = [one for one in definition.distributions if one.name != own.distribution.name]
+    pinned = {"rows": own.rows, "digest": own.digest, "distributions": [own.distribution, *others]}
+    return Source(definition.model_copy(update=pinned), source.path)

@@ -30,6 +30,7 @@ from ...core.files import cache_root, lock_is_free
 
 _NAMES = {
     "files": r"\.?([0-9a-f]{64})(?:\..+)?",
+    "trees": r"\.?([0-9a-f]{40})(?:\..+)?",
     "sources": r"\.?([^.].*?\.arrow)(?:\..+)?",
     "splits": r"\.?([^.].*?\.arrow)(?:\..+)?",
     "handouts": r"(.+-[0-9a-f]{16})",
@@ -39,7 +40,7 @@ _NAMES = {
 """By kind, the names that belong to an entry; the group is the entry's own name."""
 
 KINDS = tuple(_NAMES)
-REMADE = ("files", "sources", "splits", "handouts", "quarantine")
+REMADE = ("files", "trees", "sources", "splits", "handouts", "quarantine")
 """The kinds that can be had again for nothing; a response was paid for."""
 
 _IN_SUBFOLDERS = ("files", "responses")

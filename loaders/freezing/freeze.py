@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from ...splits.rows import row_digests, set_digest
 from ..acquire.fetch import fetch_file
 from ..acquire.own_source import Data, pin_source
 from ..acquire.source import Source, find_source
-from .verify import write_audit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +85,7 @@ def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> 
     whose audit says that it does not hold the shift it names, and to change a version that is published. `engine` is
     where the rows of a large source are hashed."""
     if draft.data is None:
-        return _freeze(draft, find_source(draft.source.name), out, engine)
+        return freeze_from(draft, find_source(draft.source.name), out, engine)
     labels = [field for field, (_, role) in draft.data.columns().items() if role == "label"]
     if draft.label not in labels:
         raise BadDefinition(f"{path}: label = {draft.label!r} is none of the labels of [data]: {', '.join(labels)}")
@@ -95,11 +95,14 @@ def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> 
     home.mkdir(parents=True, exist_ok=True)
     with also(home):
         source = pin_source(draft.data, draft.source.name, path.parent, home, engine)
-        return _freeze(draft, source, out, engine)
+        return freeze_from(draft, source, out, engine)
 
 
-def _freeze(draft: Draft, source: Source, out: Path, engine: str) -> tuple[Manifest, dict[str, Any]]:
-    rows = source.table(engine=engine)
+def freeze_from(
+    draft: Draft, source: Source, out: Path, engine: str = "local", own_folders: tuple[Path, ...] = ()
+) -> tuple[Manifest, dict[str, Any]]:
+    """Build the split that a draft describes from its source, as `freeze_draft` does."""
+    rows = source.table(own_folders, engine)
     if not source.definition.digest:
         digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))
         raise BadDefinition(
@@ -107,7 +110,7 @@ def _freeze(draft: Draft, source: Source, out: Path, engine: str) -> tuple[Manif
             "and repeat the command"
         )
     bare = SplitDefinition.model_validate(draft.model_dump(exclude={"data", "identity", "parts"}))
-    assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin) for pin in bare.files})
+    assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files})
     pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
     _refuse_empty(bare, pins)
     pin = bare.source.model_copy(update={"version": source.definition.version, "digest": source.definition.digest})
@@ -147,7 +150,7 @@ def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None
 def _refuse_change(folder: Path, frozen: SplitDefinition) -> None:
     full_name = f"{frozen.name}@{frozen.version}"
     for known in named(frozen.name):
-        if known.full_name == full_name and known.folder.resolve() != folder.resolve():
+        if known.frozen and known.full_name == full_name and known.folder.resolve() != folder.resolve():
             raise BadDefinition(f"{full_name} is published already, in {known.folder}: give yours another name")
     published = locked_identities().get(f"{frozen.name}@{frozen.version}")
     here = folder / "split.toml"
@@ -158,6 +161,11 @@ def _refuse_change(folder: Path, frozen: SplitDefinition) -> None:
             f"{frozen.name}@{frozen.version} is published with other rows, and a published version never changes: "
             f"make it version {frozen.version + 1}"
         )
+
+
+def write_audit(folder: Path, found: dict[str, Any]) -> None:
+    """Write an audit beside its `split.toml`."""
+    write_atomically(folder / "audit.json", (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _lock(frozen: SplitDefinition) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.engines import map_jobs
 from ...core.errors import BadData, FarshiftError, Unavailable
-from ...core.files import cache_root, write_atomically
+from ...core.files import cache_root
 from ...core.plugins import PACKAGE
 from ...core.progress import advance
 from ...splits.audit import audit, same
@@ -20,6 +19,7 @@ from ...splits.manifest import Manifest
 from ...splits.rows import heads, row_digests, row_ids, set_digest
 from ..acquire.source import Source, find_source
 from ..split import verified_rows
+from .freeze import write_audit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,8 +109,9 @@ def _prove(manifest: Manifest, source: Source, rows: pa.Table) -> None:
             f"and {source.path.name} has {source.definition.digest[:12]}.."
         )
     verified_rows(manifest, source, rows)
+    published = published_identities().get(manifest.full_name, "")
     shipped = manifest.folder.is_relative_to(PACKAGE)
-    if shipped and published_identities().get(manifest.full_name) != manifest.identity:
+    if published != manifest.identity and (shipped or published):
         raise BadData(f"{manifest.full_name}: manifests.lock has another identity, or none")
 
 
@@ -155,8 +156,3 @@ def _measured(manifest: Manifest, own_folders: tuple[Path, ...]) -> dict[str, An
     source = find_source(manifest.definition.source.name)
     rows = source.table(own_folders)
     return audit(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
-
-
-def write_audit(folder: Path, found: dict[str, Any]) -> None:
-    """Write an audit beside its `split.toml`."""
-    write_atomically(folder / "audit.json", (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())

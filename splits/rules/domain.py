@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.draws import shuffled
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import text_column
@@ -14,14 +15,40 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def hold_out(table: pa.Table, *, field: str, ood: list[str], dropped: list[str] | None = None) -> Assignment:
-    """Rows whose domain (`field`) is one of `ood` are `ood_test`, those of one of `dropped` are in no part, the others
-    train; the domain is the group."""
+def hold_out(
+    table: pa.Table,
+    *,
+    field: str,
+    ood: list[str],
+    dropped: list[str] | None = None,
+    ood_val: list[str] | None = None,
+    id_val: float = 0.0,
+    id_test: float = 0.0,
+    seed: str = "",
+) -> Assignment:
+    """Rows whose domain (`field`) is one of `ood` are `ood_test`, those of one of `ood_val` are `ood_val`, those of one
+    of `dropped` are in no part, the others train; the domain is the group.
+
+    Of each training domain the shares `id_val` and `id_test` (rounded to rows) are drawn by `seed` and the domain's
+    name, as DomainBed (Gulrajani and Lopez-Paz 2021, section 3) holds a share of each domain out.
+    """
     domains = np.asarray(text_column(table, field).to_pylist(), dtype=np.str_)
-    left_out = dropped or []
-    if absent := sorted({*ood, *left_out} - set(domains.tolist())):
+    named = {"ood_test": ood, "ood_val": ood_val or [], "": dropped or []}
+    every = [name for names in named.values() for name in names]
+    if absent := sorted(set(every) - set(domains.tolist())):
         raise BadDefinition(f"no row has {field} = {', '.join(absent)}")
-    if both := sorted(set(ood) & set(left_out)):
-        raise BadDefinition(f"{field} = {', '.join(both)}: in ood and in dropped; name it once")
-    part = np.where(np.isin(domains, ood), "ood_test", np.where(np.isin(domains, left_out), "", "train"))
+    if twice := sorted({name for name in every if every.count(name) > 1}):
+        raise BadDefinition(f"{field} = {', '.join(twice)}: in two of ood, ood_val and dropped; name it once")
+    if min(id_val, id_test) < 0 or id_val + id_test >= 1:
+        raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of each training domain, below 1 together")
+    part = np.full(len(domains), "train", dtype="U8")
+    for name, held in named.items():
+        part[np.isin(domains, held)] = name
+    ids = table["row_id"].to_numpy()
+    for domain in sorted(set(domains[part == "train"].tolist())) if id_val or id_test else []:
+        places = np.flatnonzero(domains == domain)
+        order = places[shuffled(f"{seed}/{domain}", ids[places])]
+        tested, chosen = round(id_test * len(places)), round(id_val * len(places))
+        part[order[:tested]] = "id_test"
+        part[order[tested : tested + chosen]] = "id_val"
     return Assignment(part=part, group=domains)

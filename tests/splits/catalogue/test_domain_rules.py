@@ -28,7 +28,10 @@ def test_a_held_out_domain_is_the_test_and_a_dropped_one_in_no_part():
     [
         ({"ood": ["cuba", "peru"]}, "no row has country = peru"),
         ({"ood": ["cuba"], "dropped": ["??"]}, r"no row has country = \?\?"),
-        ({"ood": ["cuba", "iran"], "dropped": ["iran"]}, "country = iran: in ood and in dropped; name it once"),
+        (
+            {"ood": ["cuba", "iran"], "dropped": ["iran"]},
+            "country = iran: in two of ood, ood_val and dropped; name it once",
+        ),
     ],
 )
 def test_a_domain_that_no_row_has_or_that_is_named_twice_is_refused(domains, complaint):

@@ -1,0 +1,49 @@
+"""Licences that their owners want accepted: shown once, remembered in the user's home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from .errors import FarshiftError
+from .files import user_home, write_atomically
+
+_given: ContextVar[tuple[str, ...]] = ContextVar("_given", default=())
+
+
+class LicenceNotAccepted(FarshiftError):
+    """Data whose licence has to be accepted first."""
+
+    licence = ""
+
+
+@contextmanager
+def accepting(licences: tuple[str, ...]) -> Iterator[None]:
+    """While the context lasts, these licences count as accepted (by `--accept`); those that are asked for are
+    remembered."""
+    before = _given.set((*_given.get(), *licences))
+    try:
+        yield
+    finally:
+        _given.reset(before)
+
+
+def require_accepted(licence: str, what: str, terms: str = "") -> None:
+    """`LicenceNotAccepted` where the user has not accepted a licence: with `--accept`, in `FARSHIFT_ACCEPT` (several
+    are separated by commas), or earlier."""
+    known = user_home() / "accepted.txt"
+    remembered = known.read_text("utf-8").splitlines() if known.exists() else []
+    if licence in remembered:
+        return
+    named = [one.strip() for one in os.environ.get("FARSHIFT_ACCEPT", "").split(",")]
+    if licence in (*named, *_given.get()):
+        write_atomically(known, "".join(f"{one}\n" for one in sorted({*remembered, licence})).encode())
+        return
+    error = LicenceNotAccepted(
+        f"{what} is published under {licence}{f' ({terms})' if terms else ''}: read its terms, then repeat with "
+        f"--accept '{licence}', or set FARSHIFT_ACCEPT"
+    )
+    error.licence = licence
+    raise error

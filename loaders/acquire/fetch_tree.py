@@ -1,0 +1,107 @@
+"""Bringing a folder of many files: a copy of the user's own where there is one, else an archive from a mirror.
+
+Either is held to the hash that git gives the folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...core.canonical import identity_of
+from ...core.errors import BadData, BadDefinition, Unavailable
+from ...core.files import cache_root, file_sha256, locked, offline, plain_disk_errors
+from ...core.plugins import module
+from ...core.progress import say
+from ...splits.pins import TreePin
+from ..cache.store import intact, mark
+from ..mirrors import MirrorFailed, folder
+from .git_tree import tree_hashes
+from .members import Members, is_archive, members
+
+
+def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePin, Members]:
+    """The files of a folder with exactly the pinned content, and the pin with its hash filled in where it had none.
+
+    A folder or archive of the user's own is read where it lies; what a mirror gives is kept in the cache. Raises
+    `Unavailable` with each place's reason where none gives it.
+    """
+    reasons: list[str] = []
+    if found := _own_copy(pin, own_folders, reasons):
+        return found
+    for mirror in pin.mirrors:
+        kind = module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
+        try:
+            name = kind.describe(mirror)
+        except KeyError as error:
+            raise BadDefinition(f"a mirror of {pin.name} ({mirror.get('sort')}) lacks {error}") from error
+        path = cache_root() / "trees" / (pin.tree or identity_of(mirror)[:40])
+        if not intact(path):
+            if kind.NETWORK and offline():
+                reasons.append(f"{name}: not reached (offline)")
+                continue
+            with locked(path), plain_disk_errors(path):
+                if not intact(path):
+                    try:
+                        _bring(kind, mirror, path)
+                    except MirrorFailed as error:
+                        reasons.append(f"{name}: {error}")
+                        say(f"{name} failed: {error}")
+                        continue
+        if found := _held(pin, path, name, str(mirror.get("folder", "")), reasons):
+            return found
+        path.unlink(missing_ok=True)
+    hint = f"git tree {pin.tree[:12]}.." if pin.tree else "as it was published"
+    raise Unavailable(
+        f"{pin.name} is not available: {'; '.join(reasons) or 'it has no mirrors'}. "
+        f"Put a copy ({hint}) in a folder, unpacked or as an archive, and name it with --data or FARSHIFT_MIRRORS"
+    )
+
+
+def _bring(kind: Any, mirror: dict[str, Any], path: Path) -> None:
+    partial = path.with_name(f"{path.name}.{identity_of(mirror)[:8]}.part")
+    kind.fetch(mirror, partial, None)
+    partial.replace(path)
+    mark(path, file_sha256(path))
+
+
+def _own_copy(pin: TreePin, own_folders: tuple[Path, ...], reasons: list[str]) -> tuple[TreePin, Members] | None:
+    """The folder itself, a folder of the pin's name in it, or an archive of either. A tree that is not pinned yet is
+    taken from the folders that the user names for this pull only, never from `FARSHIFT_MIRRORS`."""
+    for place in folder.folders(own_folders) if pin.tree else own_folders:
+        named = [path for path in (place / pin.name, *sorted(place.glob(f"*/{pin.name}"))) if path.is_dir()]
+        archives = [path for path in sorted(place.iterdir()) if path.is_file() and is_archive(path)]
+        for path in [*named, *([place] if place in own_folders else []), *archives]:
+            if found := _held(pin, path, str(path), "", reasons):
+                return found
+    return None
+
+
+def _held(pin: TreePin, path: Path, name: str, below: str, reasons: list[str]) -> tuple[TreePin, Members] | None:
+    """The tree at a path, if it is the pinned one; else why not goes to `reasons`."""
+    try:
+        files = _inner(members(path, name), below, pin)
+        if pin.files is not None and len(files.names()) != pin.files:
+            raise BadData(f"{name} has {len(files.names()):,} files, not the {pin.files:,} of {pin.name}")
+        hashes, count, size = tree_hashes(files)
+    except BadData as error:
+        reasons.append(str(error))
+        return None
+    if pin.tree and pin.tree not in hashes:
+        reasons.append(f"{name} has {count:,} files ({size:,} bytes) of another tree hash ({hashes[0][:12]}..)")
+        return None
+    return pin.model_copy(update={"tree": pin.tree or hashes[0], "files": count}), files
+
+
+def _inner(files: Members, below: str, pin: TreePin) -> Members:
+    """The wanted folder of an archive. One outer folder that holds all (as GitHub's archives have it, and many others)
+    does not count."""
+    while True:
+        tops = {name.partition("/")[0] for name in files.names()}
+        if below and below.split("/")[0] in tops:
+            return files.below(below)
+        flat = any("/" not in name for name in files.names())
+        if pin.files is not None and len(files.names()) == pin.files and not below:
+            return files
+        if len(tops) != 1 or flat:
+            return files.below(below)
+        files = files.below(tops.pop())

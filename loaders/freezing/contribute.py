@@ -1,0 +1,26 @@
+"""What somebody who pulled a definition contributes, so that everyone's pull is held to the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.errors import FarshiftError
+from ...splits.catalogue import find
+from ..acquire.source import find_source
+
+
+def contribution(name: str) -> dict[str, Any]:
+    """The identity of a split that was pulled (`split`, `identity`), and its source's pin as TOML (`source`, for
+    `file`; empty where the package pins it already). Raises `FarshiftError` where it was not pulled yet."""
+    import tomli_w
+
+    manifest = find(name)
+    if not manifest.frozen:
+        raise FarshiftError(f"{manifest.full_name} was not pulled yet: farshift splits pull {manifest.name}")
+    source = find_source(manifest.definition.source.name)
+    record = {"split": manifest.full_name, "identity": manifest.identity, "file": source.path.name, "source": ""}
+    if f'digest = "{source.definition.digest}"' in source.path.read_text("utf-8"):
+        return record
+    first = source.definition.distributions[0].model_dump(exclude_none=True, exclude_defaults=True)
+    pin = {"rows": source.definition.rows, "digest": source.definition.digest, "distributions": [first]}
+    return record | {"source": tomli_w.dumps(pin)}

@@ -1,0 +1,210 @@
+"""A definition of public data: its first pull holds them to the published counts, and freezes them in the user's home."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from farshift.core.accepted import LicenceNotAccepted
+from farshift.core.errors import Unavailable
+from farshift.loaders.acquire.expected import CountsDiffer
+from farshift.loaders.split import load, open_split
+from farshift.splits.catalogue import find
+
+SOURCE = """
+name = "clinics"
+version = 1
+title = "Visits to three clinics"
+licence = "{licence}"
+accept = "{accept}"
+terms = "https://example.org/terms"
+citation = "Made for a test"
+fields = [
+    {{ name = "age", type = "int64", role = "input" }},
+    {{ name = "ill", type = "int64", role = "label" }},
+    {{ name = "clinic", type = "string", role = "meta" }},
+]
+
+[expected]
+reference = "Doe et al. 2020, table 1"
+rows = 60
+[expected.values]
+clinic = {{ east = 20, north = 20, west = 20 }}
+"clinic,ill" = {{ "east,0" = 10, "east,1" = 10, "north,0" = 10, "north,1" = 10, "west,0" = 10, "west,1" = 10 }}
+[expected.distinct]
+age = 60
+
+[[distributions]]
+name = "as published"
+reader = "csv_table"
+files = [{{ name = "visits.csv"{known} }}]
+[distributions.options]
+whole = {{ age = "age", ill = "ill" }}
+texts = {{ clinic = "clinic" }}
+"""
+
+SPLIT = """
+name = "clinics/west"
+version = 1
+kind = "domain"
+title = "Visits, tested at another clinic"
+label = "ill"
+rule = "domain/hold_out"
+source = { name = "clinics" }
+parameters = { field = "clinic", ood = ["west"], id_test = 0.25, seed = "clinics" }
+group = { name = "clinic" }
+[published]
+reference = "Doe et al. 2020, table 2"
+rows = { train = 30, id_test = 10, ood_test = 20 }
+"""
+
+ROWS = [(age, age % 2, ("east", "north", "west")[age % 3]) for age in range(60)]
+
+
+def csv(rows=ROWS) -> bytes:
+    return ("age,ill,clinic\n" + "".join(f"{age},{ill},{clinic}\n" for age, ill, clinic in rows)).encode()
+
+
+@pytest.fixture
+def defined(tmp_path, monkeypatch, cache):
+    """A place where the definition lies, a home of nobody's yet, and a folder with the data."""
+
+    def lay(licence="CC BY 4.0", accept="", known="", data=None):
+        place = tmp_path / "definitions"
+        (place / "loaders/sources").mkdir(parents=True, exist_ok=True)
+        folder = place / "splits/manifests/clinics/west/v1"
+        folder.mkdir(parents=True, exist_ok=True)
+        text = SOURCE.format(licence=licence, accept=accept, known=known)
+        (place / "loaders/sources/clinics.toml").write_text(text)
+        (folder / "split.toml").write_text(SPLIT)
+        (tmp_path / "data").mkdir(exist_ok=True)
+        (tmp_path / "data/visits.csv").write_bytes(csv() if data is None else data)
+        return tmp_path / "data"
+
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path / "definitions"))
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
+    (tmp_path / "definitions").mkdir()
+    return lay
+
+
+def written(home: Path) -> list[str]:
+    return sorted(path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file())
+
+
+def test_the_first_pull_freezes_a_definition_and_later_ones_need_no_data(defined, farshift, farshift_json, tmp_path):
+    data = defined()
+    assert find("clinics/west").frozen is False
+    (pulled,) = farshift_json("splits", "pull", "clinics/west", "--data", data)
+    assert pulled["parts"] == {"train": 30, "id_test": 10, "ood_test": 20}
+    shutil.rmtree(data)
+    assert len(load("clinics/west", part="ood_test")) == 20
+    assert farshift_json("splits", "verify", "clinics/west")[0]["state"] == "verified"
+    states = {item["name"]: item["state"] for item in farshift_json("splits", "list")}
+    assert states["clinics/west"] == "pulled"
+
+
+def test_two_homes_give_the_same_identity(defined, tmp_path, monkeypatch):
+    data = defined()
+    identities = set()
+    for number in range(2):
+        monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / f"home{number}"))
+        monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / f"cache{number}"))
+        identities.add(open_split("clinics/west", (data,)).manifest.identity)
+    assert len(identities) == 1
+
+
+def test_rows_that_are_not_the_published_ones_are_refused_as_a_table(defined, farshift, tmp_path):
+    wrong = [(age, ill, "south" if clinic == "west" else clinic) for age, ill, clinic in ROWS[:-12]]
+    data = defined(data=csv(wrong))
+    done = farshift("splits", "pull", "clinics/west", "--data", data)
+    assert done.returncode == 2
+    told = " ".join(done.stderr.split())
+    assert "rows 60 48" in told
+    assert "clinic=west 20 0" in told
+    assert "clinic=south 0 16" in told
+    assert "does not give the published rows (rows: 60 expected, 48 found; " in told
+    assert "counted by Doe et al. 2020, table 1" in told
+    assert written(tmp_path / "home") == []
+    with pytest.raises(CountsDiffer):
+        load("clinics/west", mirror=data)
+
+
+def test_a_part_of_another_size_than_published_is_refused(defined, tmp_path):
+    data = defined()
+    path = tmp_path / "definitions/splits/manifests/clinics/west/v1/split.toml"
+    path.write_text(SPLIT.replace("train = 30, id_test = 10", "train = 29, id_test = 11"))
+    with pytest.raises(Exception, match="part train has 30 rows .* published were 29"):
+        load("clinics/west", mirror=data)
+    assert not (tmp_path / "home/splits").exists()
+
+
+def test_a_copy_with_another_md5_or_size_is_not_taken(defined):
+    md5 = hashlib.md5(csv()).hexdigest()
+    data = defined(known=f', bytes = {len(csv())}, md5 = "{md5}"', data=csv().replace(b"east", b"EAST"))
+    with pytest.raises(Unavailable, match="has md5 .* not the published"):
+        load("clinics/west", mirror=data)
+    (data / "visits.csv").write_bytes(csv() + b"\n")
+    with pytest.raises(Unavailable, match=f"has {len(csv()) + 1} bytes, not the published {len(csv())}"):
+        load("clinics/west", mirror=data)
+    (data / "visits.csv").write_bytes(csv())
+    assert len(load("clinics/west", mirror=data)) == 30
+
+
+def test_a_licence_is_accepted_once(defined, farshift, tmp_path, monkeypatch):
+    data = defined(licence="CC BY-NC 4.0", accept="CC BY-NC 4.0")
+    done = farshift("splits", "pull", "clinics/west", "--data", data)
+    assert done.returncode == 2
+    assert "published under CC BY-NC 4.0 (https://example.org/terms)" in done.stderr
+    with pytest.raises(LicenceNotAccepted):
+        load("clinics/west", mirror=data)
+    monkeypatch.setenv("FARSHIFT_ACCEPT", "CC BY 4.0")
+    with pytest.raises(LicenceNotAccepted):
+        load("clinics/west", mirror=data)
+    monkeypatch.delenv("FARSHIFT_ACCEPT")
+    farshift("splits", "pull", "clinics/west", "--data", data, "--accept", "CC BY-NC 4.0")
+    assert (tmp_path / "home/accepted.txt").read_text() == "CC BY-NC 4.0\n"
+    shutil.rmtree(tmp_path / "home/splits")
+    assert len(load("clinics/west", mirror=data)) == 30
+
+
+def test_the_lines_to_contribute_pin_everybody_to_the_same_rows(defined, farshift, farshift_json, tmp_path):
+    data = defined()
+    refused = farshift("splits", "lock", "clinics/west")
+    assert refused.returncode == 2
+    assert "was not pulled yet" in refused.stderr
+    (pulled,) = farshift_json("splits", "pull", "clinics/west", "--data", data)
+    (lines,) = farshift_json("splits", "lock", "clinics/west")
+    assert lines["identity"] == find("clinics/west").identity
+    assert f'sha256 = "{hashlib.sha256(csv()).hexdigest()}"' in lines["source"]
+    assert "rows = 60" in lines["source"]
+    assert pulled["split"] == lines["split"]
+
+
+def test_a_freeze_that_the_lock_does_not_have_is_refused(defined, monkeypatch, tmp_path):
+    data = defined()
+    lock = tmp_path / "manifests.lock"
+    lock.write_text(f"clinics/west@1 {'0' * 64}\n")
+    monkeypatch.setattr("farshift.splits.catalogue.LOCK", lock)
+    with pytest.raises(Exception, match="clinics/west@1 is published with other rows"):
+        load("clinics/west", mirror=data)
+
+
+def test_a_definition_that_changed_is_frozen_anew(defined, tmp_path):
+    data = defined()
+    before = open_split("clinics/west", (data,)).manifest.identity
+    path = tmp_path / "definitions/splits/manifests/clinics/west/v1/split.toml"
+    path.write_text(SPLIT.replace('ood = ["west"]', 'ood = ["east"]'))
+    assert find("clinics/west").frozen is False
+    (tmp_path / "home/splits/manifests/clinics/west/v1/split.toml").unlink()
+    assert open_split("clinics/west", (data,)).manifest.identity != before
+
+
+def test_without_data_the_line_says_where_to_put_them(defined, farshift):
+    defined()
+    done = farshift("splits", "pull", "clinics/west")
+    assert done.returncode == 2
+    assert "Put it in a folder under this name, and name the folder with --data" in done.stderr
+    assert json.loads(farshift("splits", "list", "--json").stdout)
