@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -61,14 +62,21 @@ def build_in_pieces(
         return digest
 
 
+def with_schema(call: Callable[..., Any], arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    """What a reader's function is called with: its arguments, and the source's schema where it asks for it."""
+    asked = "schema" in signature(call).parameters
+    return {**arguments, "schema": schema} if asked and "schema" not in arguments else arguments
+
+
 _Piece = tuple["pa.Table", NDArray[np.uint64], Bytes]
 
 
 def _pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str) -> Iterator[_Piece]:
     """Each piece's rows, with their ids (as first occurrences) and digests."""
     held = module("loaders/readers", reader, "reader")
+    call = held.pieces if hasattr(held, "pieces") else held.shards
     try:
-        given = held.pieces(**arguments) if hasattr(held, "pieces") else held.shards(**arguments)
+        given = call(**with_schema(call, arguments, schema))
     except TypeError as error:
         raise BadDefinition(f"{where}: {error}") from error
     if hasattr(held, "pieces"):

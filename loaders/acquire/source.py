@@ -27,7 +27,7 @@ from .expected import Expected
 from .fetch import fetch_file
 from .fetch_tree import fetch_tree
 from .first_file import fetch_first
-from .large import build_in_pieces, in_pieces
+from .large import build_in_pieces, in_pieces, with_schema
 from .match import changed_since
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class Source:
             call = module("loaders/generators", distribution.generator, "generator").rows
         else:
             call = module("loaders/readers", distribution.reader, "reader").read
+            arguments = with_schema(call, arguments, self.schema)
         try:
             table = call(**arguments)
         except TypeError as error:

@@ -1,0 +1,68 @@
+"""Rows of a table as its file has them: cells by column, and where in the file a row stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData, BadDefinition, some_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Column = str | int
+"""A column by its name, or by its place, from 0."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Some rows of one file. `names` are its columns; `table` has those that are read, each under its place ("0", "1"
+    ..), text or of the file's own types; `rows` says which rows of the file they are, from 0; `added` has columns that
+    come from elsewhere, such as the file's name; `locate` says where a row stands ("line 7")."""
+
+    name: str
+    names: Sequence[str]
+    table: pa.Table
+    rows: NDArray[np.int64]
+    locate: Callable[[int], str]
+
+    def column(self, column: Column) -> pa.ChunkedArray:
+        return self.table[str(place(self.names, column, self.name))]
+
+    def kept(self, which: NDArray[np.bool_]) -> Cells:
+        """The rows that are to stay."""
+        if which.all():
+            return self
+        return Cells(self.name, self.names, self.table.filter(which), self.rows[which], self.locate)
+
+    def wrong(self, index: int, complaint: str) -> BadData:
+        """What is wrong in a row, with the file and the line."""
+        return BadData(f"{self.name}, {self.locate(int(self.rows[index]))}: {complaint}")
+
+
+def place(names: Sequence[str], column: Column, where: str) -> int:
+    """The place of a column: of the first of that name; `BadData` where there is none."""
+    if isinstance(column, int):
+        if not 0 <= column < len(names):
+            raise BadData(f"{where} has no column {column}: it has {len(names)}, from 0")
+        return column
+    try:
+        return list(names).index(column)
+    except ValueError:
+        raise BadData(f"{where} has no column {column!r} (it has {some_of(list(names))})") from None
+
+
+def places_of(names: Sequence[str], wanted: Any, where: str) -> list[int]:
+    """The places of what a field is made from: a column, several, or all from `first` to `last`."""
+    if isinstance(wanted, dict):
+        if set(wanted) != {"first", "last"}:
+            raise BadDefinition(f"{where}: a run of columns is {{ first = .., last = .. }}, and not {wanted}")
+        first, last = (place(names, wanted[end], where) for end in ("first", "last"))
+        return list(range(first, last + 1))
+    if isinstance(wanted, list):
+        return [place(names, column, where) for column in wanted]
+    return [place(names, wanted, where)]

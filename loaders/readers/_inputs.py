@@ -1,0 +1,116 @@
+"""The files that a reader reads: those of a source, and of an archive or a folder those that it asks for."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from ...core.errors import BadData, BadDefinition, first_line, some_of
+from ..acquire.members import Members, is_archive, members
+
+Files = Mapping[str, Path | Members]
+"""A source's files by name; a folder or archive of many files as its members."""
+
+_GROWTH, _HARMLESS = 1000, 1 << 32
+"""How many times its own size a compressed file may hold, and the bytes below which nobody asks."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """One file. `path` is its name, or its path in a folder or archive; `name` is how messages call it."""
+
+    name: str
+    path: str
+    raw: Callable[[], BinaryIO]
+    size: int
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Its bytes as a stream, decompressed where they are compressed (gzip, bzip2, xz, zstd); `BadData` where they
+        cannot be read."""
+        try:
+            with self.raw() as file:
+                head = file.read(6)
+                file.seek(0)
+                with _decompressed(file, head) as content:
+                    yield content if content is file else cast(BinaryIO, io.BufferedReader(_Held(self, content)))
+        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+            raise BadData(f"{self.name} cannot be read, or is cut off: {first_line(error)}") from error
+
+
+class _Held(io.RawIOBase):
+    """A decompressed stream that does not grow beyond reason."""
+
+    def __init__(self, source: Input, content: BinaryIO) -> None:
+        self._source, self._content, self._given = source, content, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        piece = self._content.read(len(buffer))
+        buffer[: len(piece)] = piece
+        self._given += len(piece)
+        if self._given > max(_HARMLESS, _GROWTH * self._source.size):
+            raise BadData(
+                f"{self._source.name} holds over {self._given:,} bytes in a file of {self._source.size:,}: refused"
+            )
+        return len(piece)
+
+
+def _decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
+    if head.startswith(b"\x1f\x8b"):
+        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
+    if head.startswith(b"BZh"):
+        return cast(BinaryIO, bz2.BZ2File(file))
+    if head == b"\xfd7zXZ\x00":
+        return cast(BinaryIO, lzma.LZMAFile(file))
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        import pyarrow as pa
+
+        return cast(BinaryIO, pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"))
+    return file
+
+
+def inputs(files: Files, wanted: str | Sequence[str] = ()) -> Iterator[Input]:
+    """Each file; of archives (by their name or content) and folders those that fit one of the patterns `wanted`
+    (`*.csv`), or the only one there is, in the order in which reading them is fast.
+
+    Raises `BadDefinition` where an archive has several files and none is asked for, `BadData` where none fits.
+    """
+    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    for name, where in files.items():
+        if isinstance(where, Path) and not (is_archive(Path(name)) or _is_zip(where)):
+            yield Input(name, name, lambda where=where: where.open("rb"), where.stat().st_size)  # type: ignore[misc]
+            continue
+        held = members(where, name) if isinstance(where, Path) else where
+        yield from _of_members(held, patterns)
+
+
+def _of_members(held: Members, patterns: Sequence[str]) -> Iterator[Input]:
+    names = held.names()
+    if patterns:
+        fit = {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
+        if not fit:
+            raise BadData(f"{held.where} has no file {' or '.join(patterns)} (it has {some_of(names)})")
+    elif len(names) != 1:
+        raise BadDefinition(f"{held.where} holds {some_of(names) or 'no file'}: say by `members` which to read")
+    else:
+        fit = set(names)
+    for name, content in held.walk(fit.__contains__):
+        raw = cast(Callable[[], BinaryIO], lambda content=content: io.BytesIO(content))
+        yield Input(f"{held.where}: {name}", name, raw, len(content))
+
+
+def _is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"

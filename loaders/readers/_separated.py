@@ -1,0 +1,198 @@
+"""Text of separated cells (CSV, TSV ..) as columns of text, block by block, with the line of everything wrong."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from ...core.errors import BadData, first_line
+from ._cells import Cells
+from ._inputs import Input
+from ._text import TextForm
+
+SPACES = "spaces"
+"""The separator that is any run of spaces and tabs."""
+
+_UNIT = "\x1f"
+"""What stands for a separator of several characters: the character that ASCII has for it, and text does not."""
+
+_BLOCK = 1 << 23
+
+Wanted = Callable[[Sequence[str]], Iterable[int]]
+
+
+@dataclass(frozen=True)
+class Separated:
+    """How cells are told apart. `header`: whether the first line names the columns, or their names where no line does.
+    A `separator` may be of several characters, or `spaces`. Without a `quote`, quotes are text like any other."""
+
+    text: TextForm
+    separator: str = ","
+    quote: str = '"'
+    escape: str = ""
+    header: bool | tuple[str, ...] = True
+
+    @property
+    def _cut(self) -> str:
+        return self.separator if len(self.separator) == 1 else _UNIT
+
+    def _cells_apart(self, block: bytes) -> bytes:
+        if self.separator == SPACES:
+            return re.sub(rb"[ \t]+", _UNIT.encode(), re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", block))
+        return block if len(self.separator) == 1 else block.replace(self.separator.encode(), _UNIT.encode())
+
+    def read(self, source: Input, wanted: Wanted | None = None) -> Iterator[Cells]:
+        """The rows of a file, in blocks; of the columns, whose names it is told, those whose places `wanted` gives.
+        Raises `BadData` with the line where a row has more or fewer cells than the first, or text is not in the
+        encoding."""
+        blocks = map(self._cells_apart, self.text.blocks(source))
+        names, rest = self._names(next(blocks, b""))
+        if names:
+            places = sorted(wanted(names)) if wanted else range(len(names))
+            yield from self._parsed(source, names, places, chain([rest], blocks))
+
+    def _names(self, block: bytes) -> tuple[list[str], bytes]:
+        """The columns' names, and the block without the line that says them."""
+        if not block:
+            return [], b""
+        ended = 0
+        lines = block.splitlines(keepends=True)
+
+        def taken() -> Iterator[str]:
+            nonlocal ended
+            for line in lines:
+                ended += len(line)
+                yield line.decode(errors="replace")
+
+        try:
+            first = next(row for row in self._reader(taken()) if row)
+        except (StopIteration, csv.Error):
+            return [], b""
+        if self.header is True:
+            return [name.strip() for name in first], block[ended:]
+        return list(self.header or map(str, range(len(first)))), block
+
+    def _reader(self, lines: Iterator[str]) -> Iterator[list[str]]:
+        # The same dialect as Arrow's below.
+        return csv.reader(
+            lines,
+            delimiter=self._cut,
+            quotechar=self.quote or None,
+            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+            escapechar=self.escape or None,
+            strict=bool(self.quote),
+        )
+
+    def _parsed(
+        self, source: Input, names: list[str], wanted: Iterable[int], blocks: Iterator[bytes]
+    ) -> Iterator[Cells]:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        keys = [str(place) for place in range(len(names))]
+        done = 0
+        try:
+            reader = pa.csv.open_csv(
+                pa.PythonFile(_Stream(blocks), "r"),
+                read_options=pa.csv.ReadOptions(column_names=keys, block_size=_BLOCK),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=self._cut,
+                    quote_char=self.quote or False,
+                    escape_char=self.escape or False,
+                    newlines_in_values=bool(self.quote),
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(keys, pa.string()),
+                    # Without any column of a file nobody would know how many rows it has.
+                    include_columns=[str(place) for place in wanted] or keys[:1],
+                    strings_can_be_null=False,
+                    null_values=[],
+                ),
+            )
+            for batch in reader:
+                rows = np.arange(done, done + batch.num_rows)
+                yield Cells(source.name, names, pa.Table.from_batches([batch]), rows, partial(self._line, source))
+                done += batch.num_rows
+        except pa.ArrowInvalid as error:
+            if "Empty CSV file" in str(error):
+                return
+            raise self._wrong(source, names, error) from error
+
+    def _numbered(self, source: Input) -> Iterator[tuple[int, list[str]]]:
+        """Each row below the header with the line that it begins in."""
+        numbers: list[int] = []
+
+        def lines() -> Iterator[str]:
+            for number, line in self.text.lines(source):
+                numbers.append(number)
+                yield self._cells_apart(line.encode()).decode()
+
+        header = self.header is True
+        for row in self._reader(lines()):
+            begun = numbers[0]
+            numbers.clear()
+            if not row:
+                continue
+            if header:
+                header = False
+                continue
+            yield begun, row
+
+    def _line(self, source: Input, row: int) -> str:
+        for place, (number, _) in enumerate(self._numbered(source)):
+            if place == row:
+                return f"line {number}"
+        return f"row {row + 1}"
+
+    def _wrong(self, source: Input, names: list[str], error: Exception) -> BadData:
+        """What is wrong, with its line: the file is read a second time, slowly."""
+        begun = 0
+        try:
+            for number, row in self._numbered(source):
+                begun = number
+                if len(row) != len(names):
+                    return BadData(
+                        f"{source.name}, line {number}: {len(row)} cells, and not {len(names)} as the first line has"
+                    )
+        except BadData as found:
+            return found
+        except csv.Error as found:
+            after = f"after line {begun}" if begun else "at its beginning"
+            return BadData(
+                f"{source.name}, {after}: a quote that does not fit ({found}): where quotes are text, say quote = ''"
+            )
+        return BadData(f"{source.name}: not a readable table: {first_line(error)}")
+
+
+class _Stream:
+    """Blocks of bytes as a file that is read from its beginning."""
+
+    closed = False
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks, self._left = blocks, memoryview(b"")
+
+    def read(self, size: int = -1) -> bytes:
+        taken = bytearray()
+        while size < 0 or len(taken) < size:
+            if not self._left:
+                block = next(self._blocks, None)
+                if block is None:
+                    break
+                self._left = memoryview(block)
+            piece = self._left if size < 0 else self._left[: size - len(taken)]
+            taken += piece
+            self._left = self._left[len(piece) :]
+        return bytes(taken)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True

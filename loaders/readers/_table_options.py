@@ -1,0 +1,124 @@
+"""What can be said of a table: which columns are which fields, how it is written, what is missing, which rows stay."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ...core.errors import BadDefinition
+from ._path_pattern import PathPattern
+from ._separated import Separated
+from ._text import TextForm
+
+Value = bool | int | float | str
+Columns = str | int | list[str | int] | dict[Literal["first", "last"], str | int]
+"""A column by name or place (from 0); several, or all from the first to the last, for a tensor."""
+
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+}
+
+
+class Sample(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rows: int = Field(ge=1)
+    seed: str
+
+
+class TableOptions(BaseModel):
+    """The options of the reader `table`; its docstring says what each means."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    columns: dict[str, Columns] = {}
+    constants: dict[str, Value] = {}
+    from_name: str = ""
+    row_number: str = ""
+    ranges: dict[str, dict[str, tuple[int, int]]] = {}
+    above: dict[str, float] = {}
+    at_least: dict[str, float] = {}
+    maps: dict[str, dict[str, Value] | list[str | list[str]]] = {}
+
+    format: Literal["", "csv", "tsv", "json", "jsonl", "parquet", "lines"] = ""
+    members: str | list[str] = []
+    encoding: str = "utf-8"
+    skip: int = Field(0, ge=0)
+    comment: str = ""
+    separator: str = ""
+    quote: str = Field('"', max_length=1)
+    escape: str = Field("", max_length=1)
+    header: bool | list[str] = True
+    records: str = ""
+    pattern: str = ""
+    decimal: str = Field(".", max_length=1)
+    trim: bool = False
+
+    missing: list[str] = []
+    if_missing: str | dict[str, Value] = "error"
+    is_missing: dict[str, str] = {}
+
+    where: dict[str, Value | list[Value]] = {}
+    without: dict[str, Value | list[Value]] = {}
+    between: dict[str, tuple[float, float]] = {}
+    sample: Sample | None = None
+
+    each: dict[str, dict[str, Any]] = {}
+
+    @cached_property
+    def name_parts(self) -> PathPattern | None:
+        return PathPattern(self.from_name) if self.from_name else None
+
+    @cached_property
+    def text(self) -> TextForm:
+        return TextForm(self.encoding, self.skip, self.comment)
+
+    def separated(self, format: str) -> Separated:
+        header = self.header if isinstance(self.header, bool) else tuple(self.header)
+        separator = self.separator or {"tsv": "\t"}.get(format, ",")
+        return Separated(self.text, separator, self.quote, self.escape, header)
+
+    def of_file(self, path: str) -> TableOptions:
+        """The options of one file: those of `each` whose name or pattern fits it come first."""
+        changes = {
+            key: value
+            for pattern, options in self.each.items()
+            if path == pattern or fnmatchcase(path, pattern)
+            for key, value in options.items()
+        }
+        if not changes:
+            return self
+        whole = self.model_dump(exclude_defaults=True, exclude={"each"})
+        constants = {**self.constants, **changes.get("constants", {})}
+        return checked(**{**whole, **changes, "constants": constants})
+
+    def format_of(self, path: str) -> str:
+        """The format that is said, or that the file's name says."""
+        if self.format:
+            return self.format
+        name = PurePosixPath(path.lower())
+        found = _FORMATS.get((PurePosixPath(name.stem) if name.suffix in _COMPRESSED else name).suffix)
+        if not found:
+            raise BadDefinition(f"{path}: its name does not say what it is: say `format` (csv, tsv, json, jsonl ..)")
+        return found
+
+
+def checked(**options: Any) -> TableOptions:
+    """The options; `BadDefinition` says which is none, or what is wrong with it."""
+    try:
+        return TableOptions(**options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(str(step) for step in first["loc"])
+        raise BadDefinition(f"table: option {at}: {first['msg']}") from error

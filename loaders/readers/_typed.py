@@ -1,0 +1,191 @@
+"""Cells as values of a field's type: text is read as what the source's schema says, and a cell that is none is named
+with its line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData, BadDefinition, some_of
+from ...splits.schema import Field
+from ._cells import Cells
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_EXACT = 2**53
+"""Whole numbers below are exact as float64."""
+
+Levels = list[str | list[str]]
+
+_WHAT = {
+    "int64": "a whole number",
+    "uint64": "a whole number of 0 or more",
+    "float64": "a number",
+    "bool": "true or false",
+    "string": "text",
+}
+
+
+def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as text; what cannot be text (lists, structures) as JSON."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string(kind):
+        return column
+    if pa.types.is_nested(kind):
+        said = [None if value is None else _json(value) for value in column.to_pylist()]
+        return pa.chunked_array([pa.array(said, pa.string())])
+    return column.cast(pa.string())
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def mapped(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any] | Levels, title: str) -> pa.Array:
+    """What each cell stands for: its value in a map, or its place in a list (of texts, or of several that mean the
+    same); `BadData` where it is not there."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(meaning, list):
+        known: dict[str, Any] = {
+            text: place
+            for place, level in enumerate(meaning)
+            for text in ([level] if isinstance(level, str) else level)
+        }
+    else:
+        known = dict(meaning)
+    column = as_text(column)
+    found = pc.index_in(column, pa.array(list(known), pa.string()))
+    if found.null_count:
+        index = pc.index(found.is_null(), True).as_py()
+        raise cells.wrong(
+            index, f"{title} is {column[index].as_py()!r}, which is none of {some_of(list(map(repr, known)))}"
+        )
+    return pa.array(list(known.values())).take(found.combine_chunks())
+
+
+def numbers(cells: Cells, column: pa.ChunkedArray, title: str, decimal: str = ".") -> NDArray[np.float64]:
+    """Cells as float64; `BadData` with the line of one that is no number."""
+    values: NDArray[np.float64] = _cast(cells, column, "float64", title, decimal).to_numpy()
+    return values
+
+
+def typed(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str = ".") -> Any:
+    """A field's values: of one column, or a tensor of several; `BadData` with the line of a cell that is none."""
+    import pyarrow as pa
+
+    if len(columns) > 1 or (field.shape and not _listed(columns[0])):
+        return _tensor(cells, columns, field, title, decimal)
+    if field.shape:
+        return columns[0]
+    if len(columns) != 1:
+        raise BadDefinition(f"the field {field.name!r} is made from no column")
+    if field.item == "bytes":
+        column = columns[0]
+        return column if pa.types.is_binary(column.type) else column.cast(pa.binary())
+    return _cast(cells, columns[0], field.item, title, decimal)
+
+
+def _listed(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_nested(column.type))
+
+
+def _tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str) -> pa.Array:
+    """A tensor a row: of as many columns as it has numbers, or of one column of numbers apart by spaces or commas."""
+    import pyarrow as pa
+
+    size = int(np.prod(field.shape))
+    if not field.shape:
+        raise BadDefinition(f"the field {field.name!r} is {field.type}, and is made from {len(columns)} columns")
+    if len(columns) == 1 and size > 1:
+        values = _told_apart(cells, columns[0], size, title)
+    elif len(columns) == size:
+        values = np.column_stack([numbers(cells, column, title, decimal) for column in columns])
+    else:
+        raise BadDefinition(f"the field {field.name!r} has {size} numbers a row, and {len(columns)} columns")
+    with np.errstate(invalid="ignore"):
+        whole = values.astype(field.item)
+    if field.item != "float32" and not np.array_equal(whole, values):
+        index = int(np.flatnonzero((whole != values).any(axis=1))[0])
+        raise cells.wrong(index, f"{title} holds what does not fit {field.item}")
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(whole).ravel()), size)
+
+
+def _told_apart(cells: Cells, column: pa.ChunkedArray, size: int, title: str) -> NDArray[np.float64]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring_regex(as_text(column), r"[\[\](),;\s]+", " ")
+    lists = pc.split_pattern(pc.utf8_trim_whitespace(plain), " ").combine_chunks()
+    lengths = pc.list_value_length(lists)
+    if len(wrong := np.flatnonzero(lengths.to_numpy() != size)):
+        raise cells.wrong(int(wrong[0]), f"{title} has {lengths[int(wrong[0])]} numbers, and not {size}")
+    try:
+        flat = pc.list_flatten(lists).cast(pa.float64())
+    except pa.ArrowInvalid:
+        for index, row in enumerate(lists):
+            try:
+                row.values.cast(pa.float64())
+            except pa.ArrowInvalid:
+                raise cells.wrong(index, f"{title} holds what is no number") from None
+        raise
+    values: NDArray[np.float64] = flat.to_numpy().reshape(-1, size)
+    return values
+
+
+def _cast(cells: Cells, column: pa.ChunkedArray, item: str, title: str, decimal: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if item == "string":
+        return as_text(column)
+    kind = {"bool": pa.bool_()}.get(item) or getattr(pa, item)()
+    if decimal != "." and pa.types.is_string(column.type):
+        column = pc.replace_substring(column, decimal, ".")
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass
+    if item.endswith("int64"):  # whole numbers are written 3.0 where a number beside them is missing
+        try:
+            if pc.max(pc.abs(wide := column.cast(pa.float64()))).as_py() < _EXACT:
+                return wide.cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    index = _first_wrong(column, kind)
+    raise cells.wrong(index, f"{title} is {column[index].as_py()!r}, and not {_WHAT[item]}")
+
+
+def _first_wrong(column: pa.ChunkedArray, kind: pa.DataType) -> int:
+    """The first cell that cannot be cast, by halving."""
+    import pyarrow as pa
+
+    low, high = 0, len(column)
+    while high - low > 1:
+        middle = (low + high) // 2
+        part = column.slice(low, middle - low)
+        try:
+            part.cast(pa.float64()).cast(kind) if pa.types.is_integer(kind) else part.cast(kind)
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low
+
+
+def constant(value: Any, rows: int) -> pa.Array:
+    """The same value for each row."""
+    import pyarrow as pa
+
+    if not isinstance(value, bool | int | float | str):
+        raise BadData(f"{value!r} is no value for a field")
+    return pa.repeat(pa.scalar(value), rows)

@@ -1,0 +1,303 @@
+"""Tables: CSV, TSV, JSON (lines, or a list of records), Parquet, lines of a pattern; compressed, or in archives.
+
+    [distributions.options]
+    columns = { age = "Age", race = "race", income = 14 }      # a field's column: its name, or its place from 0
+    missing = ["?"]
+    if_missing = { age = -1.0, race = "drop" }
+    maps = { income = { "<=50K" = 0, ">50K" = 1 } }
+
+Cells are read as text, and made what the source's schema says, so that no type is guessed. Rows are read in blocks:
+memory does not grow with a file (but with one that is a JSON list, or is packed in a zip or a tar).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import shuffled
+from ...core.errors import BadData, BadDefinition
+from ...splits.schema import Field, Schema
+from ._cells import Cells, places_of
+from ._inputs import Files, Input, inputs
+from ._table_files import cells_of
+from ._table_options import TableOptions, Value, checked
+from ._typed import as_text, constant, mapped, numbers, typed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FILLED: dict[str, Value] = {"int64": 0, "uint64": 0, "float64": 0.0, "bool": False, "string": ""}
+
+
+def read(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Table:
+    """The fields of all files' rows; see `pieces`."""
+    import pyarrow as pa
+
+    found = list(pieces(files, schema=schema, **options))
+    if not found:
+        raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
+    return pa.concat_tables(found, promote_options="permissive")
+
+
+def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
+    """The rows of all files in blocks, as the fields of `schema` (without one, as the file has them).
+
+    Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "lines"; else by the name), `members` (of archives
+    and folders: names or patterns such as "data/*.csv"), `each` (other options for a file, by its name or a pattern).
+    How they are written: `encoding`, `skip` (lines at the head), `comment` (what such a line begins with), `separator`
+    ("," or, of a .tsv, a tab; any text, or "spaces"), `quote` ('"', or '' for none), `escape`, `header` (true; false;
+    or the names, where no line has them), `decimal` ("."), `trim` (spaces around cells), `records` (JSON: the way to
+    the records, such as "data.examples"), `pattern` (lines: with named groups).
+
+    Which fields: `columns` (a field's column by name, "a.b" in JSON, or by place from 0; a list of columns, or
+    { first = .., last = .. }, for a tensor; without it every field has the column of its name), `constants` (a field's
+    value), `from_name` (a pattern of the file's name, whose parts are columns: "PRSA_{station}_*.csv"), `row_number`
+    (the field of a row's place in its file, from 0), `ranges` ({ field = { text = [first, end] } } by that place),
+    `maps` (a field's value for each text, or a list of texts whose places are the values), `above` and `at_least` (a
+    field is 1 where its number is, else 0).
+    Missing values: `missing` (texts that say so; an empty cell does where no text is asked for), `if_missing` ("error",
+    "drop" the row, or { field = value or "drop" }), `is_missing` ({ field = other }: whether the other is missing).
+    Which rows: `where` and `without` ({ column = value or values }, as text), `between` ({ column = [low, high] }, both
+    ends included), `sample` ({ rows, seed }, drawn by place).
+
+    Raises `BadData` with file and line where a cell is not what it must be, and where a column is absent.
+    """
+    whole = checked(**options)
+    if whole.sample:
+        yield _sampled(files, schema, whole)
+        return
+    for source, own in _chosen(files, whole):
+        for table, _, _ in _fields_of(source, own, schema):
+            if table.num_rows:
+                yield table
+
+
+def _chosen(files: Files, options: TableOptions) -> Iterator[tuple[Input, TableOptions]]:
+    for source in inputs(files, options.members):
+        yield source, options.of_file(source.path)
+
+
+def _fields_of(
+    source: Input, options: TableOptions, schema: Schema | None
+) -> Iterator[tuple[pa.Table, NDArray[np.int64], int]]:
+    """Blocks of fields, the places in the file of the rows that are kept, and how many rows were read so far."""
+    maker = _Maker(source, options, schema)
+    read = 0
+    for cells in cells_of(source, options, maker.wanted):
+        read += len(cells.rows)
+        table, rows = maker.fields(cells)
+        yield table, rows, read
+
+
+def _sampled(files: Files, schema: Schema | None, options: TableOptions) -> pa.Table:
+    """A sample of all rows that are kept, drawn by their places over all files."""
+    import pyarrow as pa
+
+    assert options.sample
+    tables, places, before = [], [], 0
+    for source, own in sorted(_chosen(files, options), key=lambda one: one[0].path):
+        read = 0
+        for table, rows, read in _fields_of(source, own, schema):  # noqa: B007
+            tables.append(table)
+            places.append(rows + before)
+        before += read
+    every = np.concatenate([np.empty(0, np.int64), *places])
+    if options.sample.rows > len(every):
+        raise BadDefinition(f"{', '.join(files)}: a sample of {options.sample.rows} out of {len(every)} rows")
+    drawn = np.sort(shuffled(options.sample.seed, every.astype(np.uint64))[: options.sample.rows])
+    return pa.concat_tables(tables).take(np.searchsorted(every, drawn))
+
+
+class _Maker:
+    """Makes fields of one file's cells."""
+
+    def __init__(self, source: Input, options: TableOptions, schema: Schema | None) -> None:
+        self.source, self.options, self.schema = source, options, schema
+        self.parts: dict[str, str] = {}
+        if options.name_parts:
+            parts = options.name_parts.fits(source.path)
+            if parts is None:
+                raise BadData(f"{source.name}: its name does not fit the pattern {options.from_name!r}")
+            self.parts = parts
+        self._made = {*options.constants, *options.ranges, *options.is_missing, options.row_number}
+
+    def _columns(self, names: Sequence[str]) -> dict[str, Any]:
+        """What each field is made from."""
+        own = dict(self.options.columns)
+        if not own and self.schema:
+            own = {field.name: field.name for field in self.schema.fields if field.name not in self._made}
+        return own or {name: name for name in names if name not in self._made}
+
+    def wanted(self, names: Sequence[str]) -> set[int]:
+        """The places of the columns that are needed; called with a file's own columns."""
+        if both := sorted(set(self.parts) & set(names)):
+            raise BadDefinition(
+                f"{self.source.name} has a column {', '.join(both)}, and so has its name: call the part of "
+                f"{self.options.from_name!r} something else"
+            )
+        every = [*names, *self.parts]
+        used = [*self._columns(every).values(), *self.options.where, *self.options.without, *self.options.between]
+        places = {place for one in used for place in places_of(every, one, self.source.name)}
+        return {place for place in places if place < len(names)}
+
+    def fields(self, cells: Cells) -> tuple[pa.Table, NDArray[np.int64]]:
+        """The fields of a block of rows, and the places of the rows that are kept."""
+        import pyarrow as pa
+
+        options = self.options
+        cells = self._filtered(self._prepared(cells))
+        columns = self._columns(cells.names)
+        holes = {field: self._holes(cells, field, wanted) for field, wanted in columns.items()}
+        then = {field: self._then(field) for field in columns}
+        keep = np.ones(len(cells.rows), bool)
+        for field, hole in holes.items():
+            if then[field] == "drop":
+                keep &= ~hole
+            elif then[field] == "error" and hole.any():
+                index = int(np.flatnonzero(hole)[0])
+                raise cells.wrong(
+                    index, f"{self._title(field)} is missing: say by `if_missing` what then, 'drop' or a value"
+                )
+        cells, holes = cells.kept(keep), {field: hole[keep] for field, hole in holes.items()}
+        made: dict[str, Any] = {
+            field: self._filled(cells, field, wanted, holes[field], then[field]) for field, wanted in columns.items()
+        }
+        for flag, field in options.is_missing.items():
+            if field not in holes:
+                raise BadDefinition(f"table: is_missing.{flag}: {field!r} is no field that has a column")
+            made[flag] = pa.array(holes[field])
+        made |= {field: constant(value, len(cells.rows)) for field, value in options.constants.items()}
+        made |= {field: self._ranged(cells, field, named) for field, named in options.ranges.items()}
+        if options.row_number:
+            made[options.row_number] = pa.array(cells.rows)
+        return pa.table(made), cells.rows
+
+    def _prepared(self, cells: Cells) -> Cells:
+        """The cells with the columns of the file's name, and without spaces around."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = cells.table
+        if self.options.trim:
+            columns = [
+                pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column
+                for column in table.columns
+            ]
+            table = pa.Table.from_arrays(columns, names=table.column_names)
+        for place, text in enumerate(self.parts.values(), len(cells.names)):
+            table = table.append_column(str(place), constant(text, len(cells.rows)))
+        return Cells(cells.name, [*cells.names, *self.parts], table, cells.rows, cells.locate)
+
+    def _filtered(self, cells: Cells) -> Cells:
+        options = self.options
+        for column, values in options.where.items():
+            cells = cells.kept(_among(cells, column, values))
+        for column, values in options.without.items():
+            cells = cells.kept(~_among(cells, column, values))
+        for column, (low, high) in options.between.items():
+            cells = cells.kept(~_missing(cells.column(column), ["", *options.missing]))
+            found = numbers(cells, cells.column(column), column, options.decimal)
+            cells = cells.kept((found >= low) & (found <= high))
+        return cells
+
+    def _field(self, name: str) -> Field | None:
+        return next((field for field in self.schema.fields if field.name == name), None) if self.schema else None
+
+    def _title(self, field: str) -> str:
+        column = self.options.columns.get(field, field)
+        return f"{field} (column {column!r})" if isinstance(column, str | int) and column != field else field
+
+    def _holes(self, cells: Cells, field: str, wanted: Any) -> NDArray[np.bool_]:
+        """Where a field is missing."""
+        texts = list(self.options.missing)
+        kind = self._field(field)
+        asked_for_text = kind is None or kind.item in ("string", "bytes")
+        if not asked_for_text and "" not in self.options.maps.get(field, ()):
+            texts.append("")
+        hole = np.zeros(len(cells.rows), bool)
+        for place in places_of(cells.names, wanted, cells.name):
+            hole |= _missing(cells.column(place), texts)
+        return hole
+
+    def _then(self, field: str) -> Value:
+        """What is done where a field is missing: "error", "drop", or the value that stands for it."""
+        rule = self.options.if_missing
+        kind = self._field(field)
+        if isinstance(rule, dict):
+            if field in rule:
+                return rule[field]
+        elif rule != "error" or field not in self.options.is_missing.values():
+            if rule not in ("error", "drop"):
+                raise BadDefinition(f"table: if_missing is {rule!r}: use 'error', 'drop', or a value for each field")
+            return rule
+        if field in self.options.is_missing.values() and kind is not None and kind.type in _FILLED:
+            return _FILLED[kind.type]
+        return "error"
+
+    def _filled(self, cells: Cells, field: str, wanted: Any, hole: NDArray[np.bool_], then: Value) -> Any:
+        """A field's values, with `then` where they are missing."""
+        import pyarrow as pa
+
+        if not hole.any():
+            return self._values(cells, field, wanted)
+        values = self._values(cells.kept(~hole), field, wanted)
+        values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        if pa.types.is_nested(values.type):
+            raise BadDefinition(f"table: {field!r} is a tensor: no value can stand for a missing one")
+        taken = values.take(pa.array(np.cumsum(~hole) - 1, mask=hole))
+        try:
+            return taken.fill_null(pa.scalar(then).cast(values.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise BadDefinition(f"table: if_missing.{field} is {then!r}, and the field is {values.type}") from error
+
+    def _values(self, cells: Cells, field: str, wanted: Any) -> Any:
+        import pyarrow as pa
+
+        options, kind, title = self.options, self._field(field), self._title(field)
+        columns = [cells.column(place) for place in places_of(cells.names, wanted, cells.name)]
+        if field in options.maps:
+            return mapped(cells, columns[0], options.maps[field], title)
+        for bounds, exceeds in ((options.above, np.greater), (options.at_least, np.greater_equal)):
+            if field in bounds:
+                found = exceeds(numbers(cells, columns[0], title, options.decimal), bounds[field])
+                return pa.array(found.astype(np.int64))
+        if kind is None:
+            if len(columns) != 1:
+                raise BadDefinition(f"table: {field!r} is made from several columns, and no schema says what it is")
+            return columns[0]
+        return typed(cells, columns, kind, title, options.decimal)
+
+    def _ranged(self, cells: Cells, field: str, named: dict[str, tuple[int, int]]) -> pa.Array:
+        import pyarrow as pa
+
+        place = np.full(len(cells.rows), -1)
+        for number, (first, end) in enumerate(named.values()):
+            place[(cells.rows >= first) & (cells.rows < end)] = number
+        if (place < 0).any():
+            raise cells.wrong(int(np.argmin(place)), f"no range of {field!r} holds row {cells.rows[np.argmin(place)]}")
+        return pa.array(list(named)).take(pa.array(place))
+
+
+def _missing(column: pa.ChunkedArray, texts: list[str]) -> NDArray[np.bool_]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.is_null(column)
+    if texts and pa.types.is_string(column.type):
+        found = pc.or_(found, pc.is_in(column, pa.array(texts, pa.string())))
+    held: NDArray[np.bool_] = found.to_numpy()
+    return held
+
+
+def _among(cells: Cells, column: str, values: Value | list[Value]) -> NDArray[np.bool_]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    every = values if isinstance(values, list) else [values]
+    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in every]
+    held: NDArray[np.bool_] = pc.is_in(as_text(cells.column(column)), pa.array(texts, pa.string())).to_numpy()
+    return held
