@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData, BadDefinition
+from farshift.loaders.acquire.large import build_in_pieces
 from farshift.loaders.acquire.members import members
+from farshift.loaders.acquire.source import identified
 from farshift.loaders.readers import _separated, _text
 from farshift.loaders.readers.table import pieces, read
 from farshift.splits.schema import Field, Schema
@@ -378,3 +380,12 @@ def test_a_long_file_comes_in_blocks(tmp_path, monkeypatch):
         found.extend(pieces(files, schema=schema(n="int64")))
     assert len(found) > 3
     assert np.array_equal(np.concatenate([table["n"].to_numpy() for table in found])[:4000], numbers[:4000])
+
+
+def test_a_source_gives_its_reader_the_schema_in_memory_and_on_disk(tmp_path, cache):
+    wanted = schema(n="int64", text="string")
+    arguments = {"files": file(tmp_path, "n,text\n1.0,a\n2.0,\n")}
+    digest = build_in_pieces("table", arguments, wanted, "here", tmp_path / "built.arrow")
+    with pa.OSFile(str(tmp_path / "built.arrow")) as built:
+        assert sorted(pa.ipc.open_file(built).read_all()["text"].to_pylist()) == ["", "a"]
+    assert digest == identified(wanted.conform(read(schema=wanted, **arguments), "here"), wanted)[1]
