@@ -1,0 +1,143 @@
+"""Whether a picture or a sound is whole, by its structure and without decoding it: what its format starts and ends
+with, that all of it is there, and that it says how large it is."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+_SIZED = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+"""JPEG's start-of-frame markers."""
+_ALONE = {0x01, *range(0xD0, 0xD8)}
+"""JPEG's markers that no length follows."""
+
+
+def picture_problem(content: bytes) -> str:
+    """What is wrong with a picture (JPEG, PNG, GIF, WebP, BMP or TIFF); empty where nothing is."""
+    if not content:
+        return "has no bytes"
+    if content.startswith(b"\xff\xd8\xff"):
+        return _jpeg(content)
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return _png(content)
+    if content.startswith((b"GIF87a", b"GIF89a")):
+        return "" if b"\x3b" in content[-16:] else "is cut off: a GIF without its end"
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return _riff(content, "WebP")
+    if content.startswith(b"BM") and len(content) > 26:
+        return _short(content, int.from_bytes(content[2:6], "little"), "BMP")
+    if content[:4] in (b"II*\0", b"MM\0*"):
+        return _tiff(content, "<" if content[:1] == b"I" else ">")
+    return f"is no picture (JPEG, PNG, GIF, WebP, BMP, TIFF): it begins with {content[:8].hex(' ')}"
+
+
+def _jpeg(content: bytes) -> str:
+    """Walks the segments up to the first scan: no thumbnail among them is taken for the picture's end."""
+    at, sized = 2, False
+    while at + 4 <= len(content):
+        if content[at] != 0xFF:
+            return f"is a damaged JPEG: no segment begins at byte {at}"
+        marker = content[at + 1]
+        if marker == 0xFF:  # padding
+            at += 1
+            continue
+        if marker in _ALONE:
+            at += 2
+            continue
+        length = int.from_bytes(content[at + 2 : at + 4], "big")
+        if length < 2:
+            return f"is a damaged JPEG: a segment of no length at byte {at}"
+        if marker in _SIZED:
+            height, width = struct.unpack(">HH", content[at + 5 : at + 9].ljust(4, b"\0"))
+            if not width:
+                return f"is a damaged JPEG of {width} x {height} pixels"
+            sized = True
+        at += 2 + length
+        if marker == 0xDA:
+            if not sized:
+                return "is a damaged JPEG: it does not say its size"
+            # Within a scan 0xFF is followed by 0x00 or a marker: this can only be the end.
+            return "" if content.rfind(b"\xff\xd9") >= at else "is cut off: a JPEG without its end"
+    return "is cut off: a JPEG that ends before its pixels"
+
+
+def _png(content: bytes) -> str:
+    at = 8
+    while at + 12 <= len(content):
+        length = int.from_bytes(content[at : at + 4], "big")
+        kind = content[at + 4 : at + 8]
+        end = at + 12 + length
+        if end > len(content):
+            break
+        if zlib.crc32(memoryview(content)[at + 4 : end - 4]) != int.from_bytes(content[end - 4 : end], "big"):
+            return f"is a damaged PNG: the checksum of its {kind.decode('latin-1')!r} at byte {at} differs"
+        if at == 8 and (kind != b"IHDR" or not all(struct.unpack(">II", content[16:24]))):
+            return "is a damaged PNG: it does not say its size"
+        if kind == b"IEND":
+            return ""
+        at = end
+    return "is cut off: a PNG without its end"
+
+
+def _tiff(content: bytes, order: str) -> str:
+    """Where the first picture's directory says that its pixels end: their places and lengths, in strips or tiles."""
+    (first,) = struct.unpack(f"{order}I", content[4:8].ljust(4, b"\0"))
+    if wrong := _short(content, first + 2, "TIFF"):
+        return wrong
+    (entries,) = struct.unpack_from(f"{order}H", content, first)
+    if wrong := _short(content, first + 2 + 12 * entries, "TIFF"):
+        return wrong
+    found: dict[int, tuple[int, ...]] = {}
+    for at in range(first + 2, first + 2 + 12 * entries, 12):
+        tag, kind, count = struct.unpack_from(f"{order}HHI", content, at)
+        if tag in (273, 279, 324, 325) and kind in (3, 4):
+            item, width = ("H", 2) if kind == 3 else ("I", 4)
+            (where,) = struct.unpack_from(f"{order}I", content, at + 8) if count * width > 4 else (at + 8,)
+            if wrong := _short(content, where + count * width, "TIFF"):
+                return wrong
+            found[tag] = struct.unpack_from(f"{order}{count}{item}", content, where)
+    ends = [
+        sum(pair)
+        for one, two in ((273, 279), (324, 325))
+        for pair in zip(found.get(one, ()), found.get(two, ()), strict=False)
+    ]
+    return _short(content, max(ends), "TIFF") if ends else "is a damaged TIFF: it does not say where its pixels are"
+
+
+def _riff(content: bytes, name: str) -> str:
+    return _short(content, 8 + int.from_bytes(content[4:8], "little"), name)
+
+
+def _short(content: bytes, size: int, name: str) -> str:
+    if size <= len(content):
+        return ""
+    return f"is cut off: a {name} of {len(content):,} bytes that says it has {size:,}"
+
+
+def sound_problem(content: bytes) -> str:
+    """What is wrong with a sound (WAV, FLAC, Ogg or MP3); empty where nothing is."""
+    if not content:
+        return "has no bytes"
+    if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
+        return _wav(content)
+    if content.startswith((b"fLaC", b"OggS", b"ID3")) or (content[0] == 0xFF and content[1:2] > b"\xe0"):
+        return ""
+    return f"is no sound (WAV, FLAC, Ogg, MP3): it begins with {content[:8].hex(' ')}"
+
+
+def _wav(content: bytes) -> str:
+    """Walks the chunks up to the samples. A recorder that streams leaves their length open (0 or all ones)."""
+    at, formed = 12, False
+    while at + 8 <= len(content):
+        kind, length = content[at : at + 4], int.from_bytes(content[at + 4 : at + 8], "little")
+        if kind == b"fmt ":
+            channels, rate = struct.unpack("<HI", content[at + 10 : at + 16].ljust(6, b"\0"))
+            if not (channels and rate):
+                return f"is a damaged WAV of {channels} channels at {rate} Hz"
+            formed = True
+        if kind == b"data":
+            if not formed:
+                return "is a damaged WAV: it does not say its format"
+            return "" if length == 0xFFFFFFFF else _short(content, at + 8 + length, "WAV")
+        at += 8 + length + length % 2
+    return "is cut off: a WAV without samples"

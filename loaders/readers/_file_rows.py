@@ -1,0 +1,33 @@
+"""Rows that hold a file's bytes each, in tables of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PIECE = 1 << 25
+"""Bytes of files in one table, about."""
+_ROWS = 1 << 16
+
+
+def file_tables(rows: Iterable[tuple[str, bytes, Mapping[str, Any]]]) -> Iterator[pa.Table]:
+    """Tables of rows (the field of the file, its bytes, the other fields), none of much more than 32 MB."""
+    waiting: list[dict[str, Any]] = []
+    held = 0
+    for field, content, others in rows:
+        waiting.append({field: content, **others})
+        held += len(content)
+        if held >= _PIECE or len(waiting) >= _ROWS:
+            yield _table(waiting)
+            waiting, held = [], 0
+    if waiting:
+        yield _table(waiting)
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table({name: [row[name] for row in rows] for name in rows[0]})
