@@ -21,8 +21,8 @@ Column = str | int
 @dataclass(frozen=True)
 class Cells:
     """Some rows of one file. `names` are its columns; `table` has those that are read, each under its place ("0", "1"
-    ..), text or of the file's own types; `rows` says which rows of the file they are, from 0; `added` has columns that
-    come from elsewhere, such as the file's name; `locate` says where a row stands ("line 7")."""
+    ..), text or of the file's own types; `rows` says which rows of the file they are, from 0; `locate` says where a row
+    stands ("line 7")."""
 
     name: str
     names: Sequence[str]
@@ -38,6 +38,13 @@ class Cells:
         if which.all():
             return self
         return Cells(self.name, self.names, self.table.filter(which), self.rows[which], self.locate)
+
+    def with_columns(self, names: Sequence[str], columns: Sequence[pa.Array]) -> Cells:
+        """The rows with more columns behind their own."""
+        table = self.table
+        for number, column in enumerate(columns, len(self.names)):
+            table = table.append_column(str(number), column)
+        return Cells(self.name, [*self.names, *names], table, self.rows, self.locate)
 
     def wrong(self, index: int, complaint: str) -> BadData:
         """What is wrong in a row, with the file and the line."""

@@ -7,8 +7,8 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -81,23 +81,58 @@ def _decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
     return file
 
 
-def inputs(files: Files, wanted: str | Sequence[str] = ()) -> Iterator[Input]:
+def inputs(files: Files, wanted: str | Sequence[str] = (), but: Container[str] = ()) -> Iterator[Input]:
     """Each file; of archives (by their name or content) and folders those that fit one of the patterns `wanted`
-    (`*.csv`), or the only one there is, in the order in which reading them is fast.
+    (`*.csv`), or the only one there is, in the order in which reading them is fast. Files and members called as one of
+    `but` are left out.
 
     Raises `BadDefinition` where an archive has several files and none is asked for, `BadData` where none fits.
     """
     patterns = [wanted] if isinstance(wanted, str) else list(wanted)
     for name, where in files.items():
-        if isinstance(where, Path) and not (is_archive(Path(name)) or _is_zip(where)):
-            yield Input(name, name, lambda where=where: where.open("rb"), where.stat().st_size)  # type: ignore[misc]
+        if name in but:
             continue
-        held = members(where, name) if isinstance(where, Path) else where
-        yield from _of_members(held, patterns)
+        if isinstance(where, Path) and not is_archived(name, where):
+            yield _of_path(name, where)
+        elif isinstance(where, Path):
+            with members(where, name) as held:
+                yield from _of_members(held, patterns, but)
+        else:
+            yield from _of_members(where, patterns, but)
 
 
-def _of_members(held: Members, patterns: Sequence[str]) -> Iterator[Input]:
-    names = held.names()
+def one_input(files: Files, name: str) -> Input:
+    """The file of that name, or of that path in the first archive or folder that has it."""
+    held: list[str] = []
+    for own, where in files.items():
+        if isinstance(where, Path) and not is_archived(own, where):
+            if own == name:
+                return _of_path(own, where)
+            held.append(own)
+            continue
+        with members(where, own) if isinstance(where, Path) else nullcontext(where) as inside:
+            if name in (names := inside.names()):
+                return _of_bytes(inside, name, inside.read(name))
+            held += names
+    twins = [other for other in held if other.lower() == name.lower()]
+    hint = f" ({twins[0]} differs by case only)" if twins else ""
+    raise BadData(f"there is no file {name}{hint}: there are {some_of(held) or 'none'}")
+
+
+def is_archived(name: str, path: Path) -> bool:
+    """Whether a file is a zip or a tar, by its name or its content."""
+    if is_archive(Path(name)):
+        return True
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+def _of_path(name: str, path: Path) -> Input:
+    return Input(name, name, lambda: path.open("rb"), path.stat().st_size)
+
+
+def _of_members(held: Members, patterns: Sequence[str], but: Container[str]) -> Iterator[Input]:
+    names = [name for name in held.names() if name not in but]
     if patterns:
         fit = {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
         if not fit:
@@ -107,10 +142,8 @@ def _of_members(held: Members, patterns: Sequence[str]) -> Iterator[Input]:
     else:
         fit = set(names)
     for name, content in held.walk(fit.__contains__):
-        raw = cast(Callable[[], BinaryIO], lambda content=content: io.BytesIO(content))
-        yield Input(f"{held.where}: {name}", name, raw, len(content))
+        yield _of_bytes(held, name, content)
 
 
-def _is_zip(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
+def _of_bytes(held: Members, name: str, content: bytes) -> Input:
+    return Input(f"{held.where}: {name}", name, lambda: io.BytesIO(content), len(content))

@@ -37,13 +37,40 @@ class Sample(BaseModel):
     seed: str
 
 
+class Join(BaseModel):
+    """Another table, whose columns each row gets by a key: `on` is the key's column, or { own = its }; `prefix` begins
+    the names of its columns here."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    file: str
+    on: str | dict[str, str]
+    prefix: str = ""
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """The key's column here, and in the other table."""
+        if isinstance(self.on, str):
+            return self.on, self.on
+        if len(self.on) != 1:
+            raise BadDefinition(f"table: join {self.file}: `on` is one column, or {{ own = its }}")
+        return next(iter(self.on.items()))
+
+    @property
+    def form(self) -> TableOptions:
+        """How the other table is written."""
+        return checked(**(self.model_extra or {}))
+
+
 class TableOptions(BaseModel):
     """The options of the reader `table`; its docstring says what each means."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     columns: dict[str, Columns] = {}
+    texts: dict[str, str] = {}
     constants: dict[str, Value] = {}
+    join: list[Join] = []
     from_name: str = ""
     row_number: str = ""
     ranges: dict[str, dict[str, tuple[int, int]]] = {}
@@ -53,6 +80,7 @@ class TableOptions(BaseModel):
 
     format: Literal["", "csv", "tsv", "json", "jsonl", "parquet", "lines"] = ""
     members: str | list[str] = []
+    file: str = ""
     encoding: str = "utf-8"
     skip: int = Field(0, ge=0)
     comment: str = ""

@@ -12,6 +12,7 @@ memory does not grow with a file (but with one that is a JSON list, or is packed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +23,17 @@ from ...core.draws import shuffled
 from ...core.errors import BadData, BadDefinition
 from ...splits.schema import Field, Schema
 from ._cells import Cells, places_of
-from ._inputs import Files, Input, inputs
+from ._inputs import Files, Input, inputs, one_input
+from ._join import Joined
 from ._table_files import cells_of
 from ._table_options import TableOptions, Value, checked
 from ._typed import as_text, constant, mapped, numbers, typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_NAMED, _PLACE = re.compile(r"\{([^{}]+)\}"), "#"
+"""What stands for a column in a text, and the name of a row's place in its file there."""
 
 _FILLED: dict[str, Value] = {"int64": 0, "uint64": 0, "float64": 0.0, "bool": False, "string": ""}
 
@@ -47,20 +52,26 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
     """The rows of all files in blocks, as the fields of `schema` (without one, as the file has them).
 
     Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "lines"; else by the name), `members` (of archives
-    and folders: names or patterns such as "data/*.csv"), `each` (other options for a file, by its name or a pattern).
+    and folders: names or patterns such as "data/*.csv"), `file` (only the one of this name, or path in an archive),
+    `each` (other options for a file, by its name or a pattern).
+
     How they are written: `encoding`, `skip` (lines at the head), `comment` (what such a line begins with), `separator`
     ("," or, of a .tsv, a tab; any text, or "spaces"), `quote` ('"', or '' for none), `escape`, `header` (true; false;
     or the names, where no line has them), `decimal` ("."), `trim` (spaces around cells), `records` (JSON: the way to
     the records, such as "data.examples"), `pattern` (lines: with named groups).
 
     Which fields: `columns` (a field's column by name, "a.b" in JSON, or by place from 0; a list of columns, or
-    { first = .., last = .. }, for a tensor; without it every field has the column of its name), `constants` (a field's
-    value), `from_name` (a pattern of the file's name, whose parts are columns: "PRSA_{station}_*.csv"), `row_number`
-    (the field of a row's place in its file, from 0), `ranges` ({ field = { text = [first, end] } } by that place),
-    `maps` (a field's value for each text, or a list of texts whose places are the values), `above` and `at_least` (a
-    field is 1 where its number is, else 0).
+    { first = .., last = .. }, for a tensor; without it every field has the column of its name), `texts` (a field's text
+    made from columns: "{first} {last}"; `{#}` is the row's place), `constants` (a field's value), `from_name` (a
+    pattern of the file's name, whose parts are columns: "PRSA_{station}_*.csv"), `join` (other tables, whose columns
+    each row gets by a key: [{ file, on = "column" or { own = "its" }, and how it is written }]), `row_number` (the
+    field of a row's place in its file, from 0), `ranges` ({ field = { text = [first, end] } } by that place), `maps` (a
+    field's value for each text, or a list of texts whose places are the values), `above` and `at_least` (a field is 1
+    where its number is, else 0).
+
     Missing values: `missing` (texts that say so; an empty cell does where no text is asked for), `if_missing` ("error",
     "drop" the row, or { field = value or "drop" }), `is_missing` ({ field = other }: whether the other is missing).
+
     Which rows: `where` and `without` ({ column = value or values }, as text), `between` ({ column = [low, high] }, both
     ends included), `sample` ({ rows, seed }, drawn by place).
 
@@ -70,24 +81,23 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
     if whole.sample:
         yield _sampled(files, schema, whole)
         return
-    for source, own in _chosen(files, whole):
-        for table, _, _ in _fields_of(source, own, schema):
+    for source, maker in _makers(files, whole, schema):
+        for table, _, _ in _fields_of(source, maker):
             if table.num_rows:
                 yield table
 
 
-def _chosen(files: Files, options: TableOptions) -> Iterator[tuple[Input, TableOptions]]:
-    for source in inputs(files, options.members):
-        yield source, options.of_file(source.path)
+def _makers(files: Files, options: TableOptions, schema: Schema | None) -> Iterator[tuple[Input, _Maker]]:
+    joined = [Joined(files, join) for join in options.join]
+    chosen = inputs(files, options.members, {join.file for join in options.join})
+    for source in [one_input(files, options.file)] if options.file else chosen:
+        yield source, _Maker(source, options.of_file(source.path), schema, joined)
 
 
-def _fields_of(
-    source: Input, options: TableOptions, schema: Schema | None
-) -> Iterator[tuple[pa.Table, NDArray[np.int64], int]]:
+def _fields_of(source: Input, maker: _Maker) -> Iterator[tuple[pa.Table, NDArray[np.int64], int]]:
     """Blocks of fields, the places in the file of the rows that are kept, and how many rows were read so far."""
-    maker = _Maker(source, options, schema)
     read = 0
-    for cells in cells_of(source, options, maker.wanted):
+    for cells in cells_of(source, maker.options, maker.wanted):
         read += len(cells.rows)
         table, rows = maker.fields(cells)
         yield table, rows, read
@@ -99,9 +109,9 @@ def _sampled(files: Files, schema: Schema | None, options: TableOptions) -> pa.T
 
     assert options.sample
     tables, places, before = [], [], 0
-    for source, own in sorted(_chosen(files, options), key=lambda one: one[0].path):
+    for source, maker in sorted(_makers(files, options, schema), key=lambda one: one[0].path):
         read = 0
-        for table, rows, read in _fields_of(source, own, schema):  # noqa: B007
+        for table, rows, read in _fields_of(source, maker):  # noqa: B007
             tables.append(table)
             places.append(rows + before)
         before += read
@@ -115,15 +125,17 @@ def _sampled(files: Files, schema: Schema | None, options: TableOptions) -> pa.T
 class _Maker:
     """Makes fields of one file's cells."""
 
-    def __init__(self, source: Input, options: TableOptions, schema: Schema | None) -> None:
-        self.source, self.options, self.schema = source, options, schema
+    def __init__(
+        self, source: Input, options: TableOptions, schema: Schema | None, joined: Sequence[Joined] = ()
+    ) -> None:
+        self.source, self.options, self.schema, self.joined = source, options, schema, joined
         self.parts: dict[str, str] = {}
         if options.name_parts:
             parts = options.name_parts.fits(source.path)
             if parts is None:
                 raise BadData(f"{source.name}: its name does not fit the pattern {options.from_name!r}")
             self.parts = parts
-        self._made = {*options.constants, *options.ranges, *options.is_missing, options.row_number}
+        self._made = {*options.constants, *options.ranges, *options.is_missing, *options.texts, options.row_number}
 
     def _columns(self, names: Sequence[str]) -> dict[str, Any]:
         """What each field is made from."""
@@ -134,15 +146,21 @@ class _Maker:
 
     def wanted(self, names: Sequence[str]) -> set[int]:
         """The places of the columns that are needed; called with a file's own columns."""
-        if both := sorted(set(self.parts) & set(names)):
-            raise BadDefinition(
-                f"{self.source.name} has a column {', '.join(both)}, and so has its name: call the part of "
-                f"{self.options.from_name!r} something else"
-            )
-        every = [*names, *self.parts]
+        every = self._every(names)
         used = [*self._columns(every).values(), *self.options.where, *self.options.without, *self.options.between]
+        used += [name for text in self.options.texts.values() for name in _NAMED.findall(text) if name != _PLACE]
+        used += [joined.own_key for joined in self.joined]
         places = {place for one in used for place in places_of(every, one, self.source.name)}
         return {place for place in places if place < len(names)}
+
+    def _every(self, names: Sequence[str]) -> list[str]:
+        """A file's columns, those of its name, and those that are joined; `BadDefinition` where two have one name."""
+        every = list(names)
+        for where, more in (("its name", list(self.parts)), *((one.source, one.names) for one in self.joined)):
+            if both := sorted(set(every) & set(more)):
+                raise BadDefinition(f"{self.source.name} has a column {both[0]!r}, and so has {where}: rename that one")
+            every += more
+        return every
 
     def fields(self, cells: Cells) -> tuple[pa.Table, NDArray[np.int64]]:
         """The fields of a block of rows, and the places of the rows that are kept."""
@@ -171,13 +189,14 @@ class _Maker:
                 raise BadDefinition(f"table: is_missing.{flag}: {field!r} is no field that has a column")
             made[flag] = pa.array(holes[field])
         made |= {field: constant(value, len(cells.rows)) for field, value in options.constants.items()}
+        made |= {field: _text_of(cells, text) for field, text in options.texts.items()}
         made |= {field: self._ranged(cells, field, named) for field, named in options.ranges.items()}
         if options.row_number:
             made[options.row_number] = pa.array(cells.rows)
         return pa.table(made), cells.rows
 
     def _prepared(self, cells: Cells) -> Cells:
-        """The cells with the columns of the file's name, and without spaces around."""
+        """The cells with the columns of the file's name and of other tables, and without spaces around."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -188,9 +207,12 @@ class _Maker:
                 for column in table.columns
             ]
             table = pa.Table.from_arrays(columns, names=table.column_names)
-        for place, text in enumerate(self.parts.values(), len(cells.names)):
-            table = table.append_column(str(place), constant(text, len(cells.rows)))
-        return Cells(cells.name, [*cells.names, *self.parts], table, cells.rows, cells.locate)
+        cells = Cells(cells.name, cells.names, table, cells.rows, cells.locate)
+        parts = [constant(text, len(cells.rows)) for text in self.parts.values()]
+        cells = cells.with_columns(list(self.parts), parts)
+        for joined in self.joined:
+            cells = cells.with_columns(joined.names, joined.columns(cells))
+        return cells
 
     def _filtered(self, cells: Cells) -> Cells:
         options = self.options
@@ -280,6 +302,25 @@ class _Maker:
         if (place < 0).any():
             raise cells.wrong(int(np.argmin(place)), f"no range of {field!r} holds row {cells.rows[np.argmin(place)]}")
         return pa.array(list(named)).take(pa.array(place))
+
+
+def _text_of(cells: Cells, template: str) -> pa.Array:
+    """The template with each row's cells in it; `BadData` where one of them is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pieces: list[Any] = []
+    for number, piece in enumerate(_NAMED.split(template)):
+        if not number % 2:
+            pieces.append(constant(piece, len(cells.rows)))
+        elif piece == _PLACE:
+            pieces.append(pa.array(cells.rows).cast(pa.string()))
+        else:
+            column = as_text(cells.column(piece))
+            if column.null_count:
+                raise cells.wrong(pc.index(column.is_null(), True).as_py(), f"{piece!r} of {template!r} is missing")
+            pieces.append(column.combine_chunks())
+    return pc.binary_join_element_wise(*pieces, "")
 
 
 def _missing(column: pa.ChunkedArray, texts: list[str]) -> NDArray[np.bool_]:

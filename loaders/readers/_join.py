@@ -1,0 +1,53 @@
+"""Columns of another table, found for each row by a key: no order of rows is taken on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...core.errors import BadData
+from ._cells import Cells, place
+from ._inputs import Files, one_input
+from ._table_files import cells_of
+from ._table_options import Join
+from ._typed import as_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Joined:
+    """A table that is held in memory, by its key. `names` are its other columns, `source` is its file."""
+
+    def __init__(self, files: Files, join: Join) -> None:
+        import pyarrow as pa
+
+        source = one_input(files, join.file)
+        self.own_key, its_key = join.keys
+        blocks = list(cells_of(source, join.form, lambda names: range(len(names))))
+        if not blocks:
+            raise BadData(f"{source.name} has no rows")
+        names = blocks[0].names
+        table = pa.concat_tables([block.table for block in blocks], promote_options="permissive")
+        at = place(names, its_key, source.name)
+        self._keys = as_text(table[str(at)]).combine_chunks()
+        self.source = source.name
+        self._refuse_twins(its_key)
+        others = [number for number in range(len(names)) if number != at]
+        self.names: Sequence[str] = [join.prefix + names[number] for number in others]
+        self._columns = [as_text(table[str(number)]).combine_chunks() for number in others]
+
+    def _refuse_twins(self, key: str) -> None:
+        import pyarrow.compute as pc
+
+        counted = pc.value_counts(self._keys)
+        if len(counted) < len(self._keys):
+            twice = next(one["values"].as_py() for one in counted if one["counts"].as_py() > 1)
+            raise BadData(f"{self.source} has several rows whose {key!r} is {twice!r}: it cannot be joined by that")
+
+    def columns(self, cells: Cells) -> list[pa.Array]:
+        """Its columns for some rows; null where it has no such key."""
+        import pyarrow.compute as pc
+
+        found = pc.index_in(as_text(cells.column(self.own_key)), self._keys).combine_chunks()
+        return [column.take(found) for column in self._columns]

@@ -1,0 +1,124 @@
+"""A table with a file for each row, such as pictures and their metadata.
+
+[distributions.options]
+file = "patches/patient_{patient}_node_{node}/patch_x_{x_coord}_y_{y_coord}.png"
+table = { file = "metadata.csv", columns = { tumor = "tumor", hospital = "hospital" } }
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...core.errors import BadData, BadDefinition, some_of
+from ...splits.schema import Field, Schema
+from ..acquire.members import Members, members
+from ._file_checks import picture_problem, sound_problem
+from ._file_rows import file_tables
+from ._inputs import is_archived
+from .table import read as table_read
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_CHECKS: dict[str, Callable[[bytes], str]] = {
+    "image": picture_problem,
+    "audio": sound_problem,
+    "bytes": lambda content: "",
+}
+_PATH, _ROW = "path_of_its_file", "row_of_the_table"
+
+
+def read(files: Mapping[str, Path | Members], *, schema: Schema | None = None, **options: Any) -> pa.Table:
+    """The rows of the table with their files; see `pieces`."""
+    import pyarrow as pa
+
+    return pa.concat_tables(pieces(files, schema=schema, **options))
+
+
+def pieces(
+    files: Mapping[str, Path | Members],
+    *,
+    file: str,
+    table: dict[str, Any],
+    schema: Schema | None = None,
+    field: str = "image",
+    kind: Literal["image", "audio", "bytes"] = "image",
+    folder: str = "",
+    path: str = "",
+    accept: list[str] | None = None,
+) -> Iterator[pa.Table]:
+    """A row for each row of the table, with the bytes of its file as `field`, about 32 MB a table.
+
+    `file` is the path of a row's file, with the table's columns in it (`{#}` is the row's place, from 0), below
+    `folder` in one of the archives or folders. `table` names the `file` of the table (one of the distribution's, or a
+    member of an archive) and has the options of the reader `table`. `kind` says what is checked of a file: that it is
+    a whole picture or sound, or nothing of its `bytes`; files that are `accept`ed (paths, with `*`) are read as they
+    are. `path` is the field of the path. Archives are read once, in the order in which they are packed; the table is
+    held in memory.
+
+    Raises `BadData` where rows name files that are not there, and where a file is cut off, damaged or none.
+    """
+    if "file" not in table:
+        raise BadDefinition("files_of_table: `table` needs the `file` that it is in")
+    if kind not in _CHECKS:
+        raise BadDefinition(f"files_of_table: kind {kind!r}: use image, audio or bytes")
+    path_field = path or _PATH
+    with ExitStack() as opened:
+        held = {own: _opened(own, where, opened) for own, where in files.items()}
+        options = {**table, "texts": {**table.get("texts", {}), path_field: file}}
+        rows = table_read(held, schema=_without(schema, {field, path_field}), **options).combine_chunks()
+        places: dict[str, list[int]] = {}
+        for place, found in enumerate(rows[path_field].to_pylist()):
+            places.setdefault(found, []).append(place)
+        folders = [where.below(folder) for where in held.values() if isinstance(where, Members)]
+        _refuse_absent(table["file"], places, folders)
+        for where in folders:
+            for piece in file_tables(_contents(where, places, field, kind, accept or [])):
+                yield rows.take(piece[_ROW]).append_column(field, piece[field])
+
+
+def _opened(name: str, where: Path | Members, opened: ExitStack) -> Path | Members:
+    """An archive is opened once, and read for its table and for its files."""
+    if isinstance(where, Path) and is_archived(name, where):
+        return opened.enter_context(members(where, name))
+    return where
+
+
+def _without(schema: Schema | None, made: Container[str]) -> Schema | None:
+    """The fields that the table has to give."""
+    fields = [Field(one.name, one.type, "input") for one in schema.fields if one.name not in made] if schema else []
+    return Schema(tuple(fields)) if fields else None
+
+
+def _refuse_absent(table: str, places: Mapping[str, list[int]], folders: Sequence[Members]) -> None:
+    names = [name for where in folders for name in where.names()]
+    there = set(names)
+    if len(there) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1 and name in places)
+        raise BadData(f"{table}: {twice} is in more than one of {', '.join(where.where for where in folders)}")
+    absent = [path for path in places if path not in there]
+    if not absent:
+        return
+    folded = {name.lower(): name for name in names}
+    twin = folded.get(absent[0].lower())
+    hint = f" (there is {twin}, which differs by case only)" if twin else ""
+    raise BadData(
+        f"{table} names {len(absent):,} of {len(places):,} files that are not in "
+        f"{', '.join(where.where for where in folders) or 'any archive'}: {some_of(absent)}{hint}"
+    )
+
+
+def _contents(
+    where: Members, places: Mapping[str, list[int]], field: str, kind: str, accept: Sequence[str]
+) -> Iterator[tuple[str, bytes, dict[str, int]]]:
+    """Each row's file, and the row's place in the table, in the order in which the files are packed."""
+    for path, content in where.walk(places.__contains__):
+        if (wrong := _CHECKS[kind](content)) and not any(fnmatchcase(path, pattern) for pattern in accept):
+            raise BadData(f"{where.where}: {path} {wrong}")
+        for place in places[path]:
+            yield field, content, {_ROW: place}
