@@ -46,7 +46,8 @@ def _frozen_at_home(manifest: Manifest) -> Manifest:
         return manifest
     own = read_manifest(path)
     published = published_identities().get(manifest.full_name, own.identity)
-    undone = own.definition.model_copy(update={"identity": "", "parts": {}, "source": definition.source})
+    as_defined = {"identity": "", "parts": {}, "source": definition.source, "declared": definition.declared}
+    undone = own.definition.model_copy(update=as_defined)
     return own if own.frozen and undone == definition and own.identity == published else manifest
 
 

@@ -84,11 +84,13 @@ class Declared(_Strict):
     """Flaws that a published split keeps, with their numbers. An audit that measures others fails.
 
     `duplicates`: inputs in common, by pair of parts ("train/ood_test"); `unseen_tokens`: tokens (or values of a factor)
-    that training never shows, by part.
+    that training never shows, by part. `one_distribution`: training and test were drawn alike, and the shift is from
+    the average row to the group that is worst.
     """
 
     duplicates: dict[str, int] = {}
     unseen_tokens: dict[str, int] = {}
+    one_distribution: bool = False
 
 
 class PartPin(_Strict):

@@ -1,8 +1,9 @@
 """What a row is, byte for byte: its canonical bytes, its id (over inputs) and its digest (over all fields).
 
-Canonical bytes of a row: one version byte, then its fields sorted by name; each field is its name and its type
-(both as a 16-bit length and UTF-8), then the value. Numbers are 8 bytes little-endian (tensors: their elements
-in C order), text and bytes carry a 64-bit length first. Nothing in it depends on file order, container or platform.
+Canonical bytes of a row: one version byte, then its fields sorted by name; each field is its name and its type (both
+as a 16-bit length and UTF-8), then the value. Numbers are 8 bytes little-endian (tensors: their elements in C order;
+a label of several may hold NaN, where one is not known), text and bytes carry a 64-bit length first. Nothing in it
+depends on file order, container or platform.
 
 Row id: the first 8 bytes, big-endian, of sha256(canonical bytes of the *input* fields, then the 64-bit number of
 the occurrence among rows of equal inputs, counted in the order of their full bytes). Row digest: sha256 of the
@@ -47,9 +48,10 @@ def _fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
     flat = pc.list_flatten(column) if field.shape else column
     values = flat.to_numpy()
     if field.item in ("float64", "float32"):
-        if not np.isfinite(values).all():
+        unknown = np.isnan(values) & (field.role == "label" and bool(field.shape))
+        if not (np.isfinite(values) | unknown).all():
             raise BadData(f"field {field.name!r} holds NaN or infinity: no canonical bytes; leave those rows out")
-        values = values + 0.0  # -0.0 becomes 0.0
+        values = np.where(unknown, np.nan, values + 0.0).astype(values.dtype)  # -0.0 becomes 0.0, and any NaN the same
     dtype = {"bool": "u1", "uint8": "u1", "float32": "<f4", "float64": "<f8", "uint64": "<u8"}.get(field.item, "<i8")
     return np.ascontiguousarray(values.astype(dtype)).view(np.uint8).reshape(rows, -1)
 
@@ -143,6 +145,11 @@ def _hashes(table: pa.Table, fields: tuple[Field, ...], ending: bytes = b"") -> 
 def row_digests(table: pa.Table, schema: Schema) -> Bytes:
     """sha256 of each row over all its fields, shape (rows, 32)."""
     return _hashes(table, schema.fields)
+
+
+def value_digests(table: pa.Table, field: Field) -> Bytes:
+    """sha256 of each row's value of one field, shape (rows, 32)."""
+    return _hashes(table, (field,))
 
 
 def heads(digests: Bytes) -> NDArray[np.uint64]:

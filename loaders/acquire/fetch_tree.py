@@ -68,12 +68,24 @@ def _own_copy(pin: TreePin, own_folders: tuple[Path, ...], reasons: list[str]) -
     """The folder itself, a folder of the pin's name in it, or an archive of either. A tree that is not pinned yet is
     taken from the folders that the user names for this pull only, never from `FARSHIFT_MIRRORS`."""
     for place in folder.folders(own_folders) if pin.tree else own_folders:
-        named = [path for path in (place / pin.name, *sorted(place.glob(f"*/{pin.name}"))) if path.is_dir()]
-        archives = [path for path in sorted(place.iterdir()) if path.is_file() and is_archive(path)]
-        for path in [*named, *([place] if place in own_folders else []), *archives]:
+        for path in _candidates(pin, place, place in own_folders):
             if found := _held(pin, path, str(path), "", reasons):
                 return found
     return None
+
+
+def _candidates(pin: TreePin, place: Path, own: bool) -> list[Path]:
+    """What may be the tree in a folder, likeliest first. Where nothing pins the tree, an archive of another name is
+    taken for it only if it is the only one, and the folder itself before it, if it holds more than archives."""
+    named = [path for path in (place / pin.name, *sorted(place.glob(f"*/{pin.name}"))) if path.is_dir()]
+    archives = [path for path in sorted(place.iterdir()) if path.is_file() and is_archive(path)]
+    whole = [place] if own else []
+    if pin.tree:
+        return [*named, *whole, *archives]
+    alike = [path for path in archives if path.name.startswith(f"{pin.name}.")]
+    only = archives if len(archives) == 1 else []
+    more = any(path not in archives for path in place.iterdir())
+    return [*named, *alike, *(whole + only if more else only + whole)]
 
 
 def _held(pin: TreePin, path: Path, name: str, below: str, reasons: list[str]) -> tuple[TreePin, Members] | None:

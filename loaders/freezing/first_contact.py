@@ -43,7 +43,9 @@ def at_first_contact(manifest: Manifest, own_folders: tuple[Path, ...] = (), eng
     elif source.definition.accept:
         require_accepted(source.definition.accept, f"source {source.name}", source.definition.terms)
     draft = Draft.model_validate(manifest.definition.model_dump(exclude={"identity", "parts"}))
-    return freeze_from(draft, source, user_home() / "splits" / "manifests", engine, own_folders)[0]
+    # What was published keeps its flaws: nobody could count them before.
+    out = user_home() / "splits" / "manifests"
+    return freeze_from(draft, source, out, engine, own_folders, keep_duplicates=True)[0]
 
 
 def _pinned(source: Source, own_folders: tuple[Path, ...], engine: str) -> Source:

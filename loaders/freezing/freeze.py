@@ -13,9 +13,10 @@ from ...core.errors import BadData, BadDefinition, FarshiftError
 from ...core.family import read_family
 from ...core.files import locked, write_atomically
 from ...core.plugins import PACKAGE, also
-from ...core.progress import advance
+from ...core.progress import advance, say
 from ...splits.assignment import part_digests
 from ...splits.audit import audit
+from ...splits.audit.verdict import shared_with_training, verdict
 from ...splits.catalogue import LOCK, named
 from ...splits.catalogue import published_identities as locked_identities
 from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest
@@ -99,9 +100,15 @@ def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> 
 
 
 def freeze_from(
-    draft: Draft, source: Source, out: Path, engine: str = "local", own_folders: tuple[Path, ...] = ()
+    draft: Draft,
+    source: Source,
+    out: Path,
+    engine: str = "local",
+    own_folders: tuple[Path, ...] = (),
+    keep_duplicates: bool = False,
 ) -> tuple[Manifest, dict[str, Any]]:
-    """Build the split that a draft describes from its source, as `freeze_draft` does."""
+    """Build the split that a draft describes from its source, as `freeze_draft` does. `keep_duplicates`: inputs that
+    stand in training and elsewhere are declared as they are counted, instead of being refused."""
     rows = source.table(own_folders, engine)
     if not source.definition.digest:
         digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))
@@ -117,6 +124,10 @@ def freeze_from(
     frozen = bare.model_copy(update={"parts": pins, "source": pin})
     frozen = frozen.model_copy(update={"identity": frozen.computed_identity()})
     found = audit(frozen, rows, assigned, source.schema)
+    if keep_duplicates and not frozen.declared.duplicates and (shared := shared_with_training(found)):
+        say(f"{frozen.name}: {', '.join(f'{n} inputs stand in both parts of {pair}' for pair, n in shared.items())}")
+        frozen = frozen.model_copy(update={"declared": frozen.declared.model_copy(update={"duplicates": shared})})
+        found["holds"], found["why"] = verdict(frozen, found)
     if not found["holds"]:
         raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}")
     if not any(name.endswith("_test") for name in pins):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,19 @@ NETWORK = True
 
 def describe(mirror: dict[str, Any]) -> str:
     return f"Hub {mirror['repo']}@{mirror['revision'][:12]}:{mirror['file']}"
+
+
+def _name(mirror: dict[str, Any]) -> str:
+    """The file's name. A pattern (`*.tar.gz`) stands for the only file of the data set that it fits."""
+    if "*" not in mirror["file"]:
+        return str(mirror["file"])
+    from huggingface_hub import HfApi
+
+    every = HfApi().list_repo_files(mirror["repo"], revision=mirror["revision"], repo_type="dataset")
+    fit = sorted(name for name in every if fnmatchcase(name, mirror["file"]))
+    if len(fit) != 1:
+        raise MirrorFailed(f"{len(fit)} files fit {mirror['file']}, not one ({', '.join(fit) or 'it has others'})")
+    return fit[0]
 
 
 def client_errors() -> tuple[type[Exception], ...]:
@@ -34,7 +48,7 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     keep = target.parent / f"{target.name}.hub"
     try:
         got = hf_hub_download(
-            mirror["repo"], mirror["file"], revision=mirror["revision"], repo_type="dataset", local_dir=keep
+            mirror["repo"], _name(mirror), revision=mirror["revision"], repo_type="dataset", local_dir=keep
         )
     except client_errors() as error:
         if own_disk(error):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rows import heads, row_digests
-from ..schema import Field, Schema
+from ..rows import heads, value_digests
+from ..schema import Field
 from .parted import PartedRows, coded
 
 _CLASSES, _SHOWN = 1000, 20
@@ -39,8 +39,7 @@ def classes(rows: PartedRows) -> tuple[NDArray[np.int64], list[Any]] | None:
 
 def _codes(rows: PartedRows, field: Field) -> NDArray[np.int64]:
     # The digest stands for a value of any type.
-    alone = Schema((Field(field.name, field.type, "input"),))
-    return np.unique(heads(row_digests(rows.table.select([field.name]), alone)), return_inverse=True)[1]
+    return np.unique(heads(value_digests(rows.table, field)), return_inverse=True)[1]
 
 
 def _marginals(rows: PartedRows, codes: NDArray[np.int64], values: list[Any]) -> dict[str, Any]:

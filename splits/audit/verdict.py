@@ -39,6 +39,12 @@ def _duplicates(definition: SplitDefinition, found: Audit) -> str:
     return ""
 
 
+def shared_with_training(found: Audit) -> dict[str, int]:
+    """How many different inputs each part has in common with training; parts that have none are left out."""
+    across: dict[str, int] = found["duplicate_inputs"]["across"]
+    return {pair: count for pair, count in sorted(across.items()) if count and pair.startswith("train/")}
+
+
 def _tokens(definition: SplitDefinition, found: Audit) -> str:
     for part, expected in sorted(definition.declared.unseen_tokens.items()):
         if expected and (count := unseen(definition, found, part)) != expected:
@@ -130,10 +136,12 @@ def _corrupted(_: SplitDefinition, found: Audit) -> Finding:
     return train["wrong"] > 0 and not touched, why
 
 
-def _domain(_: SplitDefinition, found: Audit) -> Finding:
+def _domain(definition: SplitDefinition, found: Audit) -> Finding:
     groups = found.get("groups", {})
     if "ood_test" not in groups.get("shared_with_train", {}):
         return False, "no groups in train and ood_test"
+    if definition.declared.one_distribution:
+        return _uneven(groups["rows"]["train"])
     if groups["shared_with_train"]["ood_test"] == 0:
         shift = "domains are disjoint"
     else:
@@ -146,6 +154,13 @@ def _domain(_: SplitDefinition, found: Audit) -> Finding:
         if far - near < _VARIATION or far < _TIMES_CHANCE * near:
             return False, f"domains are shared, and {shift}"
     return True, f"{shift}; {_strength(found['probe'])}" if "probe" in found else shift
+
+
+def _uneven(trained: dict[str, int]) -> Finding:
+    """Where parts are of one distribution, training must show some group much more than another."""
+    most, least = max(trained.values()), min(trained.values())
+    told = f"one distribution, as declared: the largest group of training has {most} rows, the smallest {least}"
+    return most >= _TIMES_CHANCE * least, told
 
 
 def _strength(probe: dict[str, float]) -> str:

@@ -1,48 +1,101 @@
-"""Splits over data that are the user's own: defined, not frozen, and clear about where the data are."""
+"""Definitions: splits of public data that are frozen by their first pull. Every catalogue entry is frozen, or is
+pullable from a layout that some test exercises, and has a benchmark."""
 
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
-from farshift.core.errors import BadDefinition, Unavailable
-from farshift.core.plugins import function
-from farshift.loaders.acquire.source import find_source
-from farshift.loaders.freezing.freeze import freeze
+from farshift.benchmarks.benchmark import benchmarks
+from farshift.core.errors import Unavailable
+from farshift.core.plugins import function, module
+from farshift.loaders.acquire.source import find_source, sources
+from farshift.loaders.split import load
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import find, listing, manifests, published_identities
-from farshift.splits.manifest import assign
+from support import for_each
 
 DEFINED = [one for one in manifests() if not one.frozen]
 NAMES = [one.full_name for one in DEFINED]
-UNPINNED = sorted({one.definition.source.name for one in DEFINED} - {"cifar10", "cifar100"})
+SOURCES = sorted({one.definition.source.name for one in DEFINED})
 
 
-def test_the_suites_that_the_field_trains_on_are_defined():
-    sources = {one.definition.source.name for one in DEFINED}
-    wilds = {name for name in sources if name.startswith("wilds_")}
-    assert len(wilds) == 10
-    assert {
-        *(
-            "pacs",
-            "vlcs",
-            "office_home",
-            "terra_incognita",
-            "domain_net",
-            "imagenet_shifts",
-            "df40",
-            "colo",
-            "gqa_mscg",
-        ),
-        *("med_mat", "math_levels", "endef_weibo", "natural_instructions", "opt_iml", "spice_forces", "easy2hard_amc"),
-        *("rwds_climate", "rwds_floods", "cifar10", "cifar100"),
-    } <= sources
+OF_DEFINITIONS = {
+    name: one
+    for name, one in benchmarks().items()
+    if one.definition.split in {manifest.full_name for manifest in DEFINED}
+}
+LABELS = {
+    "classification": ("int64", "uint64", "bool"),
+    "regression": ("int64", "uint64", "float64"),
+    "sequence": ("string",),
+    "detection": ("string",),
+    "multilabel": ("float32",),
+}
+WITHOUT_DATA = {"cifar10", "cifar100"} | {
+    name
+    for name, source in sources().items()
+    if any(one.reader == "published_elsewhere" for one in source.definition.distributions)
+}
+"""Sources that wait for an address, or for a reader."""
+PENDING = {"wilds_globalwheat/official", "wilds_molpcba/official"}
+"""Definitions whose metric is still to come."""
+
+
+def test_the_ten_sets_of_wilds_are_defined():
+    assert len({name for name in SOURCES if name.startswith("wilds_")}) == 10
 
 
 def test_the_listing_calls_them_definitions():
     states = {item["name"]: item["state"] for item in listing()}
     assert {states[one.name] for one in DEFINED} == {"definition"}
     assert not {one.full_name for one in DEFINED} & published_identities().keys()
+
+
+def layouts():
+    """The splits whose twins the tests pull: `twin("NAME", ..)` in any of them."""
+    texts = [path.read_text("utf-8") for path in sorted(Path(__file__).parent.glob("test_definitions_*.py"))]
+    return {name for text in texts for name in re.findall(r'"([a-z0-9_]+/[a-z0-9_]+)"', text)}
+
+
+@pytest.mark.parametrize("source", sorted(set(SOURCES) - WITHOUT_DATA))
+def test_the_layout_of_a_definitions_data_is_exercised_by_some_test(source):
+    own = {one.name for one in DEFINED if one.definition.source.name == source}
+    assert own & layouts()
+
+
+@pytest.mark.parametrize("source", sorted(set(SOURCES) - WITHOUT_DATA))
+def test_a_definition_says_what_it_expects_where_its_data_are_and_under_which_licence(source):
+    definition = find_source(source).definition
+    assert "not checked here" not in definition.licence
+    assert definition.digest or definition.expected is not None
+    for distribution in definition.distributions:
+        assert distribution.files or distribution.trees
+        assert module("loaders/readers", distribution.reader, "reader")
+
+
+def test_every_definition_has_a_benchmark():
+    measured = {one.definition.split for one in benchmarks().values()}
+    without = {one.name for one in DEFINED if one.definition.source.name not in WITHOUT_DATA} - PENDING
+    assert sorted(name for name in without if f"{name}@1" not in measured) == []
+
+
+@for_each(OF_DEFINITIONS)
+def test_a_benchmark_of_a_definition_fits_its_split(name):
+    benchmark = OF_DEFINITIONS[name]
+    task, split = benchmark.definition.task, find(benchmark.definition.split).definition
+    schema = find_source(split.source.name).schema
+    assert task.label == split.label
+    assert schema[task.label].item in LABELS[task.type]
+    assert {schema[field].role for field in task.inputs} == {"input"}
+    assert benchmark.metrics
+    parts = set(split.parameters.get("parts", {}).values()) or {"train", "ood_test", "id_val", "id_test"}
+    parts |= {holdout.to for holdout in benchmark.definition.holdouts}
+    assert {view.part for view in benchmark.definition.views.values()} <= parts
+    chosen_on = {"ood_val": "ood_val", "id_val": "id_val"}
+    assert {chosen_on[rule] for rule in benchmark.definition.protocol.selection if rule in chosen_on} <= parts
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,37 +118,9 @@ def test_a_definition_fits_its_rule_and_its_source(name):
         assert set(parts.values()) <= set(PARTS)
 
 
-@pytest.mark.parametrize("source", UNPINNED)
-def test_a_source_that_is_not_pinned_says_where_it_is_published_and_what_to_do(source, cache):
-    definition = find_source(source).definition
-    assert (definition.rows, definition.digest) == (0, "")
-    with pytest.raises(Unavailable) as refused:
-        find_source(source).table()
-    message = str(refused.value)
-    assert definition.distributions[0].options["at"] in message
-    assert "name your files with sha256 and bytes" in message
-    assert "\n" not in message
-
-
-def test_a_definition_is_neither_opened_nor_frozen_without_its_data(tmp_path):
-    manifest = find("pacs/sketch")
-    with pytest.raises(BadDefinition, match="is a definition, not yet frozen: farshift splits build"):
-        manifest.rows(small_pacs(), find_source("pacs").schema)
-    with pytest.raises(Unavailable, match="published at https://domaingeneralization"):
-        freeze(manifest.folder / "split.toml", tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-def small_pacs():
-    import pyarrow as pa
-
-    domains = ["art_painting", "cartoon", "photo", "sketch"] * 3
-    table = {"image": [bytes([row]) for row in range(12)], "category": ["dog"] * 12, "domain": domains}
-    return pa.table(table | {"row_id": pa.array(range(12), pa.uint64()), "check": pa.array(range(12), pa.uint64())})
-
-
-def test_a_held_out_domain_is_the_one_in_the_name():
-    definition = find("pacs/sketch").definition
-    assigned = assign(definition, small_pacs(), find_source("pacs").schema)
-    found = set(zip(assigned["group"].to_pylist(), assigned["part"].to_pylist(), strict=True))
-    assert found == {("art_painting", "train"), ("cartoon", "train"), ("photo", "train"), ("sketch", "ood_test")}
+def test_a_definition_is_not_opened_without_its_data(tmp_path, monkeypatch, cache):
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    with pytest.raises(Unavailable, match="camelyon17_v1.0 is not available: .*not reached .offline.*with --data"):
+        load("wilds_camelyon17/official")
+    assert not list((tmp_path / "home").rglob("*.toml"))

@@ -1,0 +1,69 @@
+"""Molecules as the Open Graph Benchmark publishes them: gzipped tables in a zip, and the lists of its split."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import BadData, first_line
+from ._layout import columns, numbers, whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..acquire.members import Members
+
+
+def read(files: dict[str, Any], *, archive: str, folder: str, scaffolds: str, tasks: int) -> pa.Table:
+    """`smiles`, `assays` (float32, one of 0, 1 and NaN for each of `tasks`), `published` (train, valid or test) and
+    `scaffold`, from `mapping/mol.csv.gz`, `split/scaffold/` and the array of scaffold numbers (the file
+    `scaffolds`)."""
+    import pyarrow as pa
+
+    held = whole(files, archive)
+    head = f"{folder}/" if folder else ""
+    content = _unzipped(held, f"{head}mapping/mol.csv.gz")
+    where = f"{held.where}: {head}mapping/mol.csv.gz"
+    names = content.split(b"\n", 1)[0].decode("utf-8", "replace").strip().split(",")
+    assays = [name.strip('"') for name in names if name.strip('"') not in ("smiles", "mol_id")]
+    if len(assays) != tasks:
+        raise BadData(f"{where} has {len(assays)} assays, not {tasks}")
+    table = columns(content, where, ("smiles", *assays))
+    labels = np.stack([numbers(table[name], f"{where}: {name}") for name in assays], axis=1).astype(np.float32)
+    rows = len(labels)
+    published = np.full(rows, "", dtype=object)
+    for part in ("train", "valid", "test"):
+        listed = _unzipped(held, f"{head}split/scaffold/{part}.csv.gz").split()
+        published[np.asarray(listed, np.int64)] = part
+    groups = _array(files[scaffolds], scaffolds)
+    if len(groups) != rows or (published == "").any():
+        raise BadData(
+            f"{where} has {rows:,} molecules, {scaffolds} {len(groups):,}; {(published == '').sum()} in no part"
+        )
+    return pa.table(
+        {
+            "smiles": table["smiles"].tolist(),
+            "assays": pa.FixedSizeListArray.from_arrays(pa.array(labels.ravel()), tasks),
+            "published": published.tolist(),
+            "scaffold": [str(group) for group in groups.tolist()],
+        }
+    )
+
+
+def _unzipped(held: Members, name: str) -> bytes:
+    try:
+        return gzip.decompress(held.read(name))
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadData(f"{held.where}: {name} cannot be read: {first_line(error)}") from error
+
+
+def _array(path: Path, name: str) -> Any:
+    try:
+        return np.load(io.BytesIO(path.read_bytes()), allow_pickle=False).reshape(-1)
+    except (OSError, ValueError) as error:
+        raise BadData(f"{name} is not a readable array: {first_line(error)}") from error

@@ -1,0 +1,45 @@
+"""Camelyon17 as WILDS publishes it: patches of slides, and `metadata.csv`.
+
+Its column `split` is right for three hospitals only: whatever it says, hospital 1 validates and hospital 2 tests (Koh
+et al. 2021, arXiv 2012.07421, appendix E.1; counted from 0, as in the data).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData
+from ._layout import columns_of, whole, whole_numbers, with_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PATCH = "patches/patient_{0}_node_{1}/patch_patient_{0}_node_{1}_x_{2}_y_{3}.png"
+_HOSPITALS = {"1": "val", "2": "test"}
+_SPLIT = {"0": "train", "1": "id_val"}
+
+
+def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
+    """`image`, `tumour`, `published` (train, id_val, val or test), `hospital` and `slide`."""
+    held = whole(files)
+    wanted = ("patient", "node", "x_coord", "y_coord", "tumor", "slide", "center", "split")
+    table = columns_of(held, "metadata.csv", wanted)
+    published = []
+    for row, (centre, split) in enumerate(zip(table["center"], table["split"], strict=True)):
+        part = _HOSPITALS.get(centre) or _SPLIT.get(split)
+        if part is None:
+            raise BadData(f"{held.where}: metadata.csv: row {row + 1} has split {split!r} in hospital {centre}")
+        published.append(part)
+    # The numbers of patients have leading zeros in the names of the files, and in the table too.
+    named = zip(*(table[name] for name in wanted[:4]), strict=True)
+    yield from with_files(
+        held,
+        [_PATCH.format(*row) for row in named],
+        {
+            "tumour": whole_numbers(table["tumor"], f"{held.where}: metadata.csv: tumor"),
+            "published": published,
+            "hospital": table["center"],
+            "slide": table["slide"],
+        },
+    )

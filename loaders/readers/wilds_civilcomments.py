@@ -1,0 +1,42 @@
+"""CivilComments as WILDS publishes it: `all_data_with_identities.csv`, where every number is a share of annotators, and
+counts from one half on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._layout import columns_of, numbers, whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
+_HALF = 0.5
+
+
+def read(files: dict[str, Any]) -> pa.Table:
+    """`comment`, `toxic`, `published` (train, val or test), a field 0 or 1 for each identity, in small letters; and
+    `identity`, the first of them that the comment names, or "none"."""
+    import pyarrow as pa
+
+    held = whole(files)
+    name = "all_data_with_identities.csv"
+    table = columns_of(held, name, ("comment_text", "toxicity", "split", *IDENTITIES))
+    where = f"{held.where}: {name}"
+
+    def half(column: str) -> Any:
+        return (numbers(table[column], f"{where}: {column}") >= _HALF).astype(np.int64)
+
+    named = np.stack([half(column) for column in IDENTITIES], axis=1)
+    first = np.where(named.any(axis=1), named.argmax(axis=1), len(IDENTITIES))
+    return pa.table(
+        {
+            "comment": table["comment_text"].tolist(),
+            "toxic": half("toxicity"),
+            "published": table["split"].tolist(),
+            "identity": [(*IDENTITIES, "none")[place].lower() for place in first],
+            **{column.lower(): named[:, place] for place, column in enumerate(IDENTITIES)},
+        }
+    )

@@ -1,0 +1,60 @@
+"""FMoW as WILDS publishes it: `images/rgb_img_N.png`, where N is the place of the row in `rgb_metadata.csv`.
+
+The official split (`time_after_2016`): rows of the original test from 2016 on test, rows of the original validation
+from 2013 to 2015 validate, what is older is in-distribution; newer rows of the other original parts, and those that
+were sequestered (`seq`), are in no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData
+from ._layout import columns_of, whole, with_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_VALIDATION, _TEST = 2013, 2016
+_OLDER = {"train": "train", "val": "id_val", "test": "id_test"}
+
+
+def pieces(files: dict[str, Any], *, uses: list[str]) -> Iterator[pa.Table]:
+    """`image`, `use` (the place of the category among `uses`), `published` (train, id_val, id_test, val, test, or
+    "unused"), `region`, `country` and `year`."""
+    held = whole(files)
+    table = columns_of(held, "rgb_metadata.csv", ("split", "timestamp", "country_code", "category"))
+    mapping = columns_of(held, "country_code_mapping.csv", ("alpha-3", "region"))
+    regions = dict(zip(mapping["alpha-3"], mapping["region"], strict=True))
+    places = {use: place for place, use in enumerate(uses)}
+    if unknown := sorted(set(table["category"]) - places.keys()):
+        raise BadData(f"{held.where}: rgb_metadata.csv has the unknown category {unknown[0]!r}")
+    years = [_year(text, f"{held.where}: rgb_metadata.csv") for text in table["timestamp"]]
+    kept = [row for row, split in enumerate(table["split"]) if split != "seq"]
+    yield from with_files(
+        held,
+        [f"images/rgb_img_{row}.png" for row in kept],
+        {
+            "use": [places[table["category"][row]] for row in kept],
+            "published": [_part(table["split"][row], years[row]) for row in kept],
+            "region": [regions.get(table["country_code"][row], "Other") for row in kept],
+            "country": [table["country_code"][row] for row in kept],
+            "year": [str(years[row]) for row in kept],
+        },
+    )
+
+
+def _part(split: str, year: int) -> str:
+    if year < _VALIDATION:
+        return _OLDER[split]
+    if year < _TEST:
+        return "val" if split == "val" else "unused"
+    return "test" if split == "test" else "unused"
+
+
+def _year(text: str, where: str) -> int:
+    year = text[:4]
+    if not year.isdigit():
+        raise BadData(f"{where}: {text!r} is no time")
+    return int(year)  # times are written in UTC

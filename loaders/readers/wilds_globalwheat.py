@@ -1,0 +1,55 @@
+"""GlobalWheat as WILDS publishes it: pictures under `images/`, and a table of boxes for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData
+from ._layout import columns_of, whole, whole_numbers, with_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TABLES = {
+    "train": "official_train.csv",
+    "val": "official_val.csv",
+    "test": "official_test.csv",
+    "id_val": "fixed_train_val.csv",
+    "id_test": "fixed_train_test.csv",
+}
+_NONE = "no_box"
+
+
+def pieces(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
+    """`image`, `boxes` ("x0 y0 x1 y1;..", in pixels; empty for none), `published` (train, val, test, id_val, id_test),
+    and `session`, `country`, `location` and `stage`. `sessions` are the names that `domain` numbers.
+
+    A picture of the training sessions stands in `official_train.csv` and in one of the `fixed_train` tables where it
+    validates or tests: it is in the latter.
+    """
+    held = whole(files)
+    wanted = ("name", "country", "location", "development_stage")
+    known = columns_of(held, "metadata_domain.csv", wanted, separator=";")
+    about = {row[0]: row[1:] for row in zip(*(known[name] for name in wanted), strict=True)}
+    rows: dict[str, dict[str, Any]] = {}
+    for part, name in _TABLES.items():
+        table = columns_of(held, name, ("image_name", "BoxesString", "domain"))
+        numbers = whole_numbers(table["domain"], f"{held.where}: {name}: domain")
+        for picture, boxes, number in zip(table["image_name"], table["BoxesString"], numbers, strict=True):
+            if not 0 <= number < len(sessions) or sessions[number] not in about:
+                raise BadData(f"{held.where}: {name}: {picture} is of session {number}, of which nothing is known")
+            country, location, stage = about[sessions[number]]
+            before = rows.get(picture)
+            if before is not None and not (before["published"] == "train" and part.startswith("id_")):
+                raise BadData(f"{held.where}: {picture} is in {before['published']} and in {part}")
+            rows[picture] = {
+                "boxes": "" if boxes.strip() == _NONE else boxes.strip(),
+                "published": part,
+                "session": sessions[number],
+                "country": country,
+                "location": location,
+                "stage": stage,
+            }
+    fields = {field: [row[field] for row in rows.values()] for field in next(iter(rows.values()), {})}
+    yield from with_files(held, [f"images/{picture}" for picture in rows], fields)

@@ -1,0 +1,93 @@
+"""PovertyMap as WILDS publishes it: `images/landsat_poverty_img_N.npz`, where N is the row of `dhs_metadata.csv`.
+
+Countries are in five folds. Of the others' rows 1,000 and 1,000, drawn by NumPy's generator with the letter of the
+fold, validate and test in distribution: the draw is part of the published split, so it is repeated as it was made.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import BadData, first_line
+from ._layout import columns_of, numbers, whole, with_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SEED = 541433
+"""What WILDS adds to every seed of a draw."""
+
+
+def pieces(
+    files: dict[str, Any],
+    *,
+    folds: dict[str, dict[str, list[str]]],
+    id_rows: int,
+    shape: list[int],
+) -> Iterator[pa.Table]:
+    """`image` (float32, of `shape`), `wealth`, `urban`, `country`, and for each of `folds` (its letter, and the
+    countries of its `val` and `test`) a field `fold_a` .. with train, id_val, id_test (`id_rows` together), val or
+    test."""
+    held = whole(files)
+    table = columns_of(held, "dhs_metadata.csv", ("country", "urban", "wealthpooled"))
+    where = f"{held.where}: dhs_metadata.csv"
+    parts = {
+        f"fold_{letter.lower()}": _parts(table["country"], letter, fold, id_rows, where)
+        for letter, fold in folds.items()
+    }
+
+    def made(content: bytes, path: str) -> Any:
+        return _pixels(content, f"{held.where}: {path}", shape)
+
+    rows = len(table["country"])
+    tables = with_files(
+        held,
+        [f"images/landsat_poverty_img_{row}.npz" for row in range(rows)],
+        {
+            "wealth": numbers(table["wealthpooled"], f"{where}: wealthpooled"),
+            "urban": ["urban" if value in ("True", "1", "1.0") else "rural" for value in table["urban"]],
+            "country": table["country"],
+            **parts,
+        },
+        made=made,
+    )
+    for one in tables:
+        yield _with_tensor(one, int(np.prod(shape)))
+
+
+def _parts(countries: Any, letter: str, fold: dict[str, list[str]], id_rows: int, where: str) -> Any:
+    if absent := sorted({*fold["val"], *fold["test"]} - set(countries)):
+        raise BadData(f"{where} has no row of {absent[0]}")
+    part = np.full(len(countries), "train", dtype="U8")
+    for name in ("val", "test"):
+        part[np.isin(countries.astype(str), fold[name])] = name
+    known = np.flatnonzero(part == "train")
+    drawn = known.copy()
+    np.random.default_rng(ord(letter) + _SEED).shuffle(drawn)
+    part[drawn[: id_rows // 2]] = "id_val"
+    part[drawn[id_rows // 2 : id_rows]] = "id_test"
+    return part
+
+
+def _pixels(content: bytes, where: str, shape: list[int]) -> Any:
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as held:
+            found = held["x"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        raise BadData(f"{where} holds no array 'x': {first_line(error)}") from error
+    if list(found.shape) != shape:
+        raise BadData(f"{where} has the shape {found.shape}, not {tuple(shape)}")
+    return np.ascontiguousarray(found, np.float32).ravel()
+
+
+def _with_tensor(table: pa.Table, size: int) -> pa.Table:
+    import pyarrow as pa
+
+    flat = table["image"].combine_chunks().cast(pa.list_(pa.float32())).flatten()
+    place = table.column_names.index("image")
+    return table.set_column(place, "image", pa.FixedSizeListArray.from_arrays(flat, size))

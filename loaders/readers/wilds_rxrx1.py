@@ -1,0 +1,34 @@
+"""RxRx1 as WILDS publishes it: pictures by experiment, plate, well and site, and `metadata.csv`.
+
+The second site of the training experiments is the in-distribution test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ._layout import columns_of, whole, whole_numbers, with_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def pieces(files: dict[str, Any]) -> Iterator[pa.Table]:
+    """`image`, `treatment`, `published` (train, id_test, val or test), `batch` (the experiment), `cell_type`, `plate`,
+    `well` and `site`."""
+    held = whole(files)
+    wanted = ("dataset", "experiment", "plate", "well", "site", "cell_type", "sirna_id")
+    table = columns_of(held, "metadata.csv", wanted)
+    sites = zip(table["dataset"], table["site"], strict=True)
+    places = zip(*(table[name] for name in ("experiment", "plate", "well", "site")), strict=True)
+    yield from with_files(
+        held,
+        [f"images/{experiment}/Plate{plate}/{well}_s{site}.png" for experiment, plate, well, site in places],
+        {
+            "treatment": whole_numbers(table["sirna_id"], f"{held.where}: metadata.csv: sirna_id"),
+            "published": ["id_test" if (part, site) == ("train", "2") else part for part, site in sites],
+            "batch": table["experiment"],
+            **{name: table[name] for name in ("cell_type", "plate", "well", "site")},
+        },
+    )

@@ -1,0 +1,98 @@
+"""Spurious correlations and subpopulations in their real layouts, made small."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from farshift.core.errors import BadData
+from twins import csv, laid, picture, pulled, twin, values, zipped
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, cache):
+    folder = tmp_path / "definitions"
+    folder.mkdir()
+    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FARSHIFT_ACCEPT", "Waterbirds (non-commercial research), CelebA (non-commercial research)")
+    return folder
+
+
+def waterbirds():
+    files, rows = {}, []
+    for number in range(40):
+        split = (0, 0, 0, 1, 2)[number // 8]
+        bird = number % 2
+        background = bird if split == 0 and number % 8 else number // 2 % 2
+        name = f"{1 + bird:03d}.Some_Bird/Some_Bird_{number:04d}.jpg"
+        files[name] = picture(number)
+        rows.append((number + 1, name, bird, split, background, f"/o/ocean/{number}.jpg"))
+    return files | {"metadata.csv": csv("img_id,img_filename,y,split,place,place_filename", rows)}
+
+
+def test_waterbirds_stand_before_their_own_background_in_training(place, tmp_path):
+    data = laid(tmp_path / "data/waterbird_complete95_forest2water2", waterbirds())
+    split, parts = pulled(twin("waterbirds/official", place), data)
+    assert parts == {"train": 24, "ood_val": 8, "ood_test": 8}
+    assert (
+        values(split, "ood_test", "cell")
+        == ["land/land"] * 2 + ["land/water"] * 2 + ["water/land"] * 2 + ["water/water"] * 2
+    )
+    train = values(split, "train", "cell")
+    assert train.count("land/land") + train.count("water/water") == 24
+    assert set(values(split, "ood_test", "species")) == {"001.Some_Bird", "002.Some_Bird"}
+
+
+NAMES = ["5_o_Clock_Shadow", "Blond_Hair", "Male"]
+
+
+def faces():
+    """Of 24 faces: name, blond, male, part."""
+    for number in range(24):
+        man = number % 2
+        yield f"{number + 1:06d}.jpg", int(number % 4 == 0 or number in (1, 17)), man, (0, 0, 1, 2)[number // 6]
+
+
+def celeba():
+    files = {f"img_align_celeba/{name}": picture(number) for number, (name, *_) in enumerate(faces())}
+    lines = [f"{name}  -1 {1 if blond else -1:2d} {1 if male else -1:2d}" for name, blond, male, _ in faces()]
+    return {
+        "img_align_celeba.zip": zipped(files),
+        "list_attr_celeba.txt": ("24\n" + " ".join(NAMES) + " \n" + "\n".join(lines) + "\n").encode(),
+        "list_eval_partition.txt": "".join(f"{name} {part}\n" for name, *_, part in faces()).encode(),
+    }
+
+
+def test_celeba_joins_faces_with_two_lists(place, tmp_path):
+    split, parts = pulled(twin("celeba/blond", place), laid(tmp_path / "data", celeba()))
+    assert parts == {"train": 12, "ood_val": 6, "ood_test": 6}
+    assert values(split, "train", "cell") == ["0/0"] * 3 + ["0/1"] * 5 + ["1/0"] * 3 + ["1/1"]
+    assert values(split, "ood_test", "picture") == [f"{number:06d}.jpg" for number in range(19, 25)]
+
+
+def test_the_csv_form_of_wilds_gives_the_same_rows(place, tmp_path):
+    first, _ = pulled(twin("celeba/blond", place), laid(tmp_path / "data", celeba()))
+    shutil.rmtree(tmp_path / "home/splits")
+    shutil.rmtree(tmp_path / "home/sources")
+    files = {f"img_align_celeba/{name}": picture(number) for number, (name, *_) in enumerate(faces())}
+    rows = [(name, -1, 1 if blond else -1, 1 if male else -1) for name, blond, male, _ in faces()]
+    files["list_attr_celeba.csv"] = csv(",".join(["image_id", *NAMES]), rows)
+    files["list_eval_partition.csv"] = csv("image_id,partition", [(name, part) for name, *_, part in faces()])
+    second, _ = pulled(twin("celeba/blond", place, distribution=1), laid(tmp_path / "data2/celebA_v1.0", files))
+    assert second.source.definition.digest == first.source.definition.digest
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("list_attr_celeba.txt", b"000001.jpg -1 1\n", "does not begin with the number of its rows"),
+        ("list_attr_celeba.txt", b"3\nMale Blond_Hair\n000001.jpg -1 1\n", "has 1 rows, and says 3"),
+        ("list_attr_celeba.txt", b"1\nMale Young\n000001.jpg -1 1\n", "has no attribute Blond_Hair"),
+        ("list_eval_partition.txt", b"000001.jpg 4\n", "is no file and part"),
+        ("list_eval_partition.txt", b"000001.jpg 0\n", "has no part for 000002.jpg .23 have none"),
+    ],
+)
+def test_a_list_that_does_not_fit_is_named(place, tmp_path, name, content, complaint):
+    with pytest.raises(BadData, match=complaint):
+        pulled(twin("celeba/blond", place), laid(tmp_path / "data", celeba() | {name: content}))
