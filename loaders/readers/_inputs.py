@@ -8,7 +8,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -120,11 +120,21 @@ def one_input(files: Files, name: str) -> Input:
 
 
 def is_archived(name: str, path: Path) -> bool:
-    """Whether a file is a zip or a tar, by its name or its content."""
-    if is_archive(Path(name)):
-        return True
+    """Whether a file is a zip or a tar, by its name or its content; an .npz is none, though it is packed as a zip."""
+    if is_archive(Path(name)) or name.lower().endswith(".npz"):
+        return not name.lower().endswith(".npz")
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
+
+
+def opened_archives(files: Files, opened: ExitStack) -> dict[str, Path | Members]:
+    """The files, with archives as their members: each is opened once, and closed with `opened`."""
+    return {
+        name: opened.enter_context(members(where, name))
+        if isinstance(where, Path) and is_archived(name, where)
+        else where
+        for name, where in files.items()
+    }
 
 
 def _of_path(name: str, path: Path) -> Input:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import BadData, BadDefinition, some_of
 from ...splits.schema import Field, Schema
-from ..acquire.members import Members, members
+from ..acquire.members import Members
 from ._file_checks import picture_problem, sound_problem
 from ._file_rows import file_tables
-from ._inputs import is_archived
+from ._inputs import opened_archives
 from .table import read as table_read
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def pieces(
         raise BadDefinition(f"files_of_table: kind {kind!r}: use image, audio or bytes")
     path_field = path or _PATH
     with ExitStack() as opened:
-        held = {own: _opened(own, where, opened) for own, where in files.items()}
+        held = opened_archives(files, opened)
         options = {**table, "texts": {**table.get("texts", {}), path_field: file}}
         rows = table_read(held, schema=_without(schema, {field, path_field}), **options).combine_chunks()
         places: dict[str, list[int]] = {}
@@ -80,13 +80,6 @@ def pieces(
         for where in folders:
             for piece in file_tables(_contents(where, places, field, kind, accept or [])):
                 yield rows.take(piece[_ROW]).append_column(field, piece[field])
-
-
-def _opened(name: str, where: Path | Members, opened: ExitStack) -> Path | Members:
-    """An archive is opened once, and read for its table and for its files."""
-    if isinstance(where, Path) and is_archived(name, where):
-        return opened.enter_context(members(where, name))
-    return where
 
 
 def _without(schema: Schema | None, made: Container[str]) -> Schema | None:

@@ -1,0 +1,172 @@
+"""Arrays in NumPy's and MATLAB's files, rows along one axis: images and labels side by side.
+
+[distributions.options]
+fields = { image = "CIFAR-10-C/{corruption}.npy", label = "CIFAR-10-C/labels.npy" }
+blocks = { severity = [1, 2, 3, 4, 5] }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import BadData, BadDefinition, some_of
+from ...splits.schema import Schema
+from ..acquire.members import Members
+from ._array_files import Array, ArrayFiles, split
+from ._inputs import opened_archives
+from ._path_pattern import PathPattern
+from ._tensors import tensor_column
+from ._typed import constant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PIECE = 1 << 25
+"""Bytes of arrays in one table, about."""
+
+
+def read(files: Mapping[str, Path | Members], **options: Any) -> pa.Table:
+    """The rows of all files; see `pieces`."""
+    import pyarrow as pa
+
+    return pa.concat_tables(pieces(files, **options))
+
+
+def pieces(
+    files: Mapping[str, Path | Members],
+    *,
+    fields: Mapping[str, str],
+    schema: Schema | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
+    constants: Mapping[str, bool | int | float | str] | None = None,
+    blocks: Mapping[str, Sequence[int | float | str]] | None = None,
+    ranges: Mapping[str, Mapping[str, Sequence[int]]] | None = None,
+    row_axis: Mapping[str, int] | None = None,
+    axes: Mapping[str, Sequence[int]] | None = None,
+    replace: Mapping[str, Mapping[str, int | float | str]] | None = None,
+    row_number: str = "",
+) -> Iterator[pa.Table]:
+    """The rows of arrays that lie side by side, about 32 MB a table.
+
+    `fields` gives each field's array: a file, or a member of an archive or folder ("set/labels.npy"), with the array's
+    name where a file has several ("data.npz:images"). Paths may have parts ("{corruption}.npy", see
+    `_path_pattern.py`): one set of rows for each file that the first such path fits, its parts being fields too; `only`
+    keeps some values of a part. `constants` are fields that have one value. `blocks` are fields that have one value in
+    each of as many equal runs of rows as there are values; `ranges` ({ field = { text = [first, end] } }) say it for
+    runs of any length. `row_axis` is the axis of rows, where it is not the first; `axes` the order of a row's axes
+    ([2, 0, 1] puts colours first). `replace` gives single values others ({ label = { "10" = 0 } }), `row_number` is the
+    field of a row's place.
+
+    Raises `BadData` where arrays that belong together differ in length, and where a file holds Python objects: nothing
+    is ever unpickled.
+    """
+    import pyarrow as pa
+
+    with ExitStack() as opened:
+        held = ArrayFiles(opened_archives(files, opened))
+        for parts in _sets(held, fields, only or {}):
+            arrays = {}
+            for field, said in fields.items():
+                array = held.load(_filled(said, parts))
+                array = np.moveaxis(array, (row_axis or {}).get(field, 0), 0) if array.ndim else array.reshape(1)
+                if order := (axes or {}).get(field):
+                    array = array.transpose(0, *(1 + axis for axis in order))
+                arrays[field] = array
+            _refuse_shapes(arrays, schema)
+            rows = _length({_filled(said, parts): arrays[field] for field, said in fields.items()})
+            for first, end in _steps(arrays, rows):
+                made: dict[str, Any] = {
+                    field: _column(array[first:end], (replace or {}).get(field, {})) for field, array in arrays.items()
+                }
+                made |= {name: constant(value, end - first) for name, value in {**parts, **(constants or {})}.items()}
+                made |= {name: _block(name, values, rows, first, end) for name, values in (blocks or {}).items()}
+                made |= {name: _ranged(name, named, first, end) for name, named in (ranges or {}).items()}
+                if row_number:
+                    made[row_number] = np.arange(first, end)
+                yield pa.table(made)
+
+
+def _sets(held: ArrayFiles, fields: Mapping[str, str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """The parts of each set of files that belong together; one without parts, where no path has any."""
+    patterns = [PathPattern(split(said)[0]) for said in fields.values() if "{" in said]
+    if not patterns:
+        return [{}]
+    named = set(fields.values())
+    found = [parts for name in held.names() if name not in named and (parts := patterns[0].fits(name)) is not None]
+    if unknown := sorted({*only, *(part for pattern in patterns for part in pattern.parts)} - {*patterns[0].parts}):
+        raise BadDefinition(f"arrays: the path {patterns[0].text!r} has no part {{{unknown[0]}}}")
+    kept = [parts for parts in found if all(parts[part] in values for part, values in only.items())]
+    absent = sorted({value for part, values in only.items() for value in values if all(value != p[part] for p in kept)})
+    if absent or not kept:
+        raise BadData(f"no file fits {patterns[0].text!r}{' with ' * bool(absent)}{some_of(absent)}")
+    return kept
+
+
+def _filled(said: str, parts: Mapping[str, str]) -> str:
+    path, array = split(said)
+    return (PathPattern(path).filled(parts) if "{" in path else path) + (f":{array}" if array else "")
+
+
+def _length(arrays: Mapping[str, Array]) -> int:
+    lengths = {said: len(array) for said, array in arrays.items()}
+    (first, rows), *others = lengths.items()
+    for said, length in others:
+        if length != rows:
+            raise BadData(f"{said} has {length:,} rows, and {first} {rows:,}: they do not belong together")
+    return rows
+
+
+def _steps(arrays: Mapping[str, Array], rows: int) -> Iterator[tuple[int, int]]:
+    width = sum(array.nbytes // max(1, rows) for array in arrays.values())
+    step = max(1, _PIECE // max(1, width))
+    for first in range(0, rows, step):
+        yield first, min(first + step, rows)
+
+
+def _column(values: Array, replaced: Mapping[str, int | float | str]) -> Any:
+    import pyarrow as pa
+
+    values = values.reshape(len(values)) if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8")
+    for old, new in replaced.items():
+        values = np.where(values == values.dtype.type(old), values.dtype.type(new), values)
+    if values.ndim > 1:
+        return tensor_column(values.astype(values.dtype.newbyteorder("=")))
+    return pa.array(values.tolist() if values.dtype.kind == "U" else values.astype(values.dtype.newbyteorder("=")))
+
+
+def _block(name: str, values: Sequence[Any], rows: int, first: int, end: int) -> pa.Array:
+    import pyarrow as pa
+
+    if not values or rows % len(values):
+        raise BadData(f"{rows:,} rows are not {len(values)} equal blocks of {name!r}")
+    return pa.array(list(values)).take(pa.array(np.arange(first, end) // (rows // len(values))))
+
+
+def _ranged(name: str, named: Mapping[str, Sequence[int]], first: int, end: int) -> pa.Array:
+    import pyarrow as pa
+
+    place = np.full(end - first, -1)
+    for number, (start, stop) in enumerate(named.values()):
+        place[max(0, start - first) : max(0, stop - first)] = number
+    if (place < 0).any():
+        raise BadData(f"no range of {name!r} holds row {first + int(np.argmin(place))}")
+    return pa.array(list(named)).take(pa.array(place))
+
+
+def _refuse_shapes(arrays: Mapping[str, Array], schema: Schema | None) -> None:
+    """Rows have as many numbers as the schema says; where they have as many axes, in the same order."""
+    for field in schema.fields if schema else ():
+        shape = arrays[field.name].shape[1:] if field.name in arrays else field.shape
+        same_axes = len(shape) == len(field.shape)
+        if field.shape and (shape != field.shape if same_axes else int(np.prod(shape)) != int(np.prod(field.shape))):
+            raise BadData(
+                f"a row of {field.name} is {'x'.join(map(str, shape)) or 'one value'}, and {field.type} is asked for"
+                f"{': say by `axes` in which order' * (sorted(shape) == sorted(field.shape))}"
+            )

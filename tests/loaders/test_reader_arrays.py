@@ -1,0 +1,180 @@
+"""Arrays in .npy, .npz and .mat files: images, labels and severities side by side, and nothing unpickled."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from encoded_files import tarred, zipped
+from farshift.core.errors import BadData, BadDefinition, MissingExtra
+from farshift.loaders.readers import arrays
+from farshift.loaders.readers.arrays import pieces, read
+from farshift.splits.schema import Field, Schema
+from scipy.io import savemat
+from scipy.sparse import csc_array
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (10, 4, 4, 3), np.uint8)
+LABELS = np.arange(10)
+SCHEMA = Schema((Field("image", "uint8[4,4,3]", "input"), Field("label", "int64", "label")))
+
+
+def npy(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def files(folder: Path, **arrays: np.ndarray) -> dict[str, Path]:
+    for name, array in arrays.items():
+        (folder / f"{name}.npy").write_bytes(npy(array))
+    return {f"{name}.npy": folder / f"{name}.npy" for name in arrays}
+
+
+def rows(held, schema: Schema = SCHEMA, **options) -> list[dict]:
+    return schema.conform(read(held, schema=schema, **options), "here").to_pylist()
+
+
+def images(found: list[dict]) -> np.ndarray:
+    return np.array([row["image"] for row in found], np.uint8).reshape(-1, 4, 4, 3)
+
+
+def test_images_and_labels_lie_side_by_side_in_npy_npz_and_mat(tmp_path):
+    np.savez(tmp_path / "a.npz", images=IMAGES, labels=LABELS)
+    savemat(tmp_path / "a.mat", {"X": IMAGES.transpose(1, 2, 3, 0), "y": LABELS[:, None] + 1})
+    for held, options in (
+        (files(tmp_path, x=IMAGES, y=LABELS), {"fields": {"image": "x.npy", "label": "y.npy"}}),
+        ({"a.npz": tmp_path / "a.npz"}, {"fields": {"image": "a.npz:images", "label": "a.npz:labels"}}),
+        (
+            {"a.mat": tmp_path / "a.mat"},
+            {
+                "fields": {"image": "a.mat:X", "label": "a.mat:y"},
+                "row_axis": {"image": 3},
+                "replace": {"label": {str(number + 1): number for number in range(10)}},
+            },
+        ),
+    ):
+        found = rows(held, **options)
+        assert np.array_equal(images(found), IMAGES)
+        assert [row["label"] for row in found] == LABELS.tolist()
+
+
+def test_the_corruptions_of_cifar_10_c_are_one_file_each_with_five_severities_in_order(tmp_path):
+    corrupted = {kind: (IMAGES + number).astype(np.uint8) for number, kind in enumerate(("fog", "snow"))}
+    content = {f"CIFAR-10-C/{kind}.npy": npy(array) for kind, array in corrupted.items()}
+    held = {"CIFAR-10-C.tar": tarred(tmp_path / "CIFAR-10-C.tar", content | {"CIFAR-10-C/labels.npy": npy(LABELS)})}
+    schema = Schema((*SCHEMA.fields, Field("corruption", "string", "meta"), Field("level", "int64", "meta")))
+    options = {
+        "fields": {"image": "CIFAR-10-C/{corruption}.npy", "label": "CIFAR-10-C/labels.npy"},
+        "blocks": {"level": [1, 2, 3, 4, 5]},
+    }
+    found = rows(held, schema, **options)
+    assert [row["level"] for row in found] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5] * 2
+    assert [row["corruption"] for row in found] == ["fog"] * 10 + ["snow"] * 10
+    assert np.array_equal(images(found), np.concatenate(list(corrupted.values())))
+    assert {row["corruption"] for row in rows(held, schema, **options, only={"corruption": ["snow"]})} == {"snow"}
+    with pytest.raises(BadData, match=r"no file fits 'CIFAR-10-C/\{corruption\}\.npy' with frost"):
+        rows(held, schema, **options, only={"corruption": ["snow", "frost"]})
+    with pytest.raises(BadData, match="10 rows are not 3 equal blocks of 'level'"):
+        rows(held, schema, **options | {"blocks": {"level": [1, 2, 3]}})
+
+
+def test_each_part_of_mnist_c_has_its_own_labels(tmp_path):
+    content = {
+        f"{kind}/{part}_{what}.npy": npy(array[: 10 if part == "train" else 4])
+        for kind in ("fog", "scale")
+        for part in ("train", "test")
+        for what, array in (("images", IMAGES), ("labels", LABELS))
+    }
+    held = {"mnist_c.zip": zipped(tmp_path / "mnist_c.zip", content)}
+    schema = Schema((*SCHEMA.fields, Field("published", "string", "meta"), Field("corruption", "string", "meta")))
+    paths = "{corruption}/{published:train|test}_"
+    found = rows(held, schema, fields={"image": f"{paths}images.npy", "label": f"{paths}labels.npy"})
+    assert len(found) == 2 * 14
+    assert [row["label"] for row in found if row["published"] == "test"] == [0, 1, 2, 3] * 2
+
+
+def test_colours_come_first_where_axes_say_so_and_a_wrong_order_is_refused(tmp_path):
+    held = files(tmp_path, x=IMAGES)
+    schema = Schema((Field("image", "uint8[3,4,4]", "input"),))
+    found = rows(held, schema, fields={"image": "x.npy"}, axes={"image": [2, 0, 1]})
+    assert np.array_equal(np.array([row["image"] for row in found]).reshape(10, 3, 4, 4), IMAGES.transpose(0, 3, 1, 2))
+    with pytest.raises(
+        BadData, match=r"a row of image is 4x4x3, and uint8\[3,4,4\] is asked for: say by `axes` in which order"
+    ):
+        rows(held, schema, fields={"image": "x.npy"})
+    flat = files(tmp_path, flat=IMAGES.reshape(10, -1))
+    assert len(rows(flat, schema, fields={"image": "flat.npy"})) == 10
+
+
+def test_ranges_and_places_of_rows_are_fields_and_tables_are_of_bounded_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays, "_PIECE", 100)
+    options = {"fields": {"image": "x.npy"}, "ranges": {"half": {"a": [0, 5], "b": [5, 10]}}, "row_number": "place"}
+    held = files(tmp_path, x=IMAGES)
+    tables = list(pieces(held, **options))
+    assert len(tables) == 5
+    found = read(held, **options)
+    assert found["half"].to_pylist() == ["a"] * 5 + ["b"] * 5
+    assert found["place"].to_pylist() == list(range(10))
+    with pytest.raises(BadData, match="no range of 'half' holds row 9"):
+        read(held, **options | {"ranges": {"half": {"a": [0, 9]}}})
+
+
+def test_text_big_endian_and_sparse_arrays_are_read(tmp_path):
+    savemat(tmp_path / "s.mat", {"m": csc_array(np.eye(3))})
+    held = files(tmp_path, t=np.array(["é", "b", "c"]), b=np.array([b"x", b"y", b"z"]), n=np.array([1, 2, 3], ">i2"))
+    fields = {"t": "t.npy", "b": "b.npy", "n": "n.npy", "m": "s.mat:m"}
+    found = read(held | {"s.mat": tmp_path / "s.mat"}, fields=fields)
+    assert found.to_pydict() == {"t": ["é", "b", "c"], "b": ["x", "y", "z"], "n": [1, 2, 3], "m": np.eye(3).tolist()}
+
+
+class Trap:
+    def __reduce__(self):
+        return print, ("unpickled!",)
+
+
+def test_nothing_is_unpickled(tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.array([Trap()], object))
+    np.savez(tmp_path / "x.npz", x=np.array([Trap()], object))
+    for name in ("x.npy", "x.npz"):
+        with pytest.raises(
+            BadData, match=rf"^{name}: not a readable \.np[yz] file: (Object arrays cannot|Array can't)"
+        ):
+            read({name: tmp_path / name}, fields={"x": name})
+    assert capsys.readouterr().out == ""
+
+
+def test_files_that_do_not_belong_together_or_are_damaged_are_named(tmp_path):
+    held = files(tmp_path, x=IMAGES, y=LABELS[:-2])
+    fields = {"image": "x.npy", "label": "y.npy"}
+    with pytest.raises(BadData, match=r"y\.npy has 8 rows, and x\.npy 10: they do not belong together"):
+        rows(held, fields=fields)
+    with pytest.raises(BadData, match=r"there is no file z\.npy: there are x\.npy, y\.npy"):
+        rows(held, fields={"image": "z.npy"})
+    (tmp_path / "x.npy").write_bytes(npy(IMAGES)[:-9])
+    with pytest.raises(BadData, match=r"x\.npy: not a readable \.npy file"):
+        rows(held, fields=fields)
+    np.savez(tmp_path / "a.npz", images=IMAGES, labels=LABELS)
+    packed = {"a.npz": tmp_path / "a.npz"}
+    with pytest.raises(BadData, match=r"a\.npz has no array 'image' \(it has images, labels\)"):
+        rows(packed, fields={"image": "a.npz:image"})
+    (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:-99])
+    with pytest.raises(BadData, match=r"a\.npz: not a readable \.npz file"):
+        rows(packed, fields={"image": "a.npz:images"})
+    (tmp_path / "m.mat").write_bytes(b"MATLAB 7.3 MAT-file" + b" " * 200)
+    with pytest.raises(BadData, match=r"m\.mat: not a readable \.mat file"):
+        rows({"m.mat": tmp_path / "m.mat"}, fields={"image": "m.mat:x"})
+    (tmp_path / "x.txt").write_text("1")
+    with pytest.raises(BadDefinition, match=r"x\.txt: no file of arrays by its name"):
+        rows({"x.txt": tmp_path / "x.txt"}, fields={"image": "x.txt"})
+
+
+def test_matlab_files_need_scipy(tmp_path, monkeypatch):
+    savemat(tmp_path / "a.mat", {"x": LABELS})
+    monkeypatch.setitem(sys.modules, "scipy.io", None)
+    with pytest.raises(
+        MissingExtra, match=r"a MATLAB file needs an optional dependency: pip install 'farshift\[train\]'"
+    ):
+        read({"a.mat": tmp_path / "a.mat"}, fields={"x": "a.mat:x"})
