@@ -108,6 +108,7 @@ class FolderMembers(Members):
             if path.is_file():
                 self._names.append(path.relative_to(folder).as_posix())
         self._names.sort()
+        self._known = frozenset(self._names)
 
     def names(self) -> list[str]:
         return self._names
@@ -118,10 +119,10 @@ class FolderMembers(Members):
                 yield name, self.read(name)
 
     def read(self, name: str) -> bytes:
+        if name not in self._known:  # and so that no name leads out of the folder
+            raise BadData(f"{self.where} has no file {name}")
         try:
             return (self._folder / name).read_bytes()
-        except FileNotFoundError as error:
-            raise BadData(f"{self.where} has no file {name}") from error
         except OSError as error:
             raise BadData(f"{self._folder / name} cannot be read: {error.strerror}") from error
 
