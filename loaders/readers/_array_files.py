@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, MissingExtra, first_line, some_of
+from ...core.errors import BadData, BadDefinition, first_line, some_of
 from ..acquire.members import Members
+from ._matlab import read_matlab
 
 Array = NDArray[Any]
 
@@ -27,17 +28,21 @@ def load_arrays(name: str, where: str, raw: Path | bytes, array: str) -> Array:
     Raises `BadData` where the file is none, is cut off, or holds Python objects, which only unpickling could read.
     """
     suffix = PurePosixPath(name.lower()).suffix
-    readers: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {".npy": _npy, ".npz": _npz, ".mat": _mat}
+    readers: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {
+        ".npy": _npy,
+        ".npz": _npz,
+        ".mat": read_matlab,
+    }
     if suffix not in readers:
         raise BadDefinition(f"{where}: no file of arrays by its name: use .npy, .npz or .mat")
     try:
-        with_names = readers[suffix](raw)
+        with_names = _READERS[suffix](raw)
         if not array and len(with_names) == 1:
             (array,) = with_names
         if array not in with_names:
             raise BadData(f"{where} has no array {array!r} (it has {some_of(sorted(with_names))})")
         found = with_names[array]
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
         raise BadData(f"{where}: not a readable {suffix} file: {first_line(error)}") from error
     if found.dtype.kind not in "biufSU":
         raise BadData(f"{where}: {array!r} holds {found.dtype}: numbers and text are read, and nothing else")
@@ -55,15 +60,7 @@ def _npz(raw: Path | bytes) -> Mapping[str, Array]:
     return found
 
 
-def _mat(raw: Path | bytes) -> Mapping[str, Array]:
-    try:
-        from scipy.io import loadmat
-        from scipy.sparse import issparse
-    except ImportError as error:
-        raise MissingExtra("a MATLAB file", "train") from error
-    found = loadmat(raw if isinstance(raw, Path) else io.BytesIO(raw), spmatrix=False)
-    arrays = {name: value for name, value in found.items() if not name.startswith("__")}
-    return {name: value.toarray() if issparse(value) else np.asarray(value) for name, value in arrays.items()}
+_READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {".npy": _npy, ".npz": _npz, ".mat": read_matlab}
 
 
 class ArrayFiles:

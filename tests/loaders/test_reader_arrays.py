@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from encoded_files import tarred, zipped
-from farshift.core.errors import BadData, BadDefinition, MissingExtra
+from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers import arrays
+from farshift.loaders.readers._matlab import read_matlab
 from farshift.loaders.readers.arrays import pieces, read
 from farshift.splits.schema import Field, Schema
-from scipy.io import savemat
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes
+from scipy.io import loadmat, savemat
 from scipy.sparse import csc_array
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (10, 4, 4, 3), np.uint8)
@@ -171,10 +174,30 @@ def test_files_that_do_not_belong_together_or_are_damaged_are_named(tmp_path):
         rows({"x.txt": tmp_path / "x.txt"}, fields={"image": "x.txt"})
 
 
-def test_matlab_files_need_scipy(tmp_path, monkeypatch):
-    savemat(tmp_path / "a.mat", {"x": LABELS})
-    monkeypatch.setitem(sys.modules, "scipy.io", None)
-    with pytest.raises(
-        MissingExtra, match=r"a MATLAB file needs an optional dependency: pip install 'farshift\[train\]'"
-    ):
-        read({"a.mat": tmp_path / "a.mat"}, fields={"x": "a.mat:x"})
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(["u1", "i1", "u2", "i2", "i4", "u4", "i8", "u8", "f4", "f8", "?"]),
+    array_shapes(min_dims=2, max_dims=4, max_side=4),
+    st.booleans(),
+    st.integers(0, 9),
+)
+def test_matlab_files_are_read_as_scipy_reads_them(tmp_path_factory, kind, shape, compressed, seed):
+    values = (np.random.default_rng(seed).normal(size=shape) * 3).astype(kind)
+    out = io.BytesIO()
+    sparse = csc_array((values.reshape(values.shape[0], -1) != 0).astype(float))
+    said = {
+        "x": values,
+        "text": np.array(["ab", "cd"]),
+        "nest": {"a": 1},
+        "s": sparse,
+        "cell": np.array([[1], "a"], object),
+    }
+    savemat(out, said, do_compression=compressed)
+    expected, found = loadmat(io.BytesIO(out.getvalue())), read_matlab(out.getvalue())
+    assert np.array_equal(found["x"], expected["x"])
+    assert found["x"].dtype == expected["x"].dtype
+    assert np.array_equal(found["s"], expected["s"].toarray())
+    assert found["text"].tolist() == ["ab", "cd"]
+    assert set(found) == {"x", "text", "s"}
+    with pytest.raises(ValueError, match="cut off"):
+        read_matlab(out.getvalue()[:-20])
