@@ -14,7 +14,7 @@ its sorted row digests, so it does not depend on order or sharding.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _VERSION = b"\x01"
 _CHUNK = 65_536
+_LONG = 512
+"""Bytes of a row, on average, from which rows are put together one by one."""
 
 Bytes = NDArray[np.uint8]
 
@@ -130,6 +132,8 @@ def canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[memor
 
 def _hashes(table: pa.Table, fields: tuple[Field, ...], ending: bytes = b"") -> Bytes:
     """sha256 of the canonical bytes of each row and `ending`, shape (rows, 32)."""
+    if table.nbytes > _LONG * table.num_rows:
+        return _hashes_of_long(table, fields, ending)
     found = np.empty((table.num_rows, 32), np.uint8)
     done = 0
     for chunk in _chunks(table):
@@ -139,6 +143,28 @@ def _hashes(table: pa.Table, fields: tuple[Field, ...], ending: bytes = b"") -> 
         joined = b"".join([sha256(raw[start:stop] + ending).digest() for start, stop in pairwise(marks)])
         found[done : done + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
         done += chunk.num_rows
+    return found
+
+
+def _hashes_of_long(table: pa.Table, fields: tuple[Field, ...], ending: bytes) -> Bytes:
+    """As `_hashes`, for rows of many bytes, such as pictures: put together one by one, without an index of each byte."""
+    found = np.empty((table.num_rows, 32), np.uint8)
+    rows = max(1, _CHUNK * _LONG * table.num_rows // max(1, table.nbytes))
+    for start in range(0, table.num_rows, rows):
+        chunk = table.slice(start, rows)
+        columns: list[Sequence[bytes | memoryview]] = []
+        for field in sorted(fields, key=lambda field: field.name):
+            head = _header(field).tobytes()
+            if field.item in ("string", "bytes"):
+                content, bounds = ragged(chunk[field.name])
+                view, ends = content.data, bounds.tolist()
+                columns.append([head + struct.pack("<q", stop - start) for start, stop in pairwise(ends)])
+                columns.append([view[start:stop] for start, stop in pairwise(ends)])
+            else:
+                block = _fixed(field, chunk[field.name])
+                columns.append([head + row.tobytes() for row in block])
+        joined = b"".join([sha256(b"".join((_VERSION, *row, ending))).digest() for row in zip(*columns, strict=True)])
+        found[start : start + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
     return found
 
 

@@ -19,11 +19,13 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
+from ...loaders.batching.pictures import decoded
 from ..formats import Format, Texts, format_of
 
 SETTINGS: dict[str, Any] = {
     "inputs": "auto",
     "buckets": 4096,
+    "side": 32,
     "stretch": 4.0,
     "format": "plain",
     "pieces": "io",
@@ -33,7 +35,8 @@ SETTINGS: dict[str, Any] = {
     "hint_task": "successor",
 }
 """inputs: `auto`, `categories` or `numbers` (classification): a scalar integer column is a category, anything
-else is numbers. buckets: into which the words and pairs of words of a text are hashed (classification). stretch: a
+else is numbers. buckets: into which the words and pairs of words of a text are hashed (classification). side: to how
+many pixels a side encoded pictures are resized (classification). stretch: a
 decoded text has at most this many times the tokens of the longest in training, as its format writes it. format: a
 file of formats/; pieces and hint_range are read by some. augment: a file of augmentations/, read by which are copies
 (added rows for each) and hint_task."""
@@ -76,17 +79,26 @@ _WORDS: Mapping[str, Any] = {"ngram_range": (1, 2)}
 
 
 class ClassEncoding:
-    """Integer columns as categories, arrays as numbers over the training maximum, texts as hashed words and pairs of
-    words (Weinberger et al., ICML 2009, arXiv:0902.2206; counts of a row to length 1); labels as they are."""
+    """Integer columns as categories, arrays as numbers over the training maximum, encoded pictures as RGB of `side` x
+    `side` pixels, texts as hashed words and pairs of words (Weinberger et al., ICML 2009, arXiv:0902.2206; counts of a
+    row to length 1); labels as they are."""
 
     def __init__(
-        self, task: Task, train: Columns, how: str = "auto", buckets: int = 4096, pieces: Mapping[str, Any] = _WORDS
+        self,
+        task: Task,
+        train: Columns,
+        how: str = "auto",
+        buckets: int = 4096,
+        pieces: Mapping[str, Any] = _WORDS,
+        side: int = 32,
     ) -> None:
         """pieces: of a text, as options of scikit-learn's `HashingVectorizer`."""
         if how not in ("auto", "categories", "numbers"):
             raise ModelError(f"setting inputs = {how!r}: use auto, categories or numbers")
         assert task.classes, "a classification task says how many classes it has"
-        self.task, self.how = task, how
+        self.task, self.how, self.side = task, how, side
+        self.pictures = [name for name in task.inputs if _encoded(train[name])]
+        train = self._decoded(train)
         self.categories = [name for name in task.inputs if self._categorical(train[name])]
         self.texts = [name for name in task.inputs if train[name].dtype == object]
         self.buckets, self.pieces = buckets, dict(pieces)
@@ -98,6 +110,10 @@ class ClassEncoding:
         shapes = [train[name].shape[1:] for name in self.numbers]
         image = shapes[0] if len(task.inputs) == len(shapes) == 1 and len(shapes[0]) in (2, 3) else ()
         self.sizes = Sizes(task.classes, tuple(self.values[name] for name in self.categories), width, shape=image)
+
+    def _decoded(self, batch: Columns) -> Columns:
+        """The columns with pixels in place of encoded pictures."""
+        return {**batch, **{name: decoded(batch[name], self.side) for name in self.pictures}}
 
     def _categorical(self, column: NDArray[Any]) -> bool:
         if self.how == "auto":
@@ -116,6 +132,7 @@ class ClassEncoding:
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """Categories (n, fields) int64 and numbers (n, width) float32; `ModelError` for an unseen category."""
         rows = len(batch[self.task.inputs[0]])
+        batch = self._decoded(batch)
         ids = [self._ids(name, batch[name]) for name in self.categories]
         flat: list[NDArray[Any]] = [
             self._scaled(name, np.reshape(batch[name], (rows, prod(batch[name].shape[1:])))) for name in self.numbers
@@ -148,6 +165,11 @@ class ClassEncoding:
     def encode(self, rows: Columns) -> Encoded:
         target = torch.from_numpy(np.asarray(rows[self.task.label], np.int64))
         return Encoded(self.inputs(rows), target, torch.ones(len(target), dtype=torch.int64))
+
+
+def _encoded(column: NDArray[Any]) -> bool:
+    """Whether a column holds files of pictures, not texts."""
+    return column.dtype == object and len(column) > 0 and isinstance(column[0], bytes)
 
 
 Ids = NDArray[np.int64]
@@ -242,4 +264,4 @@ def encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEn
         raise ModelError(
             f"setting format = {settings['format']!r}: formats are of texts, and this is a {task.type} task"
         )
-    return ClassEncoding(task, train, settings["inputs"], settings["buckets"])
+    return ClassEncoding(task, train, settings["inputs"], settings["buckets"], side=settings["side"])

@@ -67,25 +67,39 @@ def _bring(kind: Any, mirror: dict[str, Any], path: Path) -> None:
 def _own_copy(pin: TreePin, own_folders: tuple[Path, ...], reasons: list[str]) -> tuple[TreePin, Members] | None:
     """The folder itself, a folder of the pin's name in it, or an archive of either. A tree that is not pinned yet is
     taken from the folders that the user names for this pull only, never from `FARSHIFT_MIRRORS`."""
+    tried: set[Path] = set()
     for place in folder.folders(own_folders) if pin.tree else own_folders:
         for path in _candidates(pin, place, place in own_folders):
-            if found := _held(pin, path, str(path), "", reasons):
+            if path not in tried and (found := _held_somewhere(pin, path, reasons)):
                 return found
+            tried.add(path)
     return None
 
 
 def _candidates(pin: TreePin, place: Path, own: bool) -> list[Path]:
-    """What may be the tree in a folder, likeliest first. Where nothing pins the tree, an archive of another name is
-    taken for it only if it is the only one, and the folder itself before it, if it holds more than archives."""
+    """What may be the tree in a folder, likeliest first. Archives of other names are looked into only in a folder that
+    the user names for this pull. Where nothing pins the tree, one of another name is taken for it only if it is the
+    only one, and the folder itself before it, if it holds more than archives."""
     named = [path for path in (place / pin.name, *sorted(place.glob(f"*/{pin.name}"))) if path.is_dir()]
     archives = [path for path in sorted(place.iterdir()) if path.is_file() and is_archive(path)]
-    whole = [place] if own else []
-    if pin.tree:
-        return [*named, *whole, *archives]
     alike = [path for path in archives if path.name.startswith(f"{pin.name}.")]
+    if not own:
+        return [*named, *alike]
+    if pin.tree:
+        return [*named, *alike, place, *(path for path in archives if path not in alike)]
     only = archives if len(archives) == 1 else []
     more = any(path not in archives for path in place.iterdir())
-    return [*named, *alike, *(whole + only if more else only + whole)]
+    return [*named, *alike, *([place, *only] if more else [*only, place])]
+
+
+def _held_somewhere(pin: TreePin, path: Path, reasons: list[str]) -> tuple[TreePin, Members] | None:
+    """The tree at a path, or in a folder of it that has the name that a mirror knows it by."""
+    refused: list[str] = []
+    for name in dict.fromkeys(["", *(str(mirror.get("folder", "")) for mirror in pin.mirrors)]):
+        if held := _held(pin, path, str(path), name, refused):
+            return held
+    reasons += refused[:1]
+    return None
 
 
 def _held(pin: TreePin, path: Path, name: str, below: str, reasons: list[str]) -> tuple[TreePin, Members] | None:

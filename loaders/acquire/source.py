@@ -6,8 +6,9 @@ are: distributions, each a generator or a set of pinned files with a reader. Any
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -184,13 +185,24 @@ class Source:
         if distribution.generator:
             call = module("loaders/generators", distribution.generator, "generator").rows
         else:
-            call = module("loaders/readers", distribution.reader, "reader").read
-            arguments = with_schema(call, arguments, self.schema)
+            reader = module("loaders/readers", distribution.reader, "reader")
+            if hasattr(reader, "read"):
+                call, arguments = reader.read, with_schema(reader.read, arguments, self.schema)
+            else:
+                arguments = with_schema(reader.pieces, arguments, self.schema)
+                call = partial(_joined, reader.pieces)
         try:
             table = call(**arguments)
         except TypeError as error:
             raise BadDefinition(f"{where}: {error}") from error
         return self.schema.conform(table, where)
+
+
+def _joined(pieces: Callable[..., Iterator[pa.Table]], **arguments: Any) -> pa.Table:
+    """All that a reader gives in pieces, in memory."""
+    import pyarrow as pa
+
+    return pa.concat_tables(pieces(**arguments))
 
 
 def brought(distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> tuple[Distribution, dict[str, Any]]:

@@ -1,0 +1,47 @@
+"""Several files with a reader each, end to end: such as training rows from one data set and test rows from another that
+was collected again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadDefinition, UnknownName
+from ...core.plugins import module
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]]) -> Iterator[pa.Table]:
+    """The rows of each entry of `of`, in order. An entry has a `reader`, the names of its `files` (all, if it names
+    none), its `options`, and `constants`: fields that have one value in all its rows, such as `{ origin = "CIFAR-10.1" }`.
+    """
+    for entry in of:
+        if unknown := sorted(set(entry) - {"reader", "files", "options", "constants"}):
+            raise BadDefinition(f"together: {', '.join(unknown)}: an entry has reader, files, options and constants")
+        its = entry.get("files", list(files))
+        if absent := sorted(set(its) - set(files)):
+            raise UnknownName("file of the distribution", absent[0], files)
+        reader = module("loaders/readers", entry["reader"], "reader")
+        for table in _rows(reader, {name: files[name] for name in its}, entry.get("options", {})):
+            yield _with(table, entry.get("constants", {}))
+
+
+def _rows(reader: Any, files: dict[str, Any], options: Mapping[str, Any]) -> Iterator[pa.Table]:
+    if hasattr(reader, "pieces"):
+        yield from reader.pieces(files, **options)
+    elif hasattr(reader, "shards"):
+        yield from map(reader.read_shard, reader.shards(files, **options))
+    else:
+        yield reader.read(files, **options)
+
+
+def _with(table: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
+    import pyarrow as pa
+
+    for field, value in constants.items():
+        if field in table.column_names:
+            raise BadDefinition(f"together: the field {field!r} is read, and is a constant too")
+        table = table.append_column(field, pa.repeat(pa.scalar(value), table.num_rows))
+    return table
