@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadDefinition, UnknownName
 from ...core.plugins import module
+from ..acquire.large import with_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ...splits.schema import Schema
 
-def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]]) -> Iterator[pa.Table]:
+
+def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Schema) -> Iterator[pa.Table]:
     """The rows of each entry of `of`, in order. An entry has a `reader`, the names of its `files` (all, if it names
     none), its `options`, and `constants`: fields that have one value in all its rows, such as `{ origin = "CIFAR-10.1" }`.
     """
@@ -24,17 +27,20 @@ def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]]) -> Iterato
         if absent := sorted(set(its) - set(files)):
             raise UnknownName("file of the distribution", absent[0], files)
         reader = module("loaders/readers", entry["reader"], "reader")
-        for table in _rows(reader, {name: files[name] for name in its}, entry.get("options", {})):
+        for table in _rows(reader, {name: files[name] for name in its}, entry.get("options", {}), schema):
             yield _with(table, entry.get("constants", {}))
 
 
-def _rows(reader: Any, files: dict[str, Any], options: Mapping[str, Any]) -> Iterator[pa.Table]:
+def _rows(
+    reader: Any, files: dict[str, Any], options: Mapping[str, Any], schema: Schema
+) -> Iterator[pa.Table]:
+    arguments = {"files": files, **options}
     if hasattr(reader, "pieces"):
-        yield from reader.pieces(files, **options)
+        yield from reader.pieces(**with_schema(reader.pieces, arguments, schema))
     elif hasattr(reader, "shards"):
-        yield from map(reader.read_shard, reader.shards(files, **options))
+        yield from map(reader.read_shard, reader.shards(**with_schema(reader.shards, arguments, schema)))
     else:
-        yield reader.read(files, **options)
+        yield reader.read(**with_schema(reader.read, arguments, schema))
 
 
 def _with(table: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
