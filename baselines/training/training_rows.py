@@ -68,8 +68,13 @@ def digest_of(batch: Columns) -> str:
     for name in sorted(batch):
         column: NDArray[Any] = np.asarray(batch[name])
         if column.dtype == object:
-            content = json.dumps(column.tolist()).encode()
+            held = column.tolist()
+            content = b"".join(map(_with_length, held)) if held and isinstance(held[0], bytes) else json.dumps(held).encode()
         else:
             content = np.ascontiguousarray(column).tobytes()
         found.update(f"{name}/{column.dtype}/{column.shape}/".encode() + content)
     return found.hexdigest()
+
+
+def _with_length(content: bytes) -> bytes:
+    return len(content).to_bytes(8, "little") + content
