@@ -147,7 +147,7 @@ def _hashes(table: pa.Table, fields: tuple[Field, ...], ending: bytes = b"") -> 
 
 
 def _hashes_of_long(table: pa.Table, fields: tuple[Field, ...], ending: bytes) -> Bytes:
-    """As `_hashes`, for rows of many bytes, such as pictures: put together one by one, without an index of each byte."""
+    """As `_hashes`, for rows of many bytes, such as pictures: put together one by one, not by an index of bytes."""
     found = np.empty((table.num_rows, 32), np.uint8)
     rows = max(1, _CHUNK * _LONG * table.num_rows // max(1, table.nbytes))
     for start in range(0, table.num_rows, rows):

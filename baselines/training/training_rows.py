@@ -69,7 +69,9 @@ def digest_of(batch: Columns) -> str:
         column: NDArray[Any] = np.asarray(batch[name])
         if column.dtype == object:
             held = column.tolist()
-            content = b"".join(map(_with_length, held)) if held and isinstance(held[0], bytes) else json.dumps(held).encode()
+            content = (
+                b"".join(map(_with_length, held)) if held and isinstance(held[0], bytes) else json.dumps(held).encode()
+            )
         else:
             content = np.ascontiguousarray(column).tobytes()
         found.update(f"{name}/{column.dtype}/{column.shape}/".encode() + content)

@@ -19,11 +19,11 @@ _AT_ONCE = 64
 
 
 def decoded(files: Sequence[bytes], side: int) -> NDArray[np.uint8]:
-    """The pixels of pictures (JPEG, PNG, WebP, TIFF ..), as RGB and resized to `side` x `side` by bilinear interpolation
-    over all pixels that one covers, whatever their proportions (as DomainBed resizes); shape (n, side, side, 3).
+    """The pixels of pictures (JPEG, PNG, WebP, TIFF ..), as RGB, shape (n, side, side, 3): resized by bilinear
+    interpolation over all pixels that one covers, whatever their proportions (as DomainBed resizes).
 
-    By Pillow, whose version decides the last bits of a JPEG: `decoder` names it for run cards. Raises `BadData` with the
-    place of a picture that cannot be decoded.
+    By Pillow, whose version decides the last bits of a JPEG: `decoder` names it for run cards. Raises `BadData` with
+    the place of a picture that cannot be decoded.
     """
     pixels = np.empty((len(files), side, side, 3), np.uint8)
     starts = range(0, len(files), _AT_ONCE)

@@ -39,8 +39,8 @@ def pieces(
 
     Training pictures have for each field of `given` a label from the arrays of CIFAR-10N (`human`). Test pictures, in
     the order of the true labels `test`, have `disagreement`, the share of CIFAR-10H's annotators (`crowd`, counts of
-    shape (10000, 10)) who did not choose the true label, and `disputed`: whether most of the five annotators of Northcutt
-    et al. (`errors`) did not choose the given label. Others have -1, 0 and false.
+    shape (10000, 10)) who did not choose the true label, and `disputed`: whether most of the five annotators of
+    Northcutt et al. (`errors`) did not choose the given label. Others have -1, 0 and false.
     """
     held = pickled_integers(files[human], [*given.values(), "clean_label"], 50_000)
     truth = {"train": held["clean_label"], "test": _array(files[test], (10_000,)).astype(np.int64)}

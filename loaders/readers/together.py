@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Schema) -> Iterator[pa.Table]:
     """The rows of each entry of `of`, in order. An entry has a `reader`, the names of its `files` (all, if it names
-    none), its `options`, and `constants`: fields that have one value in all its rows, such as `{ origin = "CIFAR-10.1" }`.
+    none), its `options`, and `constants`: fields that have one value in all its rows, such as
+    `{ origin = "CIFAR-10.1" }`.
     """
     for entry in of:
         if unknown := sorted(set(entry) - {"reader", "files", "options", "constants"}):
@@ -31,9 +32,7 @@ def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Sc
             yield _with(table, entry.get("constants", {}))
 
 
-def _rows(
-    reader: Any, files: dict[str, Any], options: Mapping[str, Any], schema: Schema
-) -> Iterator[pa.Table]:
+def _rows(reader: Any, files: dict[str, Any], options: Mapping[str, Any], schema: Schema) -> Iterator[pa.Table]:
     arguments = {"files": files, **options}
     if hasattr(reader, "pieces"):
         yield from reader.pieces(**with_schema(reader.pieces, arguments, schema))
