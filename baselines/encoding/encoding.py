@@ -113,7 +113,7 @@ class ClassEncoding:
 
     def _decoded(self, batch: Columns) -> Columns:
         """The columns with pixels in place of encoded pictures."""
-        return {**batch, **{name: decoded(batch[name], self.side) for name in self.pictures}}
+        return {**batch, **{name: decoded(batch[name].tolist(), self.side) for name in self.pictures}}
 
     def _categorical(self, column: NDArray[Any]) -> bool:
         if self.how == "auto":
