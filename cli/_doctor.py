@@ -16,7 +16,7 @@ from ..loaders.cache.store import intact
 
 _CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "httpx2", "filelock", "tomli-w")
 _EXTRAS = {
-    "train": ("torch", "scikit-learn"),
+    "train": ("torch", "scikit-learn", "pillow"),
     "stream": ("datasets",),
     "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml"),
     "ray": ("ray",),
