@@ -29,9 +29,9 @@ def read(
     labels: list[str],
     train: list[str],
     test: list[str],
-    true: str,
-    human: str,
-    given: dict[str, str],
+    true: str = "",
+    human: str = "",
+    given: dict[str, str] | None = None,
     workers: str = "",
 ) -> pa.Table:
     """`image` (uint8, 3 x 32 x 32), one whole number for each of `labels` (the label bytes before each image), the text
@@ -39,11 +39,12 @@ def read(
     and, where the file `workers` is named, the text `worker` that says who gave it.
 
     `train` and `test` are members of `archive`, in the order that human labels are in; the array `clean_label` must
-    equal the column `true`, row by row, or the labels belong to other images (`BadData`).
+    equal the column `true`, row by row, or the labels belong to other images (`BadData`). Without `human` there are no
+    labels of people.
     """
     import pyarrow as pa
 
-    if absent := sorted({archive, human, workers or human} - files.keys()):
+    if absent := sorted({archive, human or archive, workers or archive} - files.keys()):
         raise BadDefinition(f"cifar reads {', '.join(absent)}, and the files are {', '.join(sorted(files)) or 'none'}")
     parts = [_records(files[archive], members, len(labels)) for members in (train, test)]
     records = np.concatenate(parts)
@@ -53,6 +54,9 @@ def read(
     for place, name in enumerate(labels):
         columns[name] = records[:, place].astype(np.int64)
     columns["published"] = pa.array(["train"] * count + ["test"] * rest)
+    if not human:
+        return pa.table(columns)
+    given = given or {}
     arrays = pickled_integers(files[human], [*given.values(), "clean_label"], count)
     unequal = np.flatnonzero(arrays["clean_label"] != columns[true][:count])
     if len(unequal):
