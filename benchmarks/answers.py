@@ -30,10 +30,12 @@ class Failed:
 class Answers:
     """The answers to n rows, in the rows' order.
 
-    prediction: (n,) classes as int64, numbers as float64, or texts as an object array of `str`. Where `status` is not
-      `ANSWERED` it holds a placeholder that means nothing.
+    prediction: (n,) classes as int64, numbers as float64, or texts (boxes in text among them) as an object array of
+      `str`; of labels by the dozen, how many are likely (a score above 0), as int64, since their scores are the answer.
+      Where `status` is not `ANSWERED` it holds a placeholder that means nothing.
     status: (n,) int8.
-    scores: (n, classes) float32, each row a probability distribution over the classes; None where the model has none.
+    scores: (n, classes) float32, each row a probability distribution over the classes, or any finite scores of that many
+      labels; None where the model has none.
 
     >>> import farshift as fs, numpy as np
     >>> answers = fs.Answers.all_given(np.array([3, 1, 3]))
@@ -68,15 +70,17 @@ class Answers:
         """The same with every row answered, for metrics: a row left open or lost counts as wrong, never as absent.
 
         Its class becomes -1, its text None, its number NaN, and all its probability lies on one class that is not the
-        true one.
+        true one. Of labels, the true ones score minus infinity, and the others infinity.
         """
         lost = ~self.answered
         if not lost.any():
             return self
         prediction = self.prediction.copy()
-        prediction[lost] = {"classification": -1, "regression": np.nan, "sequence": None}[task.type]
+        prediction[lost] = None if task.in_text else np.nan if task.type == "regression" else -1
         scores = None if self.scores is None else self.scores.copy()
-        if scores is not None:
+        if scores is not None and task.type == "multilabel":
+            scores[lost] = np.where(np.asarray(truth)[lost] > 0, -np.inf, np.inf)
+        elif scores is not None:
             wrong = (np.asarray(truth)[lost].astype(np.int64) + 1) % scores.shape[1]
             scores[lost] = np.eye(scores.shape[1], dtype=np.float32)[wrong]
         return Answers(prediction, np.zeros(len(self), np.int8), scores)

@@ -62,11 +62,19 @@ class Benchmark:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics, the primary one first; refuses one that is not of the pinned version, or not for the task."""
-        found = tuple(metric(pin.name, pin.version) for pin in self.definition.metrics)
+        try:
+            found = tuple(metric(pin.name, pin.version, pin.options) for pin in self.definition.metrics)
+        except BadDefinition as error:
+            raise BadDefinition(f"{self.path}: {error}") from error
         for one in found:
             if self.task.type not in one.tasks:
                 raise BadDefinition(f"{self.path}: the metric {one.name} cannot score {self.task.type} tasks")
         return found
+
+    @cached_property
+    def metric_fields(self) -> tuple[str, ...]:
+        """The fields of the rows that the metrics read beside answer and label, sorted."""
+        return tuple(sorted({name for one in self.metrics for name in one.fields} - {self.task.label}))
 
     def seeds(self, budget: str) -> int:
         """The number of seeds that the protocol asks for under a budget."""
@@ -138,6 +146,7 @@ class Benchmark:
                 raise BadDefinition(f"{self.path}: {name!r} is of role {schema[name].role}, and no input for a model")
         if self.definition.task.label != label:
             raise BadDefinition(f"{self.path}: label {self.definition.task.label!r} is not the split's, {label!r}")
+        self._check_metric_fields()
         for holdout in self.definition.holdouts:
             if holdout.to in self.manifest.definition.parts:
                 raise BadDefinition(f"{self.path}: holdouts: the split has rows of {holdout.to} already")
@@ -150,6 +159,19 @@ class Benchmark:
         for name, view in self.definition.views.items():
             if not len(self.view(view)[0]):
                 raise BadDefinition(f"{self.path}: the view {name!r} has no rows")
+
+    def _check_metric_fields(self) -> None:
+        if not self.metric_fields:
+            return
+        known = self.part(self.definition.views["ood"].part).columns
+        for name in self.metric_fields:
+            if name not in known:
+                raise BadDefinition(f"{self.path}: metrics: {UnknownName('field', name, known)}")
+        if self.metrics[0].fields and "crafted_shift" in self.definition.protocol.selection:
+            raise BadDefinition(
+                f"{self.path}: selection 'crafted_shift': {self.metrics[0].name} reads fields of the rows, which the "
+                "augmented copies do not have"
+            )
 
     def has_part(self, name: str) -> bool:
         """Whether there are rows of this part, published or held out."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_serializer, model_validator
 
 
 class _Strict(BaseModel):
@@ -12,7 +13,7 @@ class _Strict(BaseModel):
 
 
 class TaskPin(_Strict):
-    type: Literal["classification", "sequence", "regression"]
+    type: Literal["classification", "multilabel", "sequence", "detection", "regression"]
     inputs: list[str] = Field(min_length=1)
     label: str
     classes: int | None = Field(default=None, ge=2)
@@ -38,6 +39,17 @@ class Versioned(_Strict):
 
     name: str
     version: int
+
+
+class MetricPin(Versioned):
+    """A metric, and what its file lets a benchmark say of it (`OPTIONS`), such as the fields that groups are made of."""
+
+    options: dict[str, Any] = {}
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, write: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        # Identities cover what is written: a metric without options is written as it was before there were any.
+        return {name: value for name, value in write(self).items() if name != "options" or value}
 
 
 class View(_Strict):
@@ -159,7 +171,7 @@ class BenchmarkDefinition(_Strict):
     notes: str = ""
     task: TaskPin
     holdouts: list[Holdout] = []
-    metrics: list[Versioned] = Field(min_length=1)
+    metrics: list[MetricPin] = Field(min_length=1)
     views: dict[str, View]
     protocol: Protocol = Protocol()
     prompt: PromptPin | None = None
@@ -170,8 +182,8 @@ class BenchmarkDefinition(_Strict):
     def _whole(self) -> BenchmarkDefinition:
         if not {"id", "ood"} <= self.views.keys():
             raise ValueError("views must have `id` and `ood`")
-        if self.task.type == "classification" and not self.task.classes:
-            raise ValueError("a classification task needs `classes`")
+        if self.task.type in ("classification", "multilabel") and not self.task.classes:
+            raise ValueError(f"a {self.task.type} task needs `classes`")
         if self.task.names and len(self.task.names) != self.task.classes:
             raise ValueError("task: as many names as classes, or none")
         if len({pin.name for pin in self.metrics}) < len(self.metrics):

@@ -16,11 +16,14 @@ class Task:
     """What is to be predicted from what.
 
     `classification`: `label` is an integer column in [0, classes); predictions are integers, shape (n,).
+    `multilabel`: `label` is a tensor column of `classes` labels, 1, 0, or NaN where it is not known; predictions are a
+      finite score for each, shape (n, classes), higher where 1 is likelier.
     `sequence`: `label` is a text column; predictions are n texts, compared token by token.
+    `detection`: `label` is a text column of boxes, "x0 y0 x1 y1;.." (boxes.py); predictions are boxes with scores.
     `regression`: `label` is a numeric column; predictions are finite floats, shape (n,).
     """
 
-    type: Literal["classification", "sequence", "regression"]
+    type: Literal["classification", "multilabel", "sequence", "detection", "regression"]
     inputs: tuple[str, ...]
     label: str
     classes: int | None = None
@@ -29,6 +32,11 @@ class Task:
     """Sequence tasks: the i-th output token belongs to the i-th input token."""
     names: tuple[str, ...] = ()
     """Classification: what the classes are called, in their order, where they have names."""
+
+    @property
+    def in_text(self) -> bool:
+        """Whether predictions are stored as texts."""
+        return self.type in ("sequence", "detection")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..core.errors import FarshiftError, ModelError, first_line
 from ..core.plugins import PACKAGE
 from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
+from .boxes import BadBoxes, read_boxes, write_boxes
 from .limits import MAX_TEXT
 from .model import Task
 
@@ -61,9 +62,9 @@ def read_answer(answer: Any, place: Place, task: Task) -> Answers:
 
     Taken are: `Answers`; (n,) whole numbers, finite numbers or texts, as the task asks; a list of those with None (left
     open) or `Failed` (lost) in it, or a masked array (masked: left open); for classification an (n, classes) array of
-    probabilities.
+    probabilities; of labels an (n, classes) array of scores; for detection n arrays of boxes (boxes.py).
     """
-    if type(answer) is np.ndarray and answer.ndim and answer.dtype.kind in "iuf" and task.type != "sequence":
+    if type(answer) is np.ndarray and answer.ndim and answer.dtype.kind in "iuf" and not task.in_text:
         _hold_to_count(len(answer), place)  # the common case, and no foreign code to guard against
         return _array(answer, place, task)
     with named_errors(_Reading(answer, place)):
@@ -85,20 +86,24 @@ def _read(answer: Any, place: Place, task: Task) -> Answers:
         return _given(answer, place, task)
     if isinstance(answer, np.ma.MaskedArray):
         answer = answer.tolist()  # what is masked becomes None
-    if task.type != "sequence" and not _may_leave_out(answer):
+    if not task.in_text and not _may_leave_out(answer):
         return _array(np.asarray(answer), place, task)
     items = list(answer)
     _hold_to_count(len(items), place)
     status = _status(items)
     if not status.any():
-        return _array(items if task.type == "sequence" else np.asarray(items), place, task)
+        return _array(items if task.in_text else np.asarray(items), place, task)
     here = np.flatnonzero(status == ANSWERED)
     prediction = _blank(len(items), task)
+    scores = np.zeros((len(items), task.classes or 0), np.float32) if task.type == "multilabel" else None
     if len(here):
         given: Any = [items[row] for row in here]
         there = Place(place.part, place.batch, place.rows[here])
-        prediction[here] = _prediction(given if task.type == "sequence" else np.asarray(given), there, task)
-    return Answers(prediction, status)
+        found = _array(given if task.in_text else np.asarray(given), there, task)
+        prediction[here] = found.prediction
+        if scores is not None:
+            scores[here] = found.scores
+    return Answers(prediction, status, scores)
 
 
 def _may_leave_out(answer: Any) -> bool:
@@ -129,13 +134,16 @@ def _status(items: list[Any]) -> NDArray[np.int8]:
 
 
 def _blank(count: int, task: Task) -> NDArray[Any]:
-    if task.type == "sequence":
+    if task.in_text:
         return np.full(count, "", object)
-    return np.zeros(count, np.int64 if task.type == "classification" else np.float64)
+    return np.zeros(count, np.float64 if task.type == "regression" else np.int64)
 
 
 def _array(values: Any, place: Place, task: Task) -> Answers:
     """Answers in which every row is given."""
+    if task.type == "multilabel":
+        scores = _label_scores(np.asarray(values), place, task)
+        return Answers.all_given((scores > 0).sum(axis=1), scores)
     if task.type == "classification" and values.ndim == 2 and values.dtype.kind == "f":
         scores = _scores(values, place, task)
         return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
@@ -152,6 +160,13 @@ def _given(answers: Answers, place: Place, task: Task) -> Answers:
     here = np.flatnonzero(status == ANSWERED)
     there = Place(place.part, place.batch, place.rows[here])
     prediction, scores = _blank(len(answers), task), None
+    if task.type == "multilabel":
+        if answers.scores is None:
+            raise ModelError(f"predict gave Answers without scores of the {task.classes} labels on {place}")
+        scores = np.zeros((len(answers), task.classes or 0), np.float32)
+        if len(here):
+            scores[here] = _label_scores(np.asarray(answers.scores)[here], there, task)
+        return Answers((scores > 0).sum(axis=1), status.astype(np.int8), scores)
     if len(here):
         prediction[here] = _prediction(np.asarray(answers.prediction)[here], there, task)
     if answers.scores is not None:
@@ -166,7 +181,9 @@ def _given(answers: Answers, place: Place, task: Task) -> Answers:
 def _prediction(values: Any, place: Place, task: Task) -> NDArray[Any]:
     if task.type == "classification":
         return _classes(np.asarray(values), place, task)
-    return _numbers(np.asarray(values), place) if task.type == "regression" else _texts(values, place)
+    if task.type == "regression":
+        return _numbers(np.asarray(values), place)
+    return _boxes(values, place) if task.type == "detection" else _texts(values, place)
 
 
 def _finite(values: NDArray[Any], place: Place) -> None:
@@ -215,6 +232,32 @@ def _texts(answer: Any, place: Place) -> NDArray[Any]:
     if longest > MAX_TEXT:
         raise ModelError(f"predict gave a text of {longest} characters (at most {MAX_TEXT}) on {place}")
     return values
+
+
+def _boxes(answer: Any, place: Place) -> NDArray[Any]:
+    """Boxes as texts; a text is held to be boxes, and stays as it is."""
+    written = []
+    for row, boxes in zip(place.rows, answer, strict=True):
+        try:
+            written.append(boxes if isinstance(boxes, str) and read_boxes(boxes) is not None else write_boxes(boxes))
+        except BadBoxes as error:
+            raise ModelError(f"predict gave no boxes for row {row:016x} on {place}: {error}") from error
+    return _texts(written, place)
+
+
+def _label_scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float32]:
+    """A finite score for each label, shape (n, classes)."""
+    if values.shape != (len(place.rows), task.classes) or values.dtype.kind not in "iuf":
+        raise ModelError(
+            f"predict gave scores of shape {values.shape} and dtype {values.dtype}, expected "
+            f"({len(place.rows)}, {task.classes}) numbers, one for each label, on {place}"
+        )
+    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite in it
+        scores = values.astype(np.float32)
+    if not np.isfinite(scores).all():
+        bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        raise ModelError(f"predict gave NaN or infinity for row {place.rows[bad[0]]:016x} ({len(bad)} rows) on {place}")
+    return scores
 
 
 def _scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float32]:

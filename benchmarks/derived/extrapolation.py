@@ -29,7 +29,7 @@ from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Scores
 from ..statistics.spread import Spread
 from .curve import Curve, Tally, isotonic, tally
-from .half_samples import balanced_halves, half_sample_spread
+from ..statistics.half_samples import balanced_halves, half_sample_spread
 
 FINE, COARSE = 200, 20
 """The most points of the curves that `area` and `half` are of; where there are more severities, neighbours are joined.

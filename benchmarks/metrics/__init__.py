@@ -4,7 +4,7 @@ A metric module has
 
     VERSION: int                             raised by any change that alters a value
     TASKS: tuple[str, ...]                   the task types it can score
-    NEEDS: "prediction" | "scores"           whether it uses predictions or class probabilities
+    NEEDS: "prediction" | "scores"           whether it uses predictions, or class probabilities (label scores)
     BETTER: "higher" | "lower"
     BOUNDS: tuple[float, float]              lower and upper bound
 
@@ -20,28 +20,53 @@ any other statistic has a state, a dictionary of arrays that is sufficient to co
 
 `answers` are settled (`Answers.settled`): every row has an answer; a row that the model abstained on or failed has a
 wrong one.
+
+A statistic may let the benchmark say more (`options` of its pin), and read fields of the rows beside answer and label:
+
+    OPTIONS: type[BaseModel]                 what may be said
+    fields(options) -> tuple[str, ...]       the fields that it reads, whatever their role
+    update(answers, truth, task, columns, options) -> State
+    compute(state, options) -> float
+
+`columns` holds those fields by name, arrays of shape (rows,); the task's label is not in it, since `truth` is what rows
+are held against. A statistic over groups of rows (`_groups.py`) also says what its groups are to an interval:
+
+    GROUPS: "fixed" | "drawn"                these groups and no others; or a sample of groups like them
+    SMOOTH = False                           it picks some of the groups (the worst, a quantile), so that a few rows
+                                             more or less may move it by a jump
+
+and any metric what guessing scores, where the task fixes that:
+
+    chance(task) -> float
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType, ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import FarshiftError
+from ...core.errors import BadDefinition, FarshiftError
 from ...core.plugins import module
 from ..answers import Answers
-from ..model import Task
+from ..model import Columns, Task
+from ._groups import memberships
 from ._tally import State as State
 from ._tally import added
+
+NO_COLUMNS: Columns = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric module with a uniform interface, `update`, `merge` and `compute`, whichever form it has."""
+    """A metric module with a uniform interface, `update`, `merge` and `compute`, whichever form it has.
+
+    fields: what `update` must be given of the rows, by name. groups, smooth: see `GROUPS` and `SMOOTH` above."""
 
     name: str
     version: int
@@ -49,31 +74,44 @@ class Metric:
     needs: Literal["prediction", "scores"]
     better: Literal["higher", "lower"]
     bounds: tuple[float, float]
-    update: Callable[[Answers, NDArray[Any], Task], State]
+    update: Callable[..., State]
     merge: Callable[[State, State], State]
     compute: Callable[[State], float]
     per_row: Callable[[Answers, NDArray[Any], Task], NDArray[np.float64]] | None
+    fields: tuple[str, ...] = ()
+    groups: Literal["fixed", "drawn"] | None = None
+    smooth: bool = True
+    options: Any = field(default=None, repr=False)
+    chance: Callable[[Task], float] | None = field(default=None, repr=False)
 
     @property
     def signature(self) -> str:
         """Such as `accuracy@1`."""
         return f"{self.name}@{self.version}"
 
-    def value(self, answers: Answers, truth: NDArray[Any], task: Task) -> float:
+    def value(self, answers: Answers, truth: NDArray[Any], task: Task, columns: Columns = NO_COLUMNS) -> float:
         """The value of the metric on settled answers."""
-        return self.compute(self.update(answers, truth, task))
+        return self.compute(self.update(answers, truth, task, columns))
+
+    def memberships(self, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
+        """The groups of each row, by name, (n, K), of a metric over groups (`_groups.memberships`)."""
+        return memberships(self.options, truth, task, columns)
 
 
-def metric(name: str, version: int | None = None) -> Metric:
-    """The metric called `name`; raises if the installed version is another."""
+def metric(name: str, version: int | None = None, options: Mapping[str, Any] | None = None) -> Metric:
+    """The metric called `name`; raises if the installed version is another, or does not take these `options`."""
     found = module("benchmarks/metrics", name, "metric")
     if version is not None and version != found.VERSION:
         raise FarshiftError(f"the metric {name}@{version} is asked for; here it is version {found.VERSION}")
+    said = _options(found, name, options or {})
     per_row = getattr(found, "per_row", None)
-    if per_row is None:
-        update, merge, compute = found.update, found.merge, found.compute
-    else:
+    if per_row is not None:
         update, merge, compute = _summed(per_row), added, _mean
+    elif said is None:
+        update, merge, compute = _without_columns(found.update), found.merge, found.compute
+    else:
+        update = partial(_with_options, found.update, said)
+        merge, compute = found.merge, partial(found.compute, options=said)
     return Metric(
         name,
         found.VERSION,
@@ -85,11 +123,32 @@ def metric(name: str, version: int | None = None) -> Metric:
         merge,
         compute,
         per_row,
+        () if said is None else tuple(found.fields(said)),
+        getattr(found, "GROUPS", None),
+        getattr(found, "SMOOTH", True),
+        said,
+        getattr(found, "chance", None),
     )
 
 
+def _options(found: ModuleType, name: str, options: Mapping[str, Any]) -> Any:
+    """What the benchmark says, held to the module's `OPTIONS`; None of a metric without any."""
+    from pydantic import ValidationError
+
+    model = getattr(found, "OPTIONS", None)
+    if model is None:
+        if options:
+            raise BadDefinition(f"the metric {name} takes no options, and is given {', '.join(sorted(options))}")
+        return None
+    try:
+        return model.model_validate(dict(options))
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}".lstrip(": ") for item in error.errors())
+        raise BadDefinition(f"options of the metric {name}: {wrong}") from error
+
+
 def _summed(per_row: Callable[[Answers, NDArray[Any], Task], NDArray[np.float64]]) -> Callable[..., State]:
-    def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+    def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns = NO_COLUMNS) -> State:
         scores = per_row(answers, truth, task)
         return {"sum": np.array(scores.sum()), "rows": np.array(len(scores))}
 
@@ -98,3 +157,21 @@ def _summed(per_row: Callable[[Answers, NDArray[Any], Task], NDArray[np.float64]
 
 def _mean(state: State) -> float:
     return float(state["sum"] / state["rows"]) if state["rows"] else float("nan")
+
+
+def _without_columns(plain: Callable[[Answers, NDArray[Any], Task], State]) -> Callable[..., State]:
+    def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns = NO_COLUMNS) -> State:
+        return plain(answers, truth, task)
+
+    return update
+
+
+def _with_options(
+    update: Callable[..., State],
+    options: Any,
+    answers: Answers,
+    truth: NDArray[Any],
+    task: Task,
+    columns: Columns = NO_COLUMNS,
+) -> State:
+    return update(answers, truth, task, columns, options)

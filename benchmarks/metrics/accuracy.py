@@ -21,3 +21,8 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
     """1 if the class is correct, else 0."""
     right: NDArray[np.float64] = (answers.prediction == np.asarray(truth)).astype(np.float64)
     return right
+
+
+def chance(task: Task) -> float:
+    """Each class named equally often is right one time in `classes`."""
+    return 1 / (task.classes or 1)

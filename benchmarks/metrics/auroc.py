@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..model import Task
 from . import State
 from ._ranking import Curve, macro, merged, ranked
 
@@ -33,3 +34,8 @@ def _area(curve: Curve) -> float | None:
     others = np.diff(curve.false, prepend=0)
     before = curve.true - np.diff(curve.true, prepend=0)
     return int(others @ (before + curve.true)) / (2 * curve.positives * curve.negatives)
+
+
+def chance(task: Task) -> float:
+    """Half of the pairs."""
+    return 0.5

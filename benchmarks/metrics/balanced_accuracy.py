@@ -33,3 +33,8 @@ def compute(state: State) -> float:
     """The mean recall over the classes that occur; NaN if there are no rows."""
     occurs = state["rows"] > 0
     return float(np.mean(state["hits"][occurs] / state["rows"][occurs])) if occurs.any() else float("nan")
+
+
+def chance(task: Task) -> float:
+    """Each class named equally often is right one time in `classes`."""
+    return 1 / (task.classes or 1)

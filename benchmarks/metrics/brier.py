@@ -30,3 +30,8 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
     # (p - 1)^2 = p^2 + 1 - 2p. Neither rounding nor a row that sums to a little more than one may leave the bounds.
     distance: NDArray[np.float64] = np.clip(squares + (1 - 2 * own), *BOUNDS)
     return distance
+
+
+def chance(task: Task) -> float:
+    """Of probabilities that are all equal, 1 - 1/classes."""
+    return 1 - 1 / (task.classes or 1)

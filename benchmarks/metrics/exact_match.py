@@ -33,3 +33,8 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
         )
     same = pc.fill_null(pc.equal(given, expected), False)  # a missing answer never matches
     return same.to_numpy(zero_copy_only=False).astype(np.float64)  # type: ignore[no-any-return]
+
+
+def chance(task: Task) -> float:
+    """A text is never guessed."""
+    return 0.0

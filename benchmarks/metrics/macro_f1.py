@@ -40,3 +40,8 @@ def compute(state: State) -> float:
     marked = state["true"] + state["named"]
     occurs = marked > 0
     return float(np.mean(2 * state["hits"][occurs] / marked[occurs])) if occurs.any() else float("nan")
+
+
+def chance(task: Task) -> float:
+    """One in `classes`, where the classes are evenly distributed."""
+    return 1 / (task.classes or 1)

@@ -30,3 +30,8 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
     given = scores[np.arange(len(scores)), truth].astype(np.float64)
     nats: NDArray[np.float64] = -np.log(np.clip(given, _LEAST, 1.0))
     return nats
+
+
+def chance(task: Task) -> float:
+    """Of probabilities that are all equal, ln(classes) nats."""
+    return float(np.log(task.classes or 1))

@@ -4,9 +4,10 @@ part        string    the part, or the name of a selection rule that asks for ro
 row_id      uint64
 seed        int32
 candidate   string
-prediction  int64 (classification) | double (regression) | string (sequence); null where there is none
+prediction  int64 (classification; of labels, how many are likely) | double (regression) | string (sequence; boxes,
+            as in boxes.py); null where there is none
 status      int8      0 answered, 1 abstained, 2 failed
-scores      fixed-size list of float, one per class; only where the model gave class probabilities
+scores      fixed-size list of float, one per class or label; only where the model gave them
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from ..model import Task
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ARROW_TYPES = {"classification": "int64", "regression": "double", "sequence": "string"}
+ARROW_TYPES = {
+    "classification": "int64",
+    "multilabel": "int64",
+    "regression": "double",
+    "sequence": "string",
+    "detection": "string",
+}
 
 
 def answers_table(row_ids: NDArray[np.uint64], answers: Answers, task: Task) -> pa.Table:
@@ -60,7 +67,7 @@ def read_answers(table: pa.Table, task: Task) -> Answers:
     status = table["status"].to_numpy()
     column = table["prediction"]
     if column.null_count:
-        column = column.fill_null("" if task.type == "sequence" else 0)
+        column = column.fill_null("" if task.in_text else 0)
     return Answers(column.to_numpy(zero_copy_only=False), status, _scores(table))
 
 

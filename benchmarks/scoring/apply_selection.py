@@ -14,7 +14,8 @@ def selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailabl
     """By rule: the candidate chosen for each seed, ID, OOD and gap of these, and the regret: how much better the
     oracle's choice is on the shifted rows; the reason where a rule cannot be applied."""
     metric = scored.benchmark.metrics[0]
-    known = rules()
+    listed = scored.benchmark.definition.protocol.selection
+    known = {name: rule for name, rule in rules().items() if not rule.declared or name in listed}
     chosen: dict[str, Chosen] = {}
     found: dict[str, SelectionScore | NotAvailable] = {}
     for name, rule in known.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,23 @@ from ...core.errors import BadRun
 from ...loaders.part import Part
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..metrics import Metric, State
-from ..model import Task
+from ..metrics import NO_COLUMNS, Metric, State
+from ..model import Columns, Task
 from ..runs.predictions import in_order, read_answers
 from ..runs.run import RunLike
 from ..selection import Ballot, Rule
-from ..statistics.clusters import Codes, clustering, codes
-from ..statistics.sample import Replicates, RowScores, Sample, replicates, row_groups
+from ..statistics.clusters import FEW, Clustering, Codes, clustering, codes, treated
+from ..statistics.sample import (
+    HALVED,
+    Replicates,
+    RowScores,
+    Sample,
+    deal,
+    deal_within,
+    half_replicates,
+    most_groups,
+    replicates,
+)
 from .completeness import blocks_of, completeness_problems
 
 if TYPE_CHECKING:
@@ -31,20 +41,22 @@ Chosen = dict[int, str]
 
 @dataclass(frozen=True)
 class AnsweredRows:
-    """Rows with their true labels, the answers of every seed to them, and the clusters in which they come."""
+    """Rows with their true labels, the answers of every seed to them, the clusters in which they come, and the fields
+    that metrics read of them (`columns`, by name)."""
 
     task: Task
     row_ids: NDArray[np.uint64]
     truth: NDArray[Any]
     answers: list[Answers]
     clusters: Codes | None = None
+    columns: Columns = field(default_factory=dict)
 
     def select(self, rows: NDArray[Any]) -> AnsweredRows:
         """Some of the rows: positions or a mask."""
         clusters = None if self.clusters is None else codes(self.clusters[rows])
-        return AnsweredRows(
-            self.task, self.row_ids[rows], self.truth[rows], [one[rows] for one in self.answers], clusters
-        )
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        answers = [one[rows] for one in self.answers]
+        return AnsweredRows(self.task, self.row_ids[rows], self.truth[rows], answers, clusters, columns)
 
     @property
     def has_scores(self) -> bool:
@@ -59,25 +71,64 @@ class AnsweredRows:
         if metric.per_row is not None:
             rows = [metric.per_row(one, self.truth, self.task) for one in self._settled]
             return RowScores(np.stack(rows), metric.bounds, self.clusters)
-        return self._replicates(metric)
+        if metric.groups is None:
+            return self._replicates(metric, self.clusters, None)
+        groups = metric.memberships(self.truth, self.task, self.columns)
+        counted = (groups != "").any(axis=1)
+        if not counted.any():
+            none = np.full((len(self.answers), 1), np.nan)
+            return Replicates(none[:, 0].tolist(), none, np.array([len(counted)]), metric.bounds)
+        rows = self if counted.all() else self.select(counted)
+        return rows._over_groups(metric, groups[counted])
 
-    def _replicates(self, metric: Metric) -> Replicates:
-        groups = row_groups(self.row_ids, self.clusters)
+    def _over_groups(self, metric: Metric, groups: NDArray[np.str_]) -> Replicates:
+        """A metric over groups, of rows each of which is in one or more of its `groups`, (n, K)."""
+        if metric.groups == "drawn":
+            return self._replicates(metric, codes(groups[:, 0]), None)
+        strata = np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        drawn = treated(self.clusters) == "random" and _each_has_clusters(groups, self.clusters)
+        return self._replicates(metric, self.clusters if drawn else None, None if drawn else strata)
+
+    def _replicates(self, metric: Metric, clusters: Codes | None, strata: Codes | None) -> Replicates:
+        """A statistic of the rows, dealt out whole clusters at a time; or, within each of some `strata`, row by row."""
+        most = most_groups(self.row_ids, clusters)
+        count = most if metric.smooth else min(HALVED, 1 << max(most.bit_length() - 1, 0))
+        if strata is None:
+            groups, of = deal(self.row_ids, clusters, count), clustering(clusters)
+        else:
+            groups, of = deal_within(self.row_ids, strata, count), Clustering(len(np.unique(strata)), "fixed")
         sizes = np.bincount(groups)
         members = [np.flatnonzero(groups == group) for group in range(len(sizes))]
+        columns = [{name: values[rows] for name, values in self.columns.items()} for rows in members]
         with np.errstate(over="ignore"):  # what is too large to add is infinite, and its estimate not defined
             states = [
-                [metric.update(one[rows], self.truth[rows], self.task) for rows in members] for one in self._settled
+                [
+                    metric.update(answers[rows], self.truth[rows], self.task, beside)
+                    for rows, beside in zip(members, columns, strict=True)
+                ]
+                for answers in self._settled
             ]
-            return replicates(states, metric.merge, metric.compute, sizes, metric.bounds, clustering(self.clusters))
+            how = replicates if metric.smooth else half_replicates
+            return how(states, metric.merge, metric.compute, sizes, metric.bounds, of)
 
     def states(self, metric: Metric) -> list[State]:
         """The metric's state of each seed's answers."""
-        return [metric.update(one, self.truth, self.task) for one in self._settled]
+        return [metric.update(one, self.truth, self.task, self.columns) for one in self._settled]
 
     def value(self, metric: Metric) -> float:
         """The metric of a single seed's answers."""
-        return metric.value(self._settled[0], self.truth, self.task)
+        return metric.value(self._settled[0], self.truth, self.task, self.columns)
+
+
+def _each_has_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bool:
+    """Whether the rows of each group of a metric, `groups` (n, K), come in enough clusters to say anything of others:
+    FEW or more, counted by how much each weighs (the inverse of the sum of squared shares, Kish 1965)."""
+    assert clusters is not None
+    for name in sorted(set(groups[groups != ""].tolist())):
+        sizes = np.bincount(clusters[(groups == name).any(axis=1)])
+        if sizes.sum() ** 2 / (sizes**2).sum() < FEW:
+            return False
+    return True
 
 
 def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
@@ -125,7 +176,8 @@ class RunPredictions:
         chosen candidate."""
         answers = [self._answers(seed, name, chosen[seed], part.row_ids) for seed in self.seeds]
         clusters = codes(cluster_names(part, self.benchmark.kind))
-        return AnsweredRows(self.benchmark.task, part.row_ids, labels, answers, clusters)
+        columns = part.numpy(self.benchmark.metric_fields)
+        return AnsweredRows(self.benchmark.task, part.row_ids, labels, answers, clusters, columns)
 
     def choose(self, rule: Rule) -> Chosen:
         """Each seed's candidate by a rule: the best on its ballot by the primary metric, the earliest of equals."""
@@ -133,19 +185,37 @@ class RunPredictions:
         if ballot is None:
             return dict.fromkeys(self.seeds, self.finals[0])
         part = self.part_of(rule)
+        columns = self._columns(ballot.row_ids)
         eligible = [candidate for candidate in self.candidates if self.has(part, candidate)]
-        return {seed: max(eligible, key=lambda name: self._worth(seed, part, name, ballot)) for seed in self.seeds}
+        if rule.finals:
+            eligible = [candidate for candidate in eligible if candidate in self.finals]
+        return {
+            seed: max(eligible, key=lambda name: self._worth(seed, part, name, ballot, columns)) for seed in self.seeds
+        }
+
+    def _columns(self, row_ids: NDArray[np.uint64]) -> Columns:
+        """The fields that metrics read, of the rows of these ids (n,), which are all of one part."""
+        names = self.benchmark.metric_fields
+        if not names:
+            return NO_COLUMNS
+        for one in sorted({"train", *self.benchmark.predicted_parts}):
+            part = self.benchmark.part(one)
+            ids = part.row_ids
+            at = np.minimum(np.searchsorted(ids, row_ids), len(ids) - 1)
+            if np.array_equal(ids[at], row_ids):
+                return part.select(at).numpy(names)
+        raise BadRun(f"{self.benchmark.name}: rows that candidates are judged on are of no part, and lack {names[0]!r}")
 
     def part_of(self, rule: Rule) -> str:
         """The part under which the predictions lie that a rule judges by (a rule may name a view)."""
         view = self.benchmark.definition.views.get(rule.part)
         return rule.part if view is None else view.part
 
-    def _worth(self, seed: int, part: str, candidate: str, ballot: Ballot) -> float:
+    def _worth(self, seed: int, part: str, candidate: str, ballot: Ballot, columns: Columns) -> float:
         """How good a candidate looks: higher is better, whatever the metric; undefined is worst."""
         metric = self.benchmark.metrics[0]
         answers = self._answers(seed, part, candidate, ballot.row_ids)
-        rows = AnsweredRows(self.benchmark.task, ballot.row_ids, ballot.labels, [answers])
+        rows = AnsweredRows(self.benchmark.task, ballot.row_ids, ballot.labels, [answers], None, columns)
         if ballot.groups is None:
             value = rows.value(metric)
         else:

@@ -6,6 +6,14 @@ A rule module has
     unavailable(benchmark) -> str   why it cannot be applied to a benchmark; "" if it can
     ballot(benchmark) -> Ballot     the rows that candidates are judged on, and the labels; None for such a rule
 
+a rule that judges a setting by its last checkpoint alone also has
+
+    FINALS = True
+
+one that is applied only where the protocol lists it (the others are shown beside every score)
+
+    DECLARED = True
+
 and a rule that trains models of its own also has
 
     folds(benchmark, blind data) -> Iterator[Fold]
@@ -67,6 +75,8 @@ class Rule:
     unavailable: Callable[[Benchmark], str]
     ballot: Callable[[Benchmark], Ballot | None]
     folds: Callable[[Benchmark, BlindData], Iterator[Fold]] | None
+    finals: bool = False
+    declared: bool = False
 
 
 def rules() -> dict[str, Rule]:
@@ -74,7 +84,15 @@ def rules() -> dict[str, Rule]:
     found = {}
     for name in sorted(named("benchmarks/selection", ".py")):
         rule = module("benchmarks/selection", name, "selection rule")
-        found[name] = Rule(name, rule.PART, rule.unavailable, rule.ballot, getattr(rule, "folds", None))
+        found[name] = Rule(
+            name,
+            rule.PART,
+            rule.unavailable,
+            rule.ballot,
+            getattr(rule, "folds", None),
+            getattr(rule, "FINALS", False),
+            getattr(rule, "DECLARED", False),
+        )
     return found
 
 

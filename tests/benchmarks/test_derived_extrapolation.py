@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.derived.curve import Curve, isotonic, tally
 from farshift.benchmarks.derived.extrapolation import Fall, extrapolation, fall_to_half
-from farshift.benchmarks.derived.half_samples import balanced_halves, half_sample_spread
+from farshift.benchmarks.statistics.half_samples import balanced_halves, half_sample_spread
 from farshift.benchmarks.statistics.interval import Estimate
 from farshift.benchmarks.statistics.jackknife import delete_group
 from farshift.benchmarks.statistics.not_available import NotAvailable

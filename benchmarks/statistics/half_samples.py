@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.spread import Spread
+from .spread import Spread
 
 Halves = NDArray[np.bool_]
 """Which groups are in each half, shape (halves, groups)."""

@@ -1,0 +1,97 @@
+"""Boxes in pictures, and their text: how a detection task writes what is to be found, and what was found.
+
+A label is "x0 y0 x1 y1;x0 y0 x1 y1;..": a box between two corners, in pixels, x0 <= x1 and y0 <= y1; with a fifth number
+where there are classes (0, 1, ..), and "" or "no_box" where there is nothing. It is the form of the Global Wheat Head
+Dataset (David et al. 2021, arXiv:2105.07660). A prediction has a score behind the corners, and then the class:
+"x0 y0 x1 y1 score class".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import FarshiftError
+
+NONE = ("", "no_box")
+
+
+class BadBoxes(FarshiftError):
+    """What is no list of boxes."""
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """k boxes. corners: (k, 4) float64: x0, y0, x1, y1. classes: (k,) int64, 0 where there is one class. scores: (k,)
+    float64; None of what is to be found."""
+
+    corners: NDArray[np.float64]
+    classes: NDArray[np.int64]
+    scores: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.corners)
+
+
+def read_boxes(text: str, scored: bool = True) -> Boxes:
+    """The boxes of a text, with scores or, of a label, without; `BadBoxes` says what is wrong with it."""
+    least = 5 if scored else 4
+    if text.strip() in NONE:
+        return _boxes(np.empty((0, least)), scored)
+    try:
+        rows = [[float(number) for number in one.split()] for one in text.split(";")]
+    except ValueError as error:
+        raise BadBoxes(f"a box has what is no number: {text[:60]!r}") from error
+    if {len(row) for row in rows} not in ({least}, {least + 1}):
+        what = "x0 y0 x1 y1 score" if scored else "x0 y0 x1 y1"
+        raise BadBoxes(f"every box is {what!r}, or all have a class behind it: {text[:60]!r}")
+    return _boxes(np.array(rows), scored)
+
+
+def write_boxes(given: Any) -> str:
+    """The text of an array of k boxes, shape (k, 5) or (k, 6): x0, y0, x1, y1, score, class; `BadBoxes` says what is
+    wrong with it. Numbers are written with the fewest digits that read back as the same float32."""
+    try:
+        values = np.asarray(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadBoxes(f"{type(given).__name__} is no array of numbers") from error
+    if values.size == 0:
+        return ""
+    if values.ndim != 2 or values.shape[1] not in (5, 6):
+        raise BadBoxes(f"shape {values.shape}, expected (k, 5) or (k, 6): x0, y0, x1, y1, score, class")
+    _boxes(values, scored=True)
+    texts = [[_shortest(number) for number in row] for row in values.tolist()]
+    return ";".join(" ".join(row) for row in texts)
+
+
+def _shortest(number: float) -> str:
+    return f"{number:.0f}" if number == int(number) else str(np.float32(number))
+
+
+def _boxes(values: NDArray[np.float64], scored: bool) -> Boxes:
+    least = 5 if scored else 4
+    if not np.isfinite(values).all():
+        raise BadBoxes("a number is NaN or infinite")
+    corners = values[:, :4]
+    if (corners[:, :2] > corners[:, 2:]).any():
+        wrong = corners[(corners[:, :2] > corners[:, 2:]).any(axis=1)][0]
+        raise BadBoxes(f"the corners of a box are in the wrong order: {' '.join(f'{one:g}' for one in wrong)}")
+    classes = values[:, least] if values.shape[1] > least else np.zeros(len(values))
+    if (classes < 0).any() or (classes != np.floor(classes)).any():
+        raise BadBoxes("a class is no whole number from 0 up")
+    return Boxes(corners, classes.astype(np.int64), values[:, 4] if scored else None)
+
+
+def overlaps(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Intersection over union of each of k boxes with each of m, shape (k, m), from their corners (k, 4) and (m, 4);
+    0 where both are without area."""
+    low = np.maximum(left[:, None, :2], right[None, :, :2])
+    high = np.minimum(left[:, None, 2:], right[None, :, 2:])
+    shared = np.prod(np.clip(high - low, 0, None), axis=2)
+    areas = [np.prod(one[:, 2:] - one[:, :2], axis=1) for one in (left, right)]
+    union = areas[0][:, None] + areas[1][None, :] - shared
+    found: NDArray[np.float64] = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return found

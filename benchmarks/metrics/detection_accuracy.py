@@ -1,0 +1,51 @@
+"""Detection accuracy: the mean over pictures of TP / (TP + FP + FN), of boxes of one class.
+
+Boxes with a score above 0.5 count as found. Each is of the true box that it overlaps most, where that is an
+intersection over union of 0.5 or more; TP true boxes are found, FN are not, and FP found boxes are of none or of one
+found already. A picture without boxes, true or found, is 1; one without true boxes and with found ones is 0.
+
+The accuracy of the Global Wheat challenge 2021 (David et al., arXiv:2105.07660) and of GlobalWheat-WILDS (Koh et al.,
+"WILDS", ICML 2021, section 4), which takes its mean over domains (`domain_detection_accuracy`). Held against
+`DetectionAccuracy` in wilds/common/metrics/all_metrics.py of p-lambda/wilds. A row without an answer is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..boxes import overlaps, read_boxes
+from ..model import Task
+
+VERSION = 1
+TASKS = ("detection",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+SCORE, OVERLAP = 0.5, 0.5
+
+
+def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+    """The accuracy of each picture, shape (n,)."""
+    pairs = zip(answers.prediction, truth, strict=True)
+    return np.array([0.0 if given is None else _of_picture(given, true) for given, true in pairs], np.float64)
+
+
+def _of_picture(given: str, true: str) -> float:
+    wanted, named = read_boxes(true, scored=False), read_boxes(given)
+    assert named.scores is not None
+    found = named.corners[named.scores > SCORE]
+    if not len(wanted) or not len(found):
+        return float(len(wanted) == len(found))
+    overlap = overlaps(found, wanted.corners)
+    hits = len(np.unique(overlap.argmax(axis=1)[overlap.max(axis=1) >= OVERLAP]))
+    return hits / (len(found) + len(wanted) - hits)
+
+
+def chance(task: Task) -> float:
+    """A box is never guessed."""
+    return 0.0

@@ -1,0 +1,40 @@
+"""Detection accuracy, averaged over domains: the mean over groups of the mean over their pictures.
+
+Each domain counts once, however many pictures it has: the measure of GlobalWheat-WILDS, whose domains are sessions of
+acquisition (Koh et al., "WILDS", ICML 2021, section 4). Held against `eval` in wilds/datasets/globalwheat_dataset.py of
+p-lambda/wilds. Only domains with pictures count; without any there is no value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Columns, Task
+from . import _groups
+from ._tally import State
+from .detection_accuracy import chance as chance
+from .detection_accuracy import per_row as _accuracy
+
+VERSION = 1
+TASKS = ("detection",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+OPTIONS = _groups.Groups
+GROUPS = "drawn"
+
+fields = _groups.fields
+merge = _groups.added
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.Groups) -> State:
+    """The sums of the pictures' accuracies by domain (`_groups.sums`)."""
+    return _groups.sums(_accuracy(answers, truth, task), _groups.memberships(options, truth, task, columns))
+
+
+def compute(state: State, options: _groups.Groups) -> float:
+    """The mean of the domains' means; NaN if there are none."""
+    return float(_groups.means(state).mean()) if len(state["group"]) else float("nan")

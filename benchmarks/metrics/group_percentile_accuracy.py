@@ -1,0 +1,49 @@
+"""The accuracy that a share of the groups (users) do not reach: a percentile over the groups' own accuracies.
+
+acc_g is the share of group g's rows whose class is correct; the value is the `percentile` (10 by default) of the acc_g,
+each group counting once, between two groups by linear interpolation (NumPy's default; Hyndman and Fan 1996, type 7).
+
+The "10th percentile accuracy" over reviewers of Amazon-WILDS: Koh et al., "WILDS" (ICML 2021, section 4). Held against
+`eval` in wilds/datasets/amazon_dataset.py of p-lambda/wilds. Only groups with rows count; without any there is no
+value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from ..answers import Answers
+from ..model import Columns, Task
+from . import _groups
+from ._tally import State
+from .accuracy import chance as chance
+from .accuracy import per_row as _right
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+GROUPS = "drawn"
+SMOOTH = False
+
+fields = _groups.fields
+merge = _groups.added
+
+
+class OPTIONS(_groups.Groups):
+    percentile: float = Field(default=10, ge=0, le=100)
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: OPTIONS) -> State:
+    """Correct and all rows of each group (`_groups.sums`)."""
+    return _groups.sums(_right(answers, truth, task), _groups.memberships(options, truth, task, columns))
+
+
+def compute(state: State, options: OPTIONS) -> float:
+    """The percentile; NaN if there is no group."""
+    return float(np.percentile(_groups.means(state), options.percentile)) if len(state["group"]) else float("nan")

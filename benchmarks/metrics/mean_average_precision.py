@@ -1,0 +1,119 @@
+"""Mean average precision of boxes (mAP): the mean over classes and thresholds of overlap of interpolated precision.
+
+At each threshold (by default an intersection over union of .50, .55 .. .95) the boxes of a picture and class, from the
+highest score down, each take the true box not yet taken that they overlap most, at the threshold or above; a box that
+takes none is wrong. Over all pictures, as the score falls, that gives recall and precision; the interpolated precision
+at a recall is the highest there or further on, and its mean over the recalls 0, .01 .. 1 is the average precision.
+Boxes of equal score are retrieved together. At most 100 boxes of a picture and class count, those of the highest scores.
+
+The measure of COCO (Lin et al., ECCV 2014; PASCAL VOC's, Everingham et al., IJCV 2010, at `overlaps` = [0.5]), without
+its regions that are not judged. Held against `COCOeval` of pycocotools. A row without an answer has no boxes. Classes
+without a true box do not count; no value where there is none.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..answers import Answers
+from ..boxes import Boxes, overlaps, read_boxes
+from ..model import Columns, Task
+from ._tally import State
+from .detection_accuracy import chance as chance
+
+VERSION = 1
+TASKS = ("detection",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+MOST = 100
+_RECALLS = np.arange(101) / 100
+
+
+class OPTIONS(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    overlaps: list[Annotated[float, Field(gt=0, le=1)]] = Field(
+        default=[(50 + 5 * step) / 100 for step in range(10)], min_length=1
+    )
+
+
+def fields(options: OPTIONS) -> tuple[str, ...]:
+    """None."""
+    return ()
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: OPTIONS) -> State:
+    """Of each box that counts its `class`, `score` and at which overlaps it is `right`, (k, thresholds); of each true
+    box its class, `true` (m,)."""
+    thresholds = np.array(options.overlaps)
+    classes, scores, right, true = [], [], [np.empty((0, len(thresholds)), bool)], []
+    for given, expected in zip(answers.prediction, truth, strict=True):
+        wanted, named = read_boxes(expected, scored=False), read_boxes(given or "")
+        true.append(wanted.classes)
+        for one in np.unique(named.classes).tolist():
+            corners, ranked = _highest(named, one)
+            scores.append(ranked)
+            classes.append(np.full(len(ranked), one))
+            right.append(_taken(overlaps(corners, wanted.corners[wanted.classes == one]), thresholds))
+    return {
+        "class": np.concatenate([np.empty(0, np.int64), *classes]),
+        "score": np.concatenate([np.empty(0), *scores]),
+        "right": np.concatenate(right),
+        "true": np.concatenate([np.empty(0, np.int64), *true]),
+    }
+
+
+def _highest(boxes: Boxes, wanted: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Corners and scores of the boxes of a class, by falling score."""
+    assert boxes.scores is not None
+    own = np.flatnonzero(boxes.classes == wanted)
+    own = own[np.argsort(-boxes.scores[own], kind="stable")][:MOST]
+    return boxes.corners[own], boxes.scores[own]
+
+
+def _taken(overlap: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each of k boxes takes one of the m true ones, at each threshold, (k, thresholds)."""
+    found = np.zeros((len(overlap), len(thresholds)), bool)
+    for at, threshold in enumerate(thresholds.tolist()):
+        left = overlap.copy()
+        for box in range(len(left)):
+            best = int(left[box].argmax()) if left.shape[1] else -1
+            if best >= 0 and left[box, best] >= threshold:
+                found[box, at] = True
+                left[:, best] = -1.0
+    return found
+
+
+def merge(left: State, right: State) -> State:
+    """The boxes of both."""
+    return {name: np.concatenate([left[name], right[name]]) for name in left}
+
+
+def compute(state: State, options: OPTIONS) -> float:
+    """The mean over classes and thresholds; NaN if there is no true box."""
+    classes = np.unique(state["true"])
+    found = [_of_class(state, one) for one in classes.tolist()]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def _of_class(state: State, wanted: int) -> float:
+    """The mean over thresholds of a class's average precision."""
+    own = state["class"] == wanted
+    order = np.argsort(-state["score"][own], kind="stable")
+    scores, right = state["score"][own][order], state["right"][own][order]
+    last = np.flatnonzero(np.diff(scores, append=-np.inf))
+    hits = np.cumsum(right, axis=0)[last]
+    recall, precision = hits / np.sum(state["true"] == wanted), hits / (last + 1)[:, None]
+    best = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
+    return float(np.mean([_interpolated(recall[:, at], best[:, at]) for at in range(right.shape[1])]))
+
+
+def _interpolated(recall: NDArray[np.float64], best: NDArray[np.float64]) -> float:
+    at = np.searchsorted(recall, _RECALLS, side="left")
+    return float(np.append(best, 0.0)[at].mean())

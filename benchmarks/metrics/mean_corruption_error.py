@@ -1,0 +1,85 @@
+"""Mean corruption error: the mean over corruptions of the error, in units of a reference model's.
+
+With E_sc the share of wrong rows under corruption c at severity s, and R_c the reference's mean error over severities,
+
+    CE_c = mean_s E_sc / R_c      mCE = mean_c CE_c
+
+(Hendrycks and Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations", ICLR 2019,
+section 4.1, where the reference is AlexNet and the value is printed times 100). `reference` gives R_c by corruption, and
+says which corruptions are averaged over; without it R_c is 1 and all of them are, as is the custom for CIFAR-10-C. Rows
+whose corruption is `clean` do not count. No value where a corruption of the reference has no rows. Held against
+`compute_mce` in imagenet.py of google-research/augmix. A row without an answer is wrong.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..answers import Answers
+from ..model import Columns, Task
+from . import _groups
+from ._tally import State
+from .accuracy import per_row as _right
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "prediction"
+BETTER = "lower"
+BOUNDS = (0.0, inf)
+GROUPS = "fixed"
+
+merge = _groups.added
+
+
+class Options(BaseModel):
+    """The fields that say how each row was corrupted, and the errors of the reference."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    corruption: str
+    severity: str
+    clean: str = "none"
+    reference: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
+
+    @property
+    def by(self) -> list[str]:
+        return [self.corruption, self.severity]
+
+    @property
+    def without(self) -> list[str]:
+        return []
+
+
+OPTIONS = Options
+
+
+def fields(options: Options) -> tuple[str, ...]:
+    """Those that say how a row was corrupted."""
+    return (options.corruption, options.severity)
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
+    """Wrong and all rows of each corruption and severity (`_groups.sums`)."""
+    return _groups.sums(1 - _right(answers, truth, task), _groups.memberships(options, truth, task, columns))
+
+
+def errors(state: State) -> dict[str, float]:
+    """The error under each corruption: the mean of those at its severities."""
+    at: dict[str, list[float]] = {}
+    for name, error in zip(state["group"].tolist(), _groups.means(state).tolist(), strict=True):
+        at.setdefault(name.rsplit(", ", 1)[0], []).append(error)
+    return {name: float(np.mean(found)) for name, found in at.items()}
+
+
+def compute(state: State, options: Options) -> float:
+    """The mean over corruptions; NaN where one of them has no rows."""
+    found = {name: error for name, error in errors(state).items() if name != options.clean}
+    reference = options.reference or dict.fromkeys(found, 1.0)
+    if not reference or not reference.keys() <= found.keys():
+        return float("nan")
+    return float(np.mean([found[name] / reference[name] for name in sorted(reference)]))

@@ -1,0 +1,62 @@
+"""Average precision over labels, some of them missing: the mean over labels of each one's average precision.
+
+For each label the rows that have it (1 or 0, not NaN) are ranked by its score:
+
+    AP = sum_k (R_k - R_(k-1)) P_k
+
+over the distinct scores, falling. A label counts where it has rows with 1 and rows with 0. This is `ap` of the Open
+Graph Benchmark (Hu et al., NeurIPS 2020, section 5.1), the measure of OGB-MolPCBA in WILDS. Held against `_eval_ap` in
+ogb/graphproppred/evaluate.py of snap-stanford/ogb. The true labels of a row without an answer are never retrieved, and
+its others before all (as in `average_precision`).
+"""
+
+from __future__ import annotations
+
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Task
+from ._probabilities import probabilities
+from ._tally import State
+
+VERSION = 1
+TASKS = ("multilabel",)
+NEEDS = "scores"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+    """`score` float32 and `label` int8 (1, 0, or -1 where it is missing), both of shape (rows, labels)."""
+    label = np.where(np.isnan(truth), -1, truth > 0).astype(np.int8)
+    return {"score": probabilities(answers), "label": label}
+
+
+def merge(left: State, right: State) -> State:
+    """The rows of both."""
+    return {name: np.concatenate([left[name], right[name]]) for name in left}
+
+
+def compute(state: State) -> float:
+    """The mean over the labels that count; NaN if there are none."""
+    pairs = zip(state["score"].T, state["label"].T, strict=True)
+    found = [_of_label(score[label >= 0], label[label >= 0] == 1) for score, label in pairs]
+    known = [one for one in found if one is not None]
+    return fsum(known) / len(known) if known else float("nan")
+
+
+def _of_label(score: NDArray[np.float32], true: NDArray[np.bool_]) -> float | None:
+    positives = int(true.sum())
+    if not 0 < positives < len(true):
+        return None
+    order = np.argsort(-score, kind="stable")
+    score, true = score[order], true[order]
+    # Rows of equal score are retrieved together; those of minus infinity never.
+    last = np.flatnonzero(np.append(score[1:] != score[:-1], True) & (score > -np.inf))
+    hits = np.cumsum(true)[last]
+    gained = np.diff(hits, prepend=0)
+    return float(gained @ (hits / (last + 1))) / positives

@@ -1,0 +1,67 @@
+"""Relative corruption error: how much error corruptions add, in units of what they add to a reference model's.
+
+With E_c a model's error under corruption c (the mean over severities), E its error on clean rows, and R_c and R those
+of the reference,
+
+    relative mCE = mean_c (E_c - E) / (R_c - R)
+
+(Hendrycks and Dietterich, ICLR 2019, section 4.1; printed times 100). It is a difference of two numbers, each linear in
+the model's errors: mean_c E_c / (R_c - R) of corrupted rows and E mean_c 1 / (R_c - R) of clean ones. Rows of both kinds
+give the whole, rows of one kind their own term: where ID rows are clean and OOD rows corrupted, the relative mCE is OOD
+minus ID, the gap with the sign turned.
+
+`reference` gives R_c by corruption and `reference_clean` R. Clean rows are those whose corruption is `clean`. No value
+where a corruption of the reference has no rows, unless all are clean. A row without an answer is wrong.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from . import _groups
+from . import mean_corruption_error as _mean
+from ._tally import State
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "prediction"
+BETTER = "lower"
+BOUNDS = (-inf, inf)
+GROUPS = "fixed"
+
+fields, update = _mean.fields, _mean.update
+merge = _groups.added
+
+
+class Options(_mean.Options):
+    """The same, with the reference's error on clean rows, which is below all others."""
+
+    reference: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(min_length=1)
+    reference_clean: float = Field(ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _worse(self) -> Options:
+        better = sorted(name for name, error in self.reference.items() if error <= self.reference_clean)
+        if better:
+            raise ValueError(f"the reference is no worse under {better[0]} than on clean rows: no unit to measure by")
+        return self
+
+
+OPTIONS = Options
+
+
+def compute(state: State, options: Options) -> float:
+    """The mean over corruptions; NaN where one of them has no rows and others have."""
+    found = _mean.errors(state)
+    clean = found.pop(options.clean, None)
+    added = {name: error - options.reference_clean for name, error in sorted(options.reference.items())}
+    if found and not added.keys() <= found.keys():
+        return float("nan")
+    if not found and clean is None:
+        return float("nan")
+    corrupted = np.array([found.get(name, 0.0) for name in added])
+    return float(np.mean((corrupted - (clean or 0.0)) / np.array([*added.values()]) * (1 if found else -1)))

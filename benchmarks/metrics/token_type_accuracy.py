@@ -1,0 +1,64 @@
+"""Token accuracy over tokens of some types: of all tokens of the types that `count` names, the share that is correct.
+
+Every token of the expected sequence has a type: the token at the same place of the field `types`, a text of types between
+spaces. All tokens count alike, however the rows have them. The accuracy on class and method names of
+Py150-WILDS, `count` = ["class", "method"], where a model names the next token at each place: Koh et al., "WILDS" (ICML
+2021, section 4). Held against `eval` in wilds/datasets/py150_dataset.py of p-lambda/wilds.
+
+A token that the prediction lacks is wrong, as is every token of a row without an answer; superfluous ones do not count.
+No value where no token is of these types.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...core.errors import BadData
+from ..answers import Answers
+from ..model import Columns, Task
+from ._tally import State, added
+from ._tokens import tokens
+from .token_accuracy import chance as chance
+
+VERSION = 1
+TASKS = ("sequence",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+
+merge = added
+
+
+class OPTIONS(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    types: str
+    count: list[str] = Field(min_length=1)
+
+
+def fields(options: OPTIONS) -> tuple[str, ...]:
+    """The field of types."""
+    return (options.types,)
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: OPTIONS) -> State:
+    """`right` and all `tokens` of these types, int64; `BadData` where a row has not one type for each token."""
+    counted, right, total = frozenset(options.count), 0, 0
+    for given, expected, types in zip(answers.prediction, truth, columns[options.types], strict=True):
+        wanted, kinds = tokens(expected, task), types.split()
+        if len(wanted) != len(kinds):
+            raise BadData(f"{options.types!r}: {len(kinds)} types of {len(wanted)} tokens: {expected[:60]!r}")
+        at = [place for place, kind in enumerate(kinds) if kind in counted]
+        named = () if given is None else tokens(given, task)
+        right += sum(place < len(named) and named[place] == wanted[place] for place in at)
+        total += len(at)
+    return {"right": np.array(right), "tokens": np.array(total)}
+
+
+def compute(state: State, options: OPTIONS) -> float:
+    """The share of these tokens that is right; NaN if there are none."""
+    return float(state["right"] / state["tokens"]) if state["tokens"] else float("nan")

@@ -1,0 +1,52 @@
+"""Accuracy of the worst group of rows: min over groups g of the share of g's rows whose class is correct.
+
+Groups are made of fields of the rows (`by`, and `of` where a row may be in several; `_groups.py`), those named in
+`without` left out:
+
+- CivilComments-WILDS: `of` the eight identities, `by` the label: 16 overlapping groups;
+- FMoW-WILDS: `by` region, `without` "Other";
+- Waterbirds, CelebA: `by` the background (or sex) and the label.
+
+Koh et al., "WILDS" (ICML 2021, section 4 and appendix E); Sagawa et al., "Distributionally Robust Neural Networks for
+Group Shifts" (ICLR 2020, section 2). Held against `eval` in wilds/datasets/civilcomments_dataset.py and
+fmow_dataset.py of p-lambda/wilds. A group without rows does not count; without any group there is no value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Columns, Task
+from . import _groups
+from ._tally import State
+from .accuracy import chance as chance
+from .accuracy import per_row as _right
+
+VERSION = 1
+TASKS = ("classification",)
+NEEDS = "prediction"
+BETTER = "higher"
+BOUNDS = (0.0, 1.0)
+OPTIONS = _groups.OverlappingGroups
+GROUPS = "fixed"
+SMOOTH = False
+
+fields = _groups.fields
+merge = _groups.added
+
+
+def update(
+    answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
+) -> State:
+    """Correct and all rows of each group (`_groups.sums`)."""
+    return _groups.sums(_right(answers, truth, task), _groups.memberships(options, truth, task, columns))
+
+
+def compute(state: State, options: _groups.OverlappingGroups) -> float:
+    """The lowest accuracy of a group; NaN if there is none."""
+    return float(_groups.means(state).min()) if len(state["group"]) else float("nan")
+

@@ -1,0 +1,30 @@
+"""test_domain_val: the best last checkpoint on labelled rows of the test distribution that are withheld for it.
+
+The test-domain validation ("oracle") of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021, section 3.3): a fifth of the
+test domain is withheld, and to limit what is learned of it each setting is judged once, after its last step. It reads
+labels of the test distribution, so a protocol that lists it declares that; the rows that are scored are others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import Ballot, needs_part
+
+if TYPE_CHECKING:
+    from ..benchmark import Benchmark
+
+DECLARED = True
+PART = "ood_val"
+FINALS = True
+
+
+def unavailable(benchmark: Benchmark) -> str:
+    if reason := needs_part(benchmark, PART):
+        return reason
+    made = any(one.part == "ood_test" and one.to == PART for one in benchmark.definition.holdouts)
+    return "" if made else f"{PART} is not withheld from the rows of ood_test: there it is ood_val"
+
+
+def ballot(benchmark: Benchmark) -> Ballot:
+    part = benchmark.part(PART)
+    return Ballot(part.row_ids, part.truth())

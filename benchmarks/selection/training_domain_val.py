@@ -1,0 +1,31 @@
+"""training_domain_val: the best on in-distribution validation rows, each training group (domain) counting alike.
+
+The training-domain validation of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021, section 3.1): the mean over training
+domains of the accuracy on the rows withheld from each. No data of the target is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import Ballot, needs_part
+
+if TYPE_CHECKING:
+    from ..benchmark import Benchmark
+
+DECLARED = True
+PART = "id_val"
+
+
+def unavailable(benchmark: Benchmark) -> str:
+    if reason := needs_part(benchmark, PART):
+        return reason
+    groups = benchmark.part(PART).carried.get("group")
+    few = groups is None or len(np.unique(groups)) < 2
+    return f"the rows of {PART} form no groups to count alike: there it is id_val" if few else ""
+
+
+def ballot(benchmark: Benchmark) -> Ballot:
+    part = benchmark.part(PART)
+    return Ballot(part.row_ids, part.given(), part.carried["group"])
