@@ -34,8 +34,8 @@ class Answers:
       `str`; of labels by the dozen, how many are likely (a score above 0), as int64, since their scores are the answer.
       Where `status` is not `ANSWERED` it holds a placeholder that means nothing.
     status: (n,) int8.
-    scores: (n, classes) float32, each row a probability distribution over the classes, or any finite scores of that many
-      labels; None where the model has none.
+    scores: (n, classes) float32, each row a probability distribution over the classes, or any finite scores of that
+      many labels; None where the model has none.
 
     >>> import farshift as fs, numpy as np
     >>> answers = fs.Answers.all_given(np.array([3, 1, 3]))

@@ -1,9 +1,9 @@
 """Boxes in pictures, and their text: how a detection task writes what is to be found, and what was found.
 
-A label is "x0 y0 x1 y1;x0 y0 x1 y1;..": a box between two corners, in pixels, x0 <= x1 and y0 <= y1; with a fifth number
-where there are classes (0, 1, ..), and "" or "no_box" where there is nothing. It is the form of the Global Wheat Head
-Dataset (David et al. 2021, arXiv:2105.07660). A prediction has a score behind the corners, and then the class:
-"x0 y0 x1 y1 score class".
+A label is "x0 y0 x1 y1;x0 y0 x1 y1;..": a box between two corners, in pixels, x0 <= x1 and y0 <= y1; with a fifth
+number where there are classes (0, 1, ..), and "" or "no_box" where there is nothing. It is the form in which WILDS has
+the Global Wheat Head Dataset. A prediction has a score behind the corners, and then the class: "x0 y0 x1 y1 score
+class".
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Versioned(_Strict):
 
 
 class MetricPin(Versioned):
-    """A metric, and what its file lets a benchmark say of it (`OPTIONS`), such as the fields that groups are made of."""
+    """A metric, and what its file lets a benchmark say (`OPTIONS`), such as the fields that groups are made of."""
 
     options: dict[str, Any] = {}
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
+from ..core.plugins import module, named
 from ..splits.manifest import known_kind
 from .benchmark import benchmarks, find_benchmark, suite
 from .canary import guid
 from .definition import Ceiling, PromptPin, Touch
+from .metrics import Metric
 
 
 def listing(of_suite: str | None = None, of_kind: str | None = None) -> list[dict[str, Any]]:
@@ -36,6 +39,45 @@ def listing(of_suite: str | None = None, of_kind: str | None = None) -> list[dic
     return found
 
 
+def metrics_listing() -> list[dict[str, Any]]:
+    """Every metric, the package's own and those of `FARSHIFT_PATH`, as plain JSON, sorted by name: what it scores,
+    which way it runs, what a benchmark may say of it, and what it is."""
+    found = []
+    for name in sorted(named("benchmarks/metrics", ".py")):
+        one = module("benchmarks/metrics", name, "metric")
+        options = getattr(one, "OPTIONS", None)
+        found.append(
+            {
+                "name": name,
+                "version": one.VERSION,
+                "tasks": list(one.TASKS),
+                "needs": one.NEEDS,
+                "better": one.BETTER,
+                "bounds": [end if isfinite(end) else None for end in one.BOUNDS],
+                "options": [] if options is None else sorted(options.model_fields),
+                "title": (one.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "),
+            }
+        )
+    return found
+
+
+def _metric(metric: Metric) -> str:
+    """A metric's signature, and what the benchmark says of it."""
+    if metric.options is None:
+        return metric.signature
+    said = metric.options.model_dump(exclude_unset=True)
+    shown = "; ".join(f"{name} {_plain(value)}" for name, value in said.items() if value)
+    return f"{metric.signature} ({shown})" if shown else metric.signature
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"of {len(value)}"
+    return (
+        ", ".join(map(str, value)) if isinstance(value, list) else f"{value:g}" if isinstance(value, float) else value
+    )
+
+
 def described(name: str) -> dict[str, Any]:
     """A benchmark in full: its definition, its identities by selection rule, its rows, and the same in lines of words.
 
@@ -50,7 +92,7 @@ def described(name: str) -> dict[str, Any]:
         ("name", f"{name} ({benchmark.kind})"),
         ("split", f"{definition.split}, identity {benchmark.manifest.identity[:16]}"),
         ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
-        ("metrics", ", ".join(metric.signature for metric in benchmark.metrics)),
+        ("metrics", ", ".join(_metric(metric) for metric in benchmark.metrics)),
         ("parts", ", ".join(f"{part} {count:,}" for part, count in rows.items())),
         ("views", ", ".join(f"{view} {count:,}" for view, count in views.items())),
         ("selection", ", ".join(protocol.selection)),

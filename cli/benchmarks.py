@@ -12,7 +12,7 @@ from .terminal import Json, emit_json, line, table, watched
 
 Name = Annotated[str, typer.Argument(help="The benchmark's name, such as scan/length.")]
 
-app = typer.Typer(help="Benchmarks: list, show, export, import.", no_args_is_help=True)
+app = typer.Typer(help="Benchmarks: list, metrics, show, export, import.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -31,6 +31,21 @@ def benchmarks_list(
         [b["name"], b["kind"], b["task"], ", ".join(b["metrics"]), ", ".join(b["selection"]), b["title"]] for b in found
     ]
     table("", ["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows)
+
+
+@app.command("metrics")
+def benchmarks_metrics(json: Json = False) -> None:
+    """List all metrics: what each scores, which way it runs, and what a benchmark may say of it."""
+    from ..benchmarks.listing import metrics_listing
+
+    found = metrics_listing()
+    if json:
+        return emit_json(found)
+    rows = [
+        [f"{m['name']}@{m['version']}", ", ".join(m["tasks"]), m["better"], ", ".join(m["options"]), m["title"]]
+        for m in found
+    ]
+    table("", ["metric", "task", "better", "options", "definition"], rows)
 
 
 @app.command("show")

@@ -80,7 +80,9 @@ def _columns(draw: Callable[..., Any], truth: Any) -> dict[str, np.ndarray]:
     """Fields beside answer and label: a place, two properties that may overlap, and types of the tokens of texts."""
     row = st.tuples(st.sampled_from(["Asia", "Europe", "Other"]), st.integers(0, 1), st.sampled_from([0.0, 0.25, 0.5]))
     place, one, two = zip(*draw(st.lists(row, min_size=len(truth), max_size=len(truth))), strict=True)
-    types = [" ".join(draw(st.sampled_from(["class", "method", "literal"])) for _ in str(text).split()) for text in truth]
+    types = [
+        " ".join(draw(st.sampled_from(["class", "method", "literal"])) for _ in str(text).split()) for text in truth
+    ]
     return {
         "place": np.array(place, object),
         "one": np.array(one),
@@ -174,7 +176,9 @@ def boxed(draw: Callable[..., Any]) -> Case:
         true.append(";".join(" ".join(map(str, one)) for one in wanted.values()))
         named = [box(draw) for _ in range(draw(st.integers(0, 4)))]
         scores = [draw(st.sampled_from([0.25, 0.5, 0.75, 0.875])) for _ in named]
-        given.append(";".join(f"{a} {b} {c} {d} {score} {kind}" for (a, b, c, d, kind), score in zip(named, scores, strict=True)))
+        given.append(
+            ";".join(f"{a} {b} {c} {d} {score} {kind}" for (a, b, c, d, kind), score in zip(named, scores, strict=True))
+        )
         lost.append(draw(st.booleans()))
     answers = Answers(np.array(given, object), _status(lost))
     return Case(answers, np.array(true, object), Task("detection", ("x",), "y"), _columns(draw, true))

@@ -223,12 +223,22 @@ def _read_answer(message: Mapping[str, Any], task: Task) -> _Answer:
             raise ValueError('"failed" is a text that says why')
         return _Answer(Failed(value))
     if not _is_prediction(value, task):
-        kind = {"classification": "the index of a class", "regression": "a finite number", "sequence": "a text"}
-        raise ValueError(f"a prediction of this task is {kind[task.type]}")
+        raise ValueError(f"a prediction of this task is {_KINDS[task.type]}")
     return _Answer(value, _read_scores(message["scores"], task) if "scores" in message else None)
 
 
+_KINDS = {
+    "classification": "the index of a class",
+    "multilabel": "a list of finite numbers, one for each label",
+    "regression": "a finite number",
+    "sequence": "a text",
+    "detection": "a list of boxes, each [x0, y0, x1, y1, score] with or without a class behind it",
+}
+
+
 def _is_prediction(value: object, task: Task) -> bool:
+    if task.type in ("multilabel", "detection"):
+        return isinstance(value, list)  # what is in it is held to the task with all other answers
     if isinstance(value, bool):
         return False
     if task.type == "regression":

@@ -50,15 +50,16 @@ class FromModule:
     """Asks a module. Input columns become tensors, passed by position: floats as float32, whole numbers and booleans as
     int64, pixels (uint8 of more than one dimension) as float32 with their raw values 0 .. 255: scaling is the module's.
 
-    Classification: the module gives logits (n, classes), whose softmax are the scores. Regression: numbers (n,) or
-    (n, 1).
+    Classification: the module gives logits (n, classes), whose softmax are the scores. Multilabel: logits (n, classes),
+    which are the scores. Regression: numbers (n,) or (n, 1).
     """
 
     def __init__(self, module: torch.nn.Module, task: Task) -> None:
-        if task.type == "sequence":
+        if task.in_text:
+            what = "texts" if task.type == "sequence" else "boxes"
             raise ModelError(
-                f"the torch module {type(module).__name__} gives tensors, and this is a sequence task: "
-                "wrap it in an object whose predict gives texts"
+                f"the torch module {type(module).__name__} gives tensors, and this is a {task.type} task: "
+                f"wrap it in an object whose predict gives {what}"
             )
         self.module, self.task = module, task
 
@@ -80,16 +81,20 @@ class FromModule:
     def _answers(self, output: Any, rows: int) -> Answers:
         import torch
 
-        wanted = [(rows, self.task.classes)] if self.task.type == "classification" else [(rows,), (rows, 1)]
+        numbers = self.task.type == "regression"
+        wanted = [(rows,), (rows, 1)] if numbers else [(rows, self.task.classes)]
         given = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
         if given not in wanted or not output.is_floating_point():
             dtype = f" of {output.dtype}" if isinstance(output, torch.Tensor) else ""
             raise ModelError(
                 f"the torch module {type(self.module).__name__} gave {given}{dtype}, expected "
-                f"{' or '.join(map(str, wanted))} {'logits' if self.task.type == 'classification' else 'numbers'}"
+                f"{' or '.join(map(str, wanted))} {'numbers' if numbers else 'logits'}"
             )
-        if self.task.type == "regression":
+        if numbers:
             return Answers.all_given(output.reshape(rows).double().cpu().numpy())
+        if self.task.type == "multilabel":
+            logits = output.float().cpu().numpy()
+            return Answers.all_given((logits > 0).sum(axis=1), logits)
         scores = output.double().softmax(dim=1).cpu().numpy()
         return Answers.all_given(scores.argmax(axis=1), scores.astype(np.float32))
 

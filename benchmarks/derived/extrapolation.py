@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import INDEPENDENT, Clustering
+from ..statistics.half_samples import balanced_halves, half_sample_spread
 from ..statistics.interval import Estimate, interval, read_estimate
 from ..statistics.jackknife import delete_group, ends
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import Scores
 from ..statistics.spread import Spread
 from .curve import Curve, Tally, isotonic, tally
-from ..statistics.half_samples import balanced_halves, half_sample_spread
 
 FINE, COARSE = 200, 20
 """The most points of the curves that `area` and `half` are of; where there are more severities, neighbours are joined.

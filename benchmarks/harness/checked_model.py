@@ -62,6 +62,11 @@ def label_of(task: Task, inputs: Columns) -> NDArray[Any]:
         return _backwards(first, task)
     if task.type == "regression":
         return uniform(f"conformance/{task.label}", numbers)
+    if task.type == "detection":
+        return _texts(f"{at} {at} {at + 8} {at + 8}" for at in below(f"conformance/{task.label}", numbers, 24).tolist())
+    if task.type == "multilabel":
+        labels = np.arange(len(first) * (task.classes or 0), dtype=np.uint64).reshape(len(first), -1)
+        return below(f"conformance/{task.label}", labels, 2).astype(np.float32)
     return below(f"conformance/{task.label}", numbers, task.classes or 1)
 
 
@@ -69,6 +74,10 @@ def other_label(task: Task, label: NDArray[Any]) -> NDArray[Any]:
     """Another label for each row that could be its own, shape (n,); only a text that reads alike backwards stays."""
     if task.type == "sequence":
         return _backwards(label, task)
+    if task.type == "detection":
+        return _texts("" for _ in label)
+    if task.type == "multilabel":
+        return 1 - label
     return -label if task.type == "regression" else (label + 1) % (task.classes or 1)
 
 
@@ -180,7 +189,9 @@ def differing(left: Answers, right: Answers, task: Task) -> NDArray[np.bool_]:
         apart = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=1e-6)
     else:
         apart = left.prediction != right.prediction
-    if left.scores is not None and right.scores is not None:
+    if task.type == "multilabel" and left.scores is not None and right.scores is not None:
+        apart = ~np.isclose(left.scores, right.scores, rtol=TOLERANCE, atol=TOLERANCE).all(axis=1)
+    elif left.scores is not None and right.scores is not None:
         moved = abs(left.scores - right.scores).max(axis=1) > TOLERANCE
         apart = moved | (apart & (shortfall(left.scores, right.prediction) > TOLERANCE))
     found: NDArray[np.bool_] = (left.status != right.status) | (left.answered & apart)

@@ -166,7 +166,7 @@ def predict_leaves_its_input_alone(model: CheckedModel) -> None:
 
 def probabilities_agree_with_predictions(model: CheckedModel) -> None:
     answers = model.answers
-    if answers.scores is not None:
+    if answers.scores is not None and model.task.type == "classification":
         unlikely = answers.answered & (shortfall(answers.scores, answers.prediction) > TOLERANCE)
         _none(np.flatnonzero(unlikely), model, "the predicted class is not the likeliest one by the scores")
 

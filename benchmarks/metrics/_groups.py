@@ -6,7 +6,7 @@ the label. A row may be in no group, in one, or in several: the eight identities
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 HAS = 0.5
 """From which value on a row has what a field of `of` says: the threshold of WILDS' CivilComments, on shares of raters;
 of fields of 0 and 1 it is 1."""
+
+
+class Grouping(Protocol):
+    """What groups are made of (`Groups`)."""
+
+    @property
+    def by(self) -> list[str]: ...
+    @property
+    def without(self) -> list[str]: ...
 
 
 class Groups(BaseModel):
@@ -47,15 +56,16 @@ class OverlappingGroups(Groups):
         return self
 
 
-def fields(options: Groups) -> tuple[str, ...]:
+def fields(options: Grouping) -> tuple[str, ...]:
     """The fields that these groups are made of."""
     return (*getattr(options, "of", ()), *options.by)
 
 
-def memberships(options: Groups, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
+def memberships(options: Grouping, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
     """The groups of each row, by name, shape (n, K), "" where there is none; K is the most that a row may be in.
 
     A field that is the task's label is the label that rows are held against."""
+
     def column(name: str) -> NDArray[Any]:
         return np.asarray(truth if name == task.label else columns[name])
 

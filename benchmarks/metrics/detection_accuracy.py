@@ -5,7 +5,7 @@ intersection over union of 0.5 or more; TP true boxes are found, FN are not, and
 found already. A picture without boxes, true or found, is 1; one without true boxes and with found ones is 0.
 
 The accuracy of the Global Wheat challenge 2021 (David et al., arXiv:2105.07660) and of GlobalWheat-WILDS (Koh et al.,
-"WILDS", ICML 2021, section 4), which takes its mean over domains (`domain_detection_accuracy`). Held against
+"WILDS", ICML 2021), which takes its mean over domains (`domain_detection_accuracy`). Held against
 `DetectionAccuracy` in wilds/common/metrics/all_metrics.py of p-lambda/wilds. A row without an answer is 0.
 """
 

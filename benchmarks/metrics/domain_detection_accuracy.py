@@ -1,7 +1,7 @@
 """Detection accuracy, averaged over domains: the mean over groups of the mean over their pictures.
 
 Each domain counts once, however many pictures it has: the measure of GlobalWheat-WILDS, whose domains are sessions of
-acquisition (Koh et al., "WILDS", ICML 2021, section 4). Held against `eval` in wilds/datasets/globalwheat_dataset.py of
+acquisition (Koh et al., "WILDS", ICML 2021). Held against `eval` in wilds/datasets/globalwheat_dataset.py of
 p-lambda/wilds. Only domains with pictures count; without any there is no value.
 """
 

@@ -3,7 +3,7 @@
 acc_g is the share of group g's rows whose class is correct; the value is the `percentile` (10 by default) of the acc_g,
 each group counting once, between two groups by linear interpolation (NumPy's default; Hyndman and Fan 1996, type 7).
 
-The "10th percentile accuracy" over reviewers of Amazon-WILDS: Koh et al., "WILDS" (ICML 2021, section 4). Held against
+The "10th percentile accuracy" over reviewers of Amazon-WILDS: Koh et al., "WILDS" (ICML 2021). Held against
 `eval` in wilds/datasets/amazon_dataset.py of p-lambda/wilds. Only groups with rows count; without any there is no
 value.
 """
@@ -35,15 +35,20 @@ fields = _groups.fields
 merge = _groups.added
 
 
-class OPTIONS(_groups.Groups):
+class Options(_groups.Groups):
+    """The groups, and which percentile of theirs."""
+
     percentile: float = Field(default=10, ge=0, le=100)
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: OPTIONS) -> State:
+OPTIONS = Options
+
+
+def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
     """Correct and all rows of each group (`_groups.sums`)."""
     return _groups.sums(_right(answers, truth, task), _groups.memberships(options, truth, task, columns))
 
 
-def compute(state: State, options: OPTIONS) -> float:
+def compute(state: State, options: Options) -> float:
     """The percentile; NaN if there is no group."""
     return float(np.percentile(_groups.means(state), options.percentile)) if len(state["group"]) else float("nan")

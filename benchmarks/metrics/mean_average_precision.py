@@ -4,7 +4,7 @@ At each threshold (by default an intersection over union of .50, .55 .. .95) the
 highest score down, each take the true box not yet taken that they overlap most, at the threshold or above; a box that
 takes none is wrong. Over all pictures, as the score falls, that gives recall and precision; the interpolated precision
 at a recall is the highest there or further on, and its mean over the recalls 0, .01 .. 1 is the average precision.
-Boxes of equal score are retrieved together. At most 100 boxes of a picture and class count, those of the highest scores.
+Boxes of equal score are retrieved together. Of a picture and class the 100 boxes of the highest scores count.
 
 The measure of COCO (Lin et al., ECCV 2014; PASCAL VOC's, Everingham et al., IJCV 2010, at `overlaps` = [0.5]), without
 its regions that are not judged. Held against `COCOeval` of pycocotools. A row without an answer has no boxes. Classes
@@ -35,7 +35,9 @@ MOST = 100
 _RECALLS = np.arange(101) / 100
 
 
-class OPTIONS(BaseModel):
+class Options(BaseModel):
+    """The thresholds of overlap."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     overlaps: list[Annotated[float, Field(gt=0, le=1)]] = Field(
@@ -43,12 +45,15 @@ class OPTIONS(BaseModel):
     )
 
 
-def fields(options: OPTIONS) -> tuple[str, ...]:
+OPTIONS = Options
+
+
+def fields(options: Options) -> tuple[str, ...]:
     """None."""
     return ()
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: OPTIONS) -> State:
+def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
     """Of each box that counts its `class`, `score` and at which overlaps it is `right`, (k, thresholds); of each true
     box its class, `true` (m,)."""
     thresholds = np.array(options.overlaps)
@@ -95,7 +100,7 @@ def merge(left: State, right: State) -> State:
     return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
-def compute(state: State, options: OPTIONS) -> float:
+def compute(state: State, options: Options) -> float:
     """The mean over classes and thresholds; NaN if there is no true box."""
     classes = np.unique(state["true"])
     found = [_of_class(state, one) for one in classes.tolist()]

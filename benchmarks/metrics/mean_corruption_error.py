@@ -5,9 +5,9 @@ With E_sc the share of wrong rows under corruption c at severity s, and R_c the 
     CE_c = mean_s E_sc / R_c      mCE = mean_c CE_c
 
 (Hendrycks and Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations", ICLR 2019,
-section 4.1, where the reference is AlexNet and the value is printed times 100). `reference` gives R_c by corruption, and
-says which corruptions are averaged over; without it R_c is 1 and all of them are, as is the custom for CIFAR-10-C. Rows
-whose corruption is `clean` do not count. No value where a corruption of the reference has no rows. Held against
+where the reference is AlexNet and the value is printed times 100). `reference` gives R_c by corruption, and says which
+corruptions are averaged over; without it R_c is 1 and all of them are, as is the custom for CIFAR-10-C. Rows whose
+corruption is `clean` do not count. No value where a corruption of the reference has no rows. Held against
 `compute_mce` in imagenet.py of google-research/augmix. A row without an answer is wrong.
 """
 

@@ -5,7 +5,7 @@ For each label the rows that have it (1 or 0, not NaN) are ranked by its score:
     AP = sum_k (R_k - R_(k-1)) P_k
 
 over the distinct scores, falling. A label counts where it has rows with 1 and rows with 0. This is `ap` of the Open
-Graph Benchmark (Hu et al., NeurIPS 2020, section 5.1), the measure of OGB-MolPCBA in WILDS. Held against `_eval_ap` in
+Graph Benchmark (Hu et al., NeurIPS 2020), the measure of OGB-MolPCBA in WILDS. Held against `_eval_ap` in
 ogb/graphproppred/evaluate.py of snap-stanford/ogb. The true labels of a row without an answer are never retrieved, and
 its others before all (as in `average_precision`).
 """

@@ -5,10 +5,10 @@ of the reference,
 
     relative mCE = mean_c (E_c - E) / (R_c - R)
 
-(Hendrycks and Dietterich, ICLR 2019, section 4.1; printed times 100). It is a difference of two numbers, each linear in
-the model's errors: mean_c E_c / (R_c - R) of corrupted rows and E mean_c 1 / (R_c - R) of clean ones. Rows of both kinds
-give the whole, rows of one kind their own term: where ID rows are clean and OOD rows corrupted, the relative mCE is OOD
-minus ID, the gap with the sign turned.
+(Hendrycks and Dietterich, ICLR 2019; printed times 100). It is a difference of two numbers, each linear in the model's
+errors: mean_c E_c / (R_c - R) of corrupted rows and E mean_c 1 / (R_c - R) of clean ones. Rows of both kinds give the
+whole, rows of one kind their own term: where ID rows are clean and OOD rows corrupted, the relative mCE is OOD minus
+ID, the gap with the sign turned.
 
 `reference` gives R_c by corruption and `reference_clean` R. Clean rows are those whose corruption is `clean`. No value
 where a corruption of the reference has no rows, unless all are clean. A row without an answer is wrong.

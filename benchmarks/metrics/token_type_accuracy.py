@@ -1,9 +1,9 @@
 """Token accuracy over tokens of some types: of all tokens of the types that `count` names, the share that is correct.
 
-Every token of the expected sequence has a type: the token at the same place of the field `types`, a text of types between
-spaces. All tokens count alike, however the rows have them. The accuracy on class and method names of
-Py150-WILDS, `count` = ["class", "method"], where a model names the next token at each place: Koh et al., "WILDS" (ICML
-2021, section 4). Held against `eval` in wilds/datasets/py150_dataset.py of p-lambda/wilds.
+Every token of the expected sequence has a type: the word at the same place of the field `types`. All tokens count
+alike, however the rows have them. It is the accuracy on class and method names of Py150-WILDS, `count` = ["class",
+"method"], where a model names the next token at each place: Koh et al., "WILDS" (ICML 2021). Held against
+`eval` in wilds/datasets/py150_dataset.py of p-lambda/wilds.
 
 A token that the prediction lacks is wrong, as is every token of a row without an answer; superfluous ones do not count.
 No value where no token is of these types.
@@ -33,19 +33,24 @@ BOUNDS = (0.0, 1.0)
 merge = added
 
 
-class OPTIONS(BaseModel):
+class Options(BaseModel):
+    """The field of types, and those that count."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     types: str
     count: list[str] = Field(min_length=1)
 
 
-def fields(options: OPTIONS) -> tuple[str, ...]:
+OPTIONS = Options
+
+
+def fields(options: Options) -> tuple[str, ...]:
     """The field of types."""
     return (options.types,)
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: OPTIONS) -> State:
+def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
     """`right` and all `tokens` of these types, int64; `BadData` where a row has not one type for each token."""
     counted, right, total = frozenset(options.count), 0, 0
     for given, expected, types in zip(answers.prediction, truth, columns[options.types], strict=True):
@@ -59,6 +64,6 @@ def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, 
     return {"right": np.array(right), "tokens": np.array(total)}
 
 
-def compute(state: State, options: OPTIONS) -> float:
+def compute(state: State, options: Options) -> float:
     """The share of these tokens that is right; NaN if there are none."""
     return float(state["right"] / state["tokens"]) if state["tokens"] else float("nan")

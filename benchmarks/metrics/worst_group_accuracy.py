@@ -7,8 +7,8 @@ Groups are made of fields of the rows (`by`, and `of` where a row may be in seve
 - FMoW-WILDS: `by` region, `without` "Other";
 - Waterbirds, CelebA: `by` the background (or sex) and the label.
 
-Koh et al., "WILDS" (ICML 2021, section 4 and appendix E); Sagawa et al., "Distributionally Robust Neural Networks for
-Group Shifts" (ICLR 2020, section 2). Held against `eval` in wilds/datasets/civilcomments_dataset.py and
+Koh et al., "WILDS" (ICML 2021); Sagawa et al., "Distributionally Robust Neural Networks for
+Group Shifts" (ICLR 2020). Held against `eval` in wilds/datasets/civilcomments_dataset.py and
 fmow_dataset.py of p-lambda/wilds. A group without rows does not count; without any group there is no value.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..answers import Answers
@@ -49,4 +48,3 @@ def update(
 def compute(state: State, options: _groups.OverlappingGroups) -> float:
     """The lowest accuracy of a group; NaN if there is none."""
     return float(_groups.means(state).min()) if len(state["group"]) else float("nan")
-

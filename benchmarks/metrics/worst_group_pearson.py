@@ -1,6 +1,6 @@
 """Pearson's correlation in the worst group of rows: min over groups g of the correlation of prediction and truth in g.
 
-The worse of urban and rural places in PovertyMap-WILDS: Koh et al., "WILDS" (ICML 2021, section 4). Held against `eval`
+The worse of urban and rural places in PovertyMap-WILDS: Koh et al., "WILDS" (ICML 2021). Held against `eval`
 in wilds/datasets/poverty_dataset.py of p-lambda/wilds. There is no value where a group has none: its predictions or its
 truth do not vary, or a row has no answer. (WILDS passes over a group whose predictions do not vary.)
 """

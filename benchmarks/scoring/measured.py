@@ -78,8 +78,8 @@ class AnsweredRows:
         if not counted.any():
             none = np.full((len(self.answers), 1), np.nan)
             return Replicates(none[:, 0].tolist(), none, np.array([len(counted)]), metric.bounds)
-        rows = self if counted.all() else self.select(counted)
-        return rows._over_groups(metric, groups[counted])
+        known = self if counted.all() else self.select(counted)
+        return known._over_groups(metric, groups[counted])
 
     def _over_groups(self, metric: Metric, groups: NDArray[np.str_]) -> Replicates:
         """A metric over groups, of rows each of which is in one or more of its `groups`, (n, K)."""

@@ -180,11 +180,14 @@ _COUNTED = {
 }
 
 
+_ROWS_BY = {True: "a delete-a-group jackknife", False: "balanced half-samples"}
+
+
 def _meaning(seeds: int, metric: Metric, estimates: dict[str, Estimate]) -> str:
     headline = {name.upper(): estimates[name] for name in ("id", "ood")}
     over = f"rows and {seeds} training seeds" if seeds > 1 else "rows only (one seed: training noise is not in it)"
     if seeds > 1 and all(len(set(estimate.per_seed)) == 1 for estimate in headline.values()):
         over += " that scored alike (trained once and asked again, they say nothing of training noise)"
-    how = "" if metric.per_row is not None else ", rows by a delete-a-group jackknife"
+    how = "" if metric.per_row is not None else f", rows by {_ROWS_BY[metric.smooth]}"
     clusters = in_plain_english({name: estimate.clustering for name, estimate in headline.items()})
     return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}{clusters}"

@@ -1,6 +1,6 @@
 """test_domain_val: the best last checkpoint on labelled rows of the test distribution that are withheld for it.
 
-The test-domain validation ("oracle") of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021, section 3.3): a fifth of the
+The test-domain validation ("oracle") of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021): a fifth of the
 test domain is withheld, and to limit what is learned of it each setting is judged once, after its last step. It reads
 labels of the test distribution, so a protocol that lists it declares that; the rows that are scored are others."""
 

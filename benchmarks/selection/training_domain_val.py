@@ -1,6 +1,6 @@
 """training_domain_val: the best on in-distribution validation rows, each training group (domain) counting alike.
 
-The training-domain validation of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021, section 3.1): the mean over training
+The training-domain validation of DomainBed (Gulrajani and Lopez-Paz, ICLR 2021): the mean over training
 domains of the accuracy on the rows withheld from each. No data of the target is read."""
 
 from __future__ import annotations

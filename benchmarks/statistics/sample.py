@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import isfinite, nan
+from math import isfinite, nan, sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import shuffled
 from .clusters import INDEPENDENT, Clustering, Codes, clustering, codes, count, covariance_of_means, treated
-from .half_samples import balanced_halves
+from .half_samples import Halves, balanced_halves, half_sample_spread
 from .jackknife import delete_group
 from .spread import Spread, average, mean_spread
 
@@ -242,19 +242,29 @@ def half_replicates(
     from balanced halves of the groups (half_samples.py): with t_r the number on half r, and s_rg 1 where g is in it and
     -1 where not,
 
-        e_g = mean over r of s_rg (t_r - t)      without g: t - e_g
+        e_g = mean over r of s_rg (t_r - t)      without g: t - c e_g
 
-    which for a mean of equal groups is exactly what it is without g."""
-    halves = balanced_halves(len(sizes)) if len(sizes) > 1 else np.zeros((0, 1), bool)
-    signs = np.where(halves, 1.0, -1.0)
+    which for a mean of equal groups is, with c = 1, exactly what it is without g. c is what gives the variance of the
+    half-samples themselves: it is above 1 by how much of that no sum over groups explains, the drift of the halves away
+    from t among it."""
+    if len(sizes) < 2:
+        return replicates(states, merge, compute, sizes, bounds, clustering)
+    halves = balanced_halves(len(sizes))
     values, without = [], []
     for row in states:
         value = compute(reduce(merge, row))
-        on_halves = [compute(reduce(merge, [row[group] for group in np.flatnonzero(half)])) for half in halves]
-        moved = np.array(on_halves) - value
+        on_halves = [compute(reduce(merge, [row[group] for group in np.flatnonzero(half).tolist()])) for half in halves]
         values.append(value)
-        without.append(value - (signs * moved[:, None]).mean(axis=0) if len(halves) else np.full(1, nan))
+        without.append(value - _by_groups(value, np.array(on_halves), halves, sizes))
     return Replicates(values, np.array(without), sizes, bounds, clustering)
+
+
+def _by_groups(value: float, on_halves: Scores, halves: Halves, sizes: NDArray[np.int64]) -> Scores:
+    """What each group adds to a value, (G,), from the values on halves of the groups."""
+    adds: Scores = (np.where(halves, 1.0, -1.0) * (on_halves - value)[:, None]).mean(axis=0)
+    summed = delete_group(value, value - adds, sizes).variance
+    whole = half_sample_spread(value, on_halves, halves, sizes).variance
+    return adds * max(1.0, sqrt(whole / summed)) if summed > 0 else adds
 
 
 def finite(bounds: tuple[float, float]) -> bool:

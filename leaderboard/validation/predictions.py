@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...benchmarks.answers import ABSTAINED, ANSWERED, FAILED
 from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.boxes import BadBoxes, read_boxes
 from ...benchmarks.limits import MAX_TEXT
 from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunLike
@@ -27,7 +28,7 @@ def wanted_table(benchmark: Benchmark, card: RunLike, rows: list[WantedRows]) ->
     """What the file of these predictions must be, before any of it is decoded."""
     task = benchmark.task
     count = len(card.seeds) * sum(len(one.ids) * len(one.candidates) for one in rows)
-    classes = (task.classes or 0) if task.type == "classification" else 0
+    classes = (task.classes or 0) if task.type in ("classification", "multilabel") else 0
     return Wanted(ARROW_TYPES[task.type], classes, count, _BYTES_OF_A_CHARACTER * MAX_TEXT)
 
 
@@ -123,7 +124,7 @@ def _value_problems(table: pa.Table, benchmark: Benchmark, file: str, problems: 
     stated = hold("value-status", ~np.isin(status, (ANSWERED, ABSTAINED, FAILED)), _STATUS, "status")
     if not stated or not hold("value-status", given != answered, _STATUS_AND_PREDICTION, "status"):
         return
-    if benchmark.task.type == "sequence":
+    if benchmark.task.in_text:
         lengths = _lengths(column)
         hold("value-text", lengths > MAX_TEXT, f"a text of {lengths.max(initial=0)} characters; {_MOST}", "prediction")
     elif benchmark.task.type == "classification":
@@ -132,10 +133,14 @@ def _value_problems(table: pa.Table, benchmark: Benchmark, file: str, problems: 
         outside = (values < 0) | (values >= classes)
         first = values[int(np.argmax(outside))] if outside.any() else 0
         hold("value-class", outside, f"class {first} is not one of 0..{classes - 1}", "prediction")
-    else:
+    elif benchmark.task.type == "regression":
         hold("value-number", ~np.isfinite(column.fill_null(0.0).to_numpy()), "NaN or infinite", "prediction")
+    if benchmark.task.type == "detection":
+        _box_problems(column, file, problems, table)
     if "scores" in table.column_names:
-        _score_problems(table, answered, file, problems)
+        _score_problems(table, answered, benchmark.task.type == "multilabel", file, problems)
+    elif benchmark.task.type == "multilabel":
+        problems.add("value-scores", file, "has no scores, which are the answers to this task", "scores")
 
 
 _STATUS = f"a status is not one of {ANSWERED}, {ABSTAINED}, {FAILED}"
@@ -149,17 +154,33 @@ def _lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.asarray(pc.utf8_length(column).fill_null(0), np.int64)
 
 
-def _score_problems(table: pa.Table, answered: NDArray[np.bool_], file: str, problems: Problems) -> None:
+def _box_problems(column: pa.ChunkedArray, file: str, problems: Problems, table: pa.Table) -> None:
+    for place, text in enumerate(column.to_pylist()):
+        try:
+            read_boxes(text or "")
+        except BadBoxes as error:
+            row = _row(table.slice(place, 1), np.ones(1, bool))
+            problems.add("value-boxes", file, shown(str(error), 120), "prediction", row)
+            return
+
+
+def _score_problems(
+    table: pa.Table, answered: NDArray[np.bool_], of_labels: bool, file: str, problems: Problems
+) -> None:
     for start, chunk in _chunks(table["scores"]):
         if chunk.null_count or chunk.flatten().null_count:
             what = "scores are missing for some rows: give them for all, or leave the column out"
             problems.add("value-scores", file, what, "scores")
             return
         scores = chunk.flatten().to_numpy().reshape(len(chunk), -1)
-        fine = (scores >= 0).all(axis=1) & (abs(scores.sum(axis=1, dtype=np.float64) - 1) < _SUM_TOLERANCE)
+        if of_labels:
+            fine, must = np.isfinite(scores).all(axis=1), "not finite"
+        else:
+            fine = (scores >= 0).all(axis=1) & (abs(scores.sum(axis=1, dtype=np.float64) - 1) < _SUM_TOLERANCE)
+            must = "no probabilities (each row sums to 1)"
         wrong = ~fine & answered[start : start + len(chunk)]
         if wrong.any():
-            what = f"the scores of {wrong.sum()} or more rows are no probabilities (each row sums to 1)"
+            what = f"the scores of {wrong.sum()} or more rows are {must}"
             problems.add("value-scores", file, what, "scores", _row(table.slice(start, len(chunk)), wrong))
             return
 

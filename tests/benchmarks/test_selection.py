@@ -246,3 +246,76 @@ def test_a_rule_that_is_one_file_in_a_users_folder_is_found(tmp_path, monkeypatc
     assert "first" in rules()
     run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "r")
     assert fs.score(run).selections["first"] == NotAvailable("always")
+
+
+DOMAINBED = """
+name = "vowel/domainbed"
+split = "vowel/speakers@1"
+title = "Vowels of new speakers, by DomainBed's protocol"
+task = { type = "classification", inputs = ["features"], label = "vowel", classes = 11 }
+holdouts = [
+    { part = "train", to = "id_test", share = 0.1 },
+    { part = "train", to = "id_val", share = 0.2 },
+    { part = "ood_test", to = "ood_val", share = 0.2 },
+]
+metrics = [{ name = "accuracy", version = 1 }]
+views = { id = { part = "id_test" }, ood = { part = "ood_test" } }
+protocol = { selection = ["training_domain_val", "leave_one_group_out", "test_domain_val"], seeds = 3 }
+"""
+
+
+class Vowels:
+    """Names a vowel by its features; two checkpoints, the later one otherwise wrong."""
+
+    def __init__(self, seed, by=1):
+        self.by = by
+
+    def fit(self, train, val, budget):
+        pass
+
+    def checkpoints(self):
+        for step in (1, 2):
+            self.now = step
+            yield ("last" if step == 2 else "early"), self
+
+    def predict(self, batch):
+        return np.abs(batch["features"][:, self.by] * 100 * self.now).astype(int) % 11
+
+
+def test_the_three_selections_of_domainbed(tmp_path, monkeypatch):
+    folder = tmp_path / "own" / "benchmarks" / "definitions"
+    folder.mkdir(parents=True)
+    (folder / "domainbed.toml").write_text(DOMAINBED)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path / "own"))
+    settings = {str(by): {"by": by} for by in range(8)}
+    run = fs.evaluate(Vowels, on="vowel/domainbed", seeds=1, settings=settings, out=tmp_path / "r")
+    bench = find_benchmark("vowel/domainbed")
+
+    def hits(name, step):
+        setting = Vowels(0, int(name.split("/")[0]))
+        setting.now = step
+        return {
+            part: setting.predict(bench.part(part).numpy(["features"])) == bench.part(part).truth() for part in PARTS
+        }
+
+    PARTS = ("id_val", "ood_val")
+    steps = {"early": 1, "last": 2}
+    right = {name: hits(name, steps[name.split("/")[1]]) for name in run.candidates}
+    speakers = bench.part("id_val").carried["group"]
+    by_domain = {
+        name: np.mean([found["id_val"][speakers == one].mean() for one in sorted(set(speakers.tolist()))])
+        for name, found in right.items()
+    }
+    found = fs.score(run).selections
+    assert found["training_domain_val"].chosen == {0: max(run.candidates, key=by_domain.__getitem__)}
+    of_last = {name: right[name]["ood_val"].mean() for name in run.finals}
+    assert found["test_domain_val"].chosen == {0: max(run.finals, key=of_last.__getitem__)}
+    assert "evaluate with this rule" in found["leave_one_group_out"].reason
+
+
+def test_a_rule_that_must_be_declared_is_applied_only_where_it_is(tmp_path):
+    found = fs.score(fs.evaluate(models.Adder, on=ON, seeds=1, out=tmp_path / "r")).selections
+    assert not {"training_domain_val", "test_domain_val"} & found.keys()
+    known = rules()
+    assert known["test_domain_val"].unavailable(find_benchmark(ON)) == f"{ON} has no part ood_val"
+    assert "form no groups to count alike" in known["training_domain_val"].unavailable(find_benchmark(ON))

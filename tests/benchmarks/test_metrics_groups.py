@@ -1,0 +1,147 @@
+"""Metrics over groups in a benchmark: what they read of the rows, how sure they are, and what a benchmark may say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import farshift as fs
+import numpy as np
+import pytest
+from farshift.benchmarks.answers import Answers
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.scoring.measured import AnsweredRows
+from farshift.benchmarks.scoring.score import score_predictions
+from farshift.benchmarks.statistics.interval import mean
+from farshift.benchmarks.statistics.sample import half_replicates, replicates
+from farshift.core.errors import BadDefinition
+
+sys.path.insert(0, str(Path(__file__).parent))
+from own import changed
+
+ON = "vowel/speakers"
+TASK = Task("classification", ("x",), "y", 2)
+WORST = {"name": "worst_group_accuracy", "version": 1, "options": {"by": ["sex"]}}
+ACCURACY = {"name": "accuracy", "version": 1}
+
+
+class Rough:
+    """Wrong on a share of the rows that depends on an input, and on the seed."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def fit(self, train, val, budget):
+        rows = train.numpy()
+        self.classes = int(rows["vowel"].max()) + 1
+
+    def predict(self, batch):
+        first = np.asarray(batch["features"])[:, 0]
+        return (np.abs(first * 1000).astype(int) + self.seed) % self.classes
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return fs.evaluate(Rough, on=ON, seeds=2, budget="quick", out=tmp_path_factory.mktemp("runs") / "rough")
+
+
+def scored(run, metrics):
+    bench = changed(ON, {"metrics": metrics})
+    return bench, score_predictions(bench, run.predictions(), run)
+
+
+def test_a_benchmark_without_options_is_written_and_identified_as_ever():
+    pin = find_benchmark(ON).definition.metrics[0].model_dump()
+    assert pin == {"name": pin["name"], "version": pin["version"]}
+    assert changed(ON, {"metrics": [ACCURACY]}).identity("full") != changed(ON, {"metrics": [WORST]}).identity("full")
+
+
+def test_the_worst_group_is_of_a_field_that_the_split_does_not_group_by(run):
+    bench, found = scored(run, [WORST, ACCURACY])
+    part, truth = bench.view("ood")
+    sex = part.numpy(["sex"])["sex"]
+    expected = []
+    for seed in range(2):
+        right = Rough(seed)
+        right.classes = bench.task.classes
+        hits = right.predict(part.numpy(["features"])) == truth
+        expected.append(min(hits[sex == one].mean() for one in set(sex.tolist())))
+    assert found.ood.value == pytest.approx(np.mean(expected), abs=1e-6)
+    assert found.ood.low < found.ood.value < found.ood.high
+    assert found.metric == "worst_group_accuracy@1"
+    again = score_predictions(bench, run.predictions(), run)
+    assert found.json() == again.json()
+
+
+@pytest.mark.parametrize(
+    ("pin", "complaint"),
+    [
+        (WORST | {"options": {}}, "options of the metric worst_group_accuracy: .*name one"),
+        (WORST | {"options": {"by": ["sex"], "off": ["a"]}}, "off: Extra inputs are not permitted"),
+        (ACCURACY | {"options": {"by": ["sex"]}}, "the metric accuracy takes no options, and is given by"),
+        (WORST | {"options": {"by": ["sexes"]}}, "metrics: no field named 'sexes': did you mean sex"),
+    ],
+)
+def test_what_a_metric_cannot_take_is_refused_by_name(pin, complaint):
+    bench = changed(ON, {"metrics": [pin]})
+    with pytest.raises(BadDefinition, match=complaint):
+        bench.check()
+
+
+def rows_of(groups: np.ndarray, right: np.ndarray, clusters: np.ndarray | None = None) -> AnsweredRows:
+    ids = np.arange(len(groups), dtype=np.uint64) * 977
+    given = np.asarray(right, np.int64)
+    return AnsweredRows(TASK, ids, np.ones(len(ids), np.int64), [Answers.all_given(given)], clusters, {"g": groups})
+
+
+def test_of_a_clear_worst_group_the_interval_is_that_of_its_own_rows():
+    groups = np.repeat([0, 1, 2], 400)
+    right = np.arange(1200) % 400 < np.array([200, 320, 380])[groups]
+    worst = mean(rows_of(groups, right).by(metric("worst_group_accuracy", options={"by": ["g"]})))
+    alone = mean(rows_of(groups[:400], right[:400]).by(metric("accuracy")))
+    assert worst.value == 0.5
+    assert worst.row_se == pytest.approx(alone.row_se, rel=0.35), "32 groups of rows tell a standard error to 13 %"
+    assert worst.clustering.treated == "fixed"
+
+
+def test_rows_in_no_group_do_not_count_and_no_group_at_all_has_no_value():
+    groups = np.array(["a"] * 40 + ["Other"] * 60, object)
+    right = np.arange(100) % 2
+    of = metric("worst_group_accuracy", options={"by": ["g"], "without": ["Other"]})
+    found = mean(rows_of(groups, right).by(of))
+    assert (found.value, found.rows) == (0.5, 40)
+    none = mean(rows_of(groups[40:], right[40:]).by(of))
+    assert not none.defined
+    assert "not defined" in none.to_dict()["n/a"]
+
+
+def test_a_worst_group_that_is_one_cluster_is_not_taken_as_drawn_from_more():
+    groups = np.repeat(np.arange(8), 50)
+    right = np.arange(400) % 50 < np.array([25, 30, 35, 40, 45, 45, 40, 35])[groups]
+    of = metric("worst_group_accuracy", options={"by": ["g"]})
+    found = mean(rows_of(groups, right, groups).by(of))
+    assert found.clustering.treated == "fixed"
+    assert found.row_se < 0.15, "whole regions left out would move it by far more"
+
+
+def test_users_are_drawn_whole():
+    users = np.arange(2000) % 100
+    right = np.arange(2000) // 100 < 20 * (0.5 + 0.4 * (users % 10) / 10)
+    found = mean(rows_of(users, right).by(metric("group_percentile_accuracy", options={"by": ["g"]})))
+    assert found.clustering.count == 100
+    assert found.clustering.treated == "random"
+    assert found.defined
+
+
+def test_of_a_mean_halves_say_what_groups_left_out_say():
+    sizes = np.full(8, 5)
+    sums = [np.array([float(number**2 % 7), 5.0]) for number in range(8)]
+    both = [
+        how([sums], lambda a, b: a + b, lambda s: s[0] / s[1], sizes, (0.0, 10.0))
+        for how in (replicates, half_replicates)
+    ]
+    assert both[1].per_seed == pytest.approx(both[0].per_seed)
+    assert both[1].without == pytest.approx(both[0].without)
+    assert both[1].spread().variance == pytest.approx(both[0].spread().variance)
