@@ -1,63 +1,29 @@
-"""A source of the user's own: what a draft's `[data]` table says, pinned into `loaders/sources/<name>.toml`.
-
-[data]
-hub = "owner/name"              # a data set of the Hub (with `revision`, a branch or commit); or leave it out
-files = ["data/*.parquet"]      # Parquet files: of that data set, or of this machine, beside the draft
-inputs = ["text"]               # fields that a model may see; or { text = "Its Column" } to rename
-labels = ["topic"]
-meta = ["year"]                 # what rules may read, and models never see
-"""
+"""A source of the user's own: what a draft's `[data]` table says, pinned into `loaders/sources/<name>.toml`."""
 
 from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-from pydantic import Field as Item
-
 from ...core.errors import BadData, BadDefinition, Unavailable
 from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
-from ...splits.pins import FilePin
+from ...core.progress import say
+from ...splits.pins import FilePin, TreePin
 from ...splits.schema import Field, Schema
 from ..cache.store import keep
 from ..readers.parquet import opened
 from .fetch import fetch_file
+from .git_tree import tree_hashes
 from .hub_files import hub_pins
+from .members import FolderMembers, Members
+from .own_data import Data, Plan, plan_images, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Columns = list[str] | dict[str, str]
-
-
-class Data(BaseModel):
-    """The `[data]` table of a draft."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    hub: str = ""
-    revision: str = "main"
-    files: list[str] = Item(min_length=1)
-    inputs: Columns = Item(min_length=1)
-    labels: Columns = Item(min_length=1)
-    meta: Columns = []
-    title: str = ""
-    licence: str = "unknown"
-    citation: str = "none"
-
-    def columns(self) -> dict[str, tuple[str, str]]:
-        """Each field's column and role; `BadDefinition` where a field is named twice."""
-        found: dict[str, tuple[str, str]] = {}
-        for role, columns in (("input", self.inputs), ("label", self.labels), ("meta", self.meta)):
-            for field, column in (columns if isinstance(columns, dict) else {name: name for name in columns}).items():
-                if field in found:
-                    raise BadDefinition(f"[data] names the field {field!r} twice")
-                found[field] = (column, role)
-        return found
 
 
 def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "local") -> Source:
@@ -65,11 +31,8 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
     the cache. A file of that name stays as it is where it says the same, and is an error where it does not."""
     if not re.fullmatch("[a-z0-9_]+", name):
         raise BadDefinition(f"[data] the source's name {name!r}: use lower-case letters, digits and _")
-    pins, folders = (hub_pins(data.hub, data.revision, data.files), ()) if data.hub else _local_pins(data, beside)
-    paths = {pin.name: fetch_file(pin, folders) for pin in pins}
-    columns = data.columns()
-    with opened(paths[pins[0].name], pins[0].name) as file:
-        schema = _schema(columns, file.schema_arrow, pins[0].name)
+    found = _found(data, beside)
+    plan = _plan(data, found)
     path = home / "loaders" / "sources" / f"{name}.toml"
     if name in (known := sources()) and known[name].path.resolve() != path.resolve():
         raise BadDefinition(f"a source named {name!r} is there already ({known[name].path}): give yours another name")
@@ -80,18 +43,70 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
         licence=data.licence,
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
-        fields=[FieldPin(**record) for record in schema.records()],
+        fields=[FieldPin(**record) for record in plan.schema.records()],
         distributions=[
             Distribution(
-                name=data.hub or "files",
-                reader="parquet",
-                options={"columns": {field: column for field, (column, _) in columns.items()}},
-                files=pins,
+                name=data.hub or "files", reader=plan.reader, options=plan.options, files=found.pins, trees=found.trees
             )
         ],
     )
     with locked(lock_elsewhere(path), str(path)):
-        return _known(draft, path) if path.exists() else _made(draft, path, engine)
+        return _known(draft, path) if path.exists() else _made(draft, path, engine, found.folders)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The data that a draft names: their pins, where they lie, the folders they are in; and, of pictures, what is left
+    of the pattern below the folder or archive."""
+
+    pins: list[FilePin]
+    files: dict[str, Path | Members]
+    folders: tuple[Path, ...] = ()
+    trees: list[TreePin] = field(default_factory=list)
+    pattern: str = ""
+
+
+def _found(data: Data, beside: Path) -> _Found:
+    if data.images:
+        return _pictures(data.images, beside)
+    pins, folders = (hub_pins(data.hub, data.revision, data.files), ()) if data.hub else _local_pins(data, beside)
+    return _Found(pins, {pin.name: fetch_file(pin, folders) for pin in pins}, folders)
+
+
+def _pictures(images: str, beside: Path) -> _Found:
+    """The folder or the archive that a pattern begins with."""
+    steps = images.split("/")
+    fixed = next((place for place, step in enumerate(steps) if "{" in step or "*" in step), len(steps))
+    for count in range(fixed, 0, -1):
+        base = beside / "/".join(steps[:count])
+        rest = "/".join(steps[count:])
+        if base.is_dir() and count == fixed:
+            held = FolderMembers(base)
+            hashes, files, _ = tree_hashes(held)
+            tree = TreePin(name=base.resolve().name, tree=hashes[0], files=files)
+            return _Found([], {tree.name: held}, (base,), [tree], rest)
+        if base.is_file():
+            pin = FilePin(name=base.name, sha256=file_sha256(base), bytes=base.stat().st_size)
+            return _Found([pin], {pin.name: fetch_file(pin, (base.parent,))}, (base.parent,), [], rest)
+    raise Unavailable(f"[data] no folder or archive {beside / '/'.join(steps[:fixed])}")
+
+
+def _plan(data: Data, found: _Found) -> Plan:
+    """How the rows are made: Parquet alone keeps the types that it has; of other tables, and of what paths say, types
+    are what the texts look like, and are told."""
+    if data.images:
+        plan = plan_images(data, found.files, found.pattern)
+    elif data.options or data.classes or data.types or not all(pin.name.endswith(".parquet") for pin in found.pins):
+        plan = plan_table(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
+    else:
+        columns = data.columns()
+        name = found.pins[0].name
+        with opened(fetch_file(found.pins[0], found.folders), name) as file:
+            schema, its = _schema(columns, file.schema_arrow, name)
+        return Plan("parquet", {"columns": its}, schema)
+    told = ", ".join(f"{one.name} {one.type} ({one.role})" for one in plan.schema.fields)
+    say(f"[data] read as {told}; say others by `types`")
+    return plan
 
 
 def _known(draft: SourceDefinition, path: Path) -> Source:
@@ -103,13 +118,13 @@ def _known(draft: SourceDefinition, path: Path) -> Source:
     return known
 
 
-def _made(draft: SourceDefinition, path: Path, engine: str) -> Source:
+def _made(draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path, ...]) -> Source:
     """The source, built into the cache, and its file."""
     made = cache_root() / "sources" / f".{draft.name}-own.arrow.{os.getpid()}.tmp"
     with plain_disk_errors(made):
         made.parent.mkdir(parents=True, exist_ok=True)
         try:
-            rows, digest = Source(draft, path).write(made, engine=engine)
+            rows, digest = Source(draft, path).write(made, folders, engine)
             if not rows:
                 files = ", ".join(pin.name for pin in draft.distributions[0].files)
                 raise BadData(f"[data] no rows in {files}: nothing to make a source of")
@@ -149,14 +164,33 @@ def _local_pins(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Path, ..
     return pins, tuple(sorted({path.parent for path in found}))
 
 
-def _schema(columns: dict[str, tuple[str, str]], found: pa.Schema, file: str) -> Schema:
-    """The fields, with the types that the first file has."""
-    fields = []
+def _schema(
+    columns: dict[str, tuple[str | list[str], str]], found: pa.Schema, file: str
+) -> tuple[Schema, dict[str, str]]:
+    """The fields, with the types that the first file has; and the column of each."""
+    fields, its = [], {}
     for name, (column, role) in columns.items():
-        if column not in found.names:
+        if not isinstance(column, str):
+            raise BadDefinition(f"[data] the field {name!r} has several columns: of Parquet, use a column of lists")
+        top, _, child = column.partition(".")
+        if (column if column in found.names else top) not in found.names:
             raise BadDefinition(f"[data] {file} has no column {column!r} (it has {', '.join(found.names)})")
-        fields.append(Field(name, _type(found.field(column).type, column), role))  # type: ignore[arg-type]
-    return Schema(tuple(fields))
+        kind = found.field(column if column in found.names else top).type
+        if encoded := _encoded(kind):
+            its[name] = f"{top}.bytes" if not child else column
+            kind_name = encoded if its[name].endswith(".bytes") else "string"
+        else:
+            its[name], kind_name = column, _type(kind, column)
+        fields.append(Field(name, kind_name, role))  # type: ignore[arg-type]
+    return Schema(tuple(fields)), its
+
+
+def _encoded(kind: pa.DataType) -> str:
+    """The type of a column of encoded files, as data sets of the Hub have pictures: their bytes, and a path."""
+    import pyarrow as pa
+
+    names = {kind.field(place).name for place in range(kind.num_fields)} if pa.types.is_struct(kind) else set()
+    return "image" if names == {"bytes", "path"} else ""
 
 
 def _type(kind: pa.DataType, column: str) -> str:

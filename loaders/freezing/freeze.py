@@ -22,7 +22,8 @@ from ...splits.catalogue import published_identities as locked_identities
 from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest
 from ...splits.rows import row_digests, set_digest
 from ..acquire.fetch import fetch_file
-from ..acquire.own_source import Data, pin_source
+from ..acquire.own_data import Data
+from ..acquire.own_source import pin_source
 from ..acquire.source import Source, find_source
 
 if TYPE_CHECKING:

@@ -86,14 +86,28 @@ def folder_tables(
     """A row for each file that fits the pattern, in tables of bounded size: its bytes as `field`, and its fields.
     `problem` says what is wrong with a file's bytes."""
     with ExitStack() as opened:
-        folders = []
-        for name, where in files.items():
-            own = options.of_file(name)
-            held = opened.enter_context(members(where, name) if isinstance(where, Path) else where).below(own.folder)
-            folders.append((held, own, _fitting(held, own, own.suffixes or suffixes)))
+        folders = _opened(files, options, suffixes, opened)
         every = [parts for _, _, found in folders for parts in found.values()]
         for held, own, found in folders:
             yield from file_tables(_rows(held, own, field, found, _Fields(held, own, found, every), problem))
+
+
+def folder_parts(files: Mapping[str, Path | Members], options: FolderOptions, suffixes: Sequence[str]) -> list[Parts]:
+    """The parts of each file's path, of all files that would be read."""
+    with ExitStack() as opened:
+        return [parts for _, _, found in _opened(files, options, suffixes, opened) for parts in found.values()]
+
+
+def _opened(
+    files: Mapping[str, Path | Members], options: FolderOptions, suffixes: Sequence[str], opened: ExitStack
+) -> list[tuple[Members, FolderOptions, dict[str, Parts]]]:
+    """Each archive or folder with its options and the files that are read."""
+    folders = []
+    for name, where in files.items():
+        own = options.of_file(name)
+        held = (opened.enter_context(members(where, name)) if isinstance(where, Path) else where).below(own.folder)
+        folders.append((held, own, _fitting(held, own, own.suffixes or suffixes)))
+    return folders
 
 
 def _rows(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..acquire.members import Members
 from ._file_checks import picture_problem
-from ._folder_files import folder_tables, options_of
+from ._folder_files import folder_parts, folder_tables, options_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,3 +44,8 @@ def pieces(files: Mapping[str, Path | Members], *, image: str = "image", **optio
     `BadData`; those that are `accept`ed (paths or names, with `*`) are read as they are.
     """
     yield from folder_tables(files, options_of(options), image, SUFFIXES, picture_problem)
+
+
+def parts(files: Mapping[str, Path | Members], **options: Any) -> list[dict[str, str]]:
+    """The parts of the path of each picture that would be read, without reading any."""
+    return folder_parts(files, options_of(options), SUFFIXES)

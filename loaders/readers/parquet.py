@@ -42,7 +42,7 @@ def shards(files: dict[str, Path], *, columns: dict[str, str]) -> list[Shard]:
     found = []
     for name, path in sorted(files.items()):
         with opened(path, name) as file:
-            absent = sorted(set(columns.values()) - set(file.schema_arrow.names))
+            absent = sorted(column for column in set(columns.values()) if not _there(column, file.schema_arrow))
             if absent:
                 raise BadData(f"{name} has no column {', '.join(absent)} (it has {', '.join(file.schema_arrow.names)})")
             counts = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
@@ -67,7 +67,23 @@ def read_shard(shard: Shard) -> pa.Table:
             raise BadData(
                 f"{shard.name}: row groups {shard.first} to {shard.last - 1} cannot be read: {first_line(error)}"
             ) from error
-    return pa.table({field: table[column] for field, column in wanted.items()})
+    return pa.table({field: _column(table, column) for field, column in wanted.items()})
+
+
+def _there(column: str, schema: pa.Schema) -> bool:
+    """Whether there is a column of this name, or a structure's field ("image.bytes")."""
+    top, _, child = column.partition(".")
+    if column in schema.names or top not in schema.names or not child:
+        return column in schema.names
+    kind = schema.field(top).type
+    return child in [kind.field(place).name for place in range(kind.num_fields)]
+
+
+def _column(table: pa.Table, column: str) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    top, _, child = column.partition(".")
+    return table[column] if column in table.column_names else pc.struct_field(table[top], child)
 
 
 def opened(path: Path, name: str) -> pq.ParquetFile:

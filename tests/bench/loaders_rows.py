@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from farshift.loaders.acquire.own_source import Data, pin_source
+from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.part import Part
 
 BATCH = 256

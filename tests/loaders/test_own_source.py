@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import subprocess
 import sys
@@ -12,8 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
-from farshift.core.errors import BadDefinition, Unavailable
-from farshift.loaders.acquire.own_source import Data, pin_source
+from encoded_files import folder, picture, tarred, zipped
+from farshift.core.errors import BadData, BadDefinition, FarshiftError, Unavailable
+from farshift.core.progress import listening
+from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.acquire.source import read_source
 from farshift.loaders.split import load
 from own_rows import DRAFT, texts
@@ -171,7 +177,8 @@ def test_a_source_is_named_by_small_letters(home, name):
 PIN = """
 import sys
 from pathlib import Path
-from farshift.loaders.acquire.own_source import Data, pin_source
+from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.own_source import pin_source
 home = Path(sys.argv[1])
 data = Data(files=["rows-*.parquet"], inputs={"text": "The Text"}, labels=["topic"])
 print(len(pin_source(data, "mine", home, home).table()))
@@ -183,3 +190,184 @@ def test_two_processes_that_pin_one_source_make_it_once(home):
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate(timeout=60)[0] for process in started] == ["100\n", "100\n"]
     assert not list((home / "cache" / "sources").glob(".*.tmp"))
+
+
+CSV = "id,text,stars,year,ok,price,kind\n" + "".join(
+    f"{row:03},{' '.join('w' * (1 + row % 20))} {row},{row % 5},{2000 + row % 9},{row % 2 == 0},{row}.5,{'ab'[row % 2]}\n"
+    for row in range(60)
+)
+
+
+def table_data(**changes) -> Data:
+    said = {
+        "files": ["rows.csv"],
+        "inputs": ["text"],
+        "labels": ["stars"],
+        "meta": ["id", "year", "ok", "price", "kind"],
+    }
+    return Data.model_validate(said | changes)
+
+
+def kinds(source) -> dict[str, str]:
+    return {field.name: field.type for field in source.schema.fields}
+
+
+class Told:
+    """What is said while work goes on."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def advance(self, label: str, done: int, total: int | None) -> None: ...
+
+
+KINDS = {
+    "text": "string",
+    "stars": "int64",
+    "id": "string",  # 007 is not 7
+    "year": "int64",
+    "ok": "bool",
+    "price": "float64",
+    "kind": "string",
+}
+
+
+def test_a_csv_has_the_types_that_all_its_rows_look_like_and_they_are_told(home):
+    (home / "rows.csv").write_text(CSV)
+    told = Told()
+    with listening(told):
+        made = pin_source(table_data(), "mine", home, home)
+    assert kinds(made) == KINDS
+    assert "[data] read as text string (input), stars int64 (label), id string (meta)" in told.lines[0]
+    assert made.table().num_rows == 60
+    assert kinds(pin_source(table_data(types={"stars": "string"}), "other", home, home))["stars"] == "string"
+    (home / "rows.csv").write_text(CSV + "60,last,five,x,maybe,much,c\n")
+    again = pin_source(table_data(), "again", home, home)
+    assert kinds(again) == dict.fromkeys(KINDS, "string")
+
+
+@pytest.mark.parametrize("name", ["rows.tsv", "rows.jsonl", "rows.csv.gz", "rows.json"])
+def test_other_formats_give_the_same_rows_as_the_csv(home, name):
+    (home / "rows.csv").write_text(CSV)
+    expected = pin_source(table_data(), "mine", home, home)
+    records = list(csv.DictReader(io.StringIO(CSV)))
+    content = {
+        "rows.tsv": CSV.replace(",", "\t"),
+        "rows.jsonl": "".join(json.dumps(record) + "\n" for record in records),
+        "rows.json": json.dumps(records),
+        "rows.csv.gz": CSV,
+    }[name].encode()
+    (home / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    made = pin_source(table_data(files=[name]), "other", home, home)
+    assert (kinds(made), made.definition.digest) == (KINDS, expected.definition.digest)
+
+
+def test_texts_of_labels_are_classes_where_they_are_said_to_be(home):
+    (home / "rows.csv").write_text(CSV.replace(",2003,", ",?,"))
+    data = table_data(
+        labels=["kind"],
+        meta={"year": "year", "here": "here", "no_year": "no_year"},
+        classes=["kind"],
+        options={"missing": ["?"], "is_missing": {"no_year": "year"}, "constants": {"here": "home"}},
+    )
+    made = pin_source(data, "mine", home, home)
+    assert kinds(made) == {"text": "string", "kind": "int64", "year": "int64", "here": "string", "no_year": "bool"}
+    assert made.definition.distributions[0].options["maps"] == {"kind": ["a", "b"]}
+    assert set(made.table()["kind"].to_pylist()) == {0, 1}
+
+
+def test_several_columns_are_one_tensor(home):
+    (home / "rows.csv").write_text(CSV)
+    data = table_data(inputs={"x": ["price", "year"]}, meta=[])
+    made = pin_source(data, "mine", home, home)
+    assert kinds(made) == {"x": "float32[2]", "stars": "int64"}
+    assert [0.5, 2000.0] in made.table()["x"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("changes", "content", "complaint"),
+    [
+        ({"labels": ["star"]}, CSV, r"rows\.csv has no column 'star' \(it has id, text, stars"),
+        ({}, CSV + "60,short\n", r"rows\.csv, line 62: 2 cells, and not 7 as the first line has"),
+        (
+            {"meta": []},
+            CSV.replace(",2,", ",,", 1),
+            r"rows\.csv, line 4: stars is missing: say by `if_missing` what then",
+        ),
+        ({"classes": ["kinds"]}, CSV, r"\[data\] has no field 'kinds'"),
+        ({}, CSV.split("\n")[0], r"\[data\] no rows to tell from what text, stars, .* is"),
+        ({"options": {"coloms": 1}}, CSV, "table: option coloms: Extra inputs"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused_before_anything_is_written(home, changes, content, complaint):
+    (home / "rows.csv").write_text(content)
+    with pytest.raises(FarshiftError, match=complaint):
+        pin_source(table_data(**changes), "mine", home, home)
+    assert not list(home.rglob("mine.toml"))
+
+
+def test_a_table_is_either_files_or_images():
+    for both in (
+        {"files": [], "images": ""},
+        {"files": ["a.csv"], "images": "a/{file}"},
+        {"files": [], "hub": "a/b", "images": "a/{file}"},
+    ):
+        with pytest.raises(ValidationError, match="`files`|`images`"):
+            data(**both)
+
+
+NAMES = [f"{place}/{kind}/{n}.jpg" for place in ("farm", "zoo") for kind in ("cat", "dog") for n in range(4)]
+PHOTOS = {name: picture(number) for number, name in enumerate(NAMES)}
+
+
+def image_data(**changes) -> Data:
+    said = {"images": "photos/{place}/{kind}/{file}", "inputs": ["image"], "labels": ["kind"], "meta": ["place"]}
+    return Data.model_validate(said | changes)
+
+
+@pytest.mark.parametrize("packed", ["folder", "zip", "tar.gz"])
+def test_a_folder_or_an_archive_of_pictures_is_a_source(home, monkeypatch, packed):
+    if packed == "folder":
+        folder(home / "photos", PHOTOS)
+        made = pin_source(image_data(), "mine", home, home)
+    else:
+        path = home / f"photos.{packed}"
+        zipped(path, PHOTOS) if packed == "zip" else tarred(path, PHOTOS, "gz")
+        made = pin_source(image_data(images=f"photos.{packed}/{{place}}/{{kind}}/{{file}}"), "mine", home, home)
+    assert kinds(made) == {"image": "image", "kind": "int64", "place": "string"}
+    rows = made.table().to_pylist()
+    assert {(row["image"], row["kind"], row["place"]) for row in rows} == {
+        (content, int("dog" in name), name.split("/")[0]) for name, content in PHOTOS.items()
+    }
+    assert made.definition.distributions[0].options["maps"] == {"kind": ["cat", "dog"]}
+    monkeypatch.setenv("FARSHIFT_CACHE", str(home / "another-cache"))
+    with pytest.raises(Unavailable, match=r"photos(\.\S+)? is not available"):
+        read_source(made.path).table()
+    assert read_source(made.path).table((home,)).num_rows == 16
+
+
+def test_pictures_that_are_not_whole_or_fit_nothing_are_named_and_nothing_is_written(home):
+    folder(home / "photos", PHOTOS | {"zoo/cat/bad.jpg": PHOTOS["zoo/cat/1.jpg"][:-30]})
+    with pytest.raises(FarshiftError, match=r"photos: zoo/cat/bad\.jpg is cut off"):
+        pin_source(image_data(), "mine", home, home)
+    (home / "photos" / "list.txt").write_text("x")
+    with pytest.raises(BadData, match=r"1 of 18 files do not fit .* list\.txt; say by `ignore`"):
+        pin_source(image_data(), "mine", home, home)
+    made = pin_source(image_data(options={"ignore": ["*.txt", "bad.jpg"]}), "mine", home, home)
+    assert made.definition.rows == 16
+    with pytest.raises(Unavailable, match=r"\[data\] no folder or archive .*pictures"):
+        pin_source(image_data(images="pictures/{place}/{kind}/{file}"), "other", home, home)
+    with pytest.raises(BadDefinition, match="names no field for the picture itself"):
+        pin_source(image_data(inputs=["file"]), "other", home, home)
+
+
+def test_pictures_in_parquet_as_the_hub_has_them_are_pictures(home):
+    records = [{"image": {"bytes": picture(number), "path": f"{number}.jpg"}, "label": number} for number in range(5)]
+    pq.write_table(pa.Table.from_pylist(records), home / "images.parquet")
+    made = pin_source(data(files=["images.parquet"], inputs=["image"], labels=["label"]), "mine", home, home)
+    assert kinds(made) == {"image": "image", "label": "int64"}
+    assert made.definition.distributions[0].options == {"columns": {"image": "image.bytes", "label": "label"}}
+    assert {row["image"] for row in made.table().to_pylist()} == {picture(number) for number in range(5)}
