@@ -39,11 +39,13 @@ class FirstFile(BaseModel):
 
 class TreePin(BaseModel):
     """A folder of many files: the hash that git gives it (empty: pinned when it is first read), and where it can be
-    had. Each mirror gives one archive or folder of all its files, never a file each."""
+    had. Each mirror gives one archive or folder of all its files, never a file each. `plain` is the hash with no file
+    executable, where some are and a copy may not say so."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, AfterValidator(_below)]
     tree: str = Field("", pattern=r"^([0-9a-f]{40})?$")
+    plain: str = Field("", pattern=r"^([0-9a-f]{40})?$")
     files: int | None = Field(None, ge=1)
     mirrors: list[dict[str, Any]] = []

@@ -112,7 +112,7 @@ def _held(pin: TreePin, path: Path, name: str, below: str, reasons: list[str]) -
     except BadData as error:
         reasons.append(str(error))
         return None
-    if pin.tree and pin.tree not in hashes:
+    if pin.tree and not {pin.tree, pin.plain} & set(hashes):
         reasons.append(f"{name} has {count:,} files ({size:,} bytes) of another tree hash ({hashes[0][:12]}..)")
         return None
     return pin.model_copy(update={"tree": pin.tree or hashes[0], "files": count}), files
