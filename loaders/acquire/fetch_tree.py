@@ -95,7 +95,7 @@ def _candidates(pin: TreePin, place: Path, own: bool) -> list[Path]:
 def _held_somewhere(pin: TreePin, path: Path, reasons: list[str]) -> tuple[TreePin, Members] | None:
     """The tree at a path, or in a folder of it that has the name that a mirror knows it by."""
     refused: list[str] = []
-    for name in dict.fromkeys(["", *(str(mirror.get("folder", "")) for mirror in pin.mirrors)]):
+    for name in dict.fromkeys(["", pin.name, *(str(mirror.get("folder", "")) for mirror in pin.mirrors)]):
         if held := _held(pin, path, str(path), name, refused):
             return held
     reasons += refused[:1]

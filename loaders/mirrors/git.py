@@ -26,8 +26,8 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as work:
         _git(work, "init", "--quiet", "--bare")
         _git(work, "fetch", "--quiet", "--depth", "1", mirror["repository"], mirror["commit"])
-        what = f"FETCH_HEAD:{mirror['folder']}" if mirror.get("folder") else "FETCH_HEAD"
-        _git(work, "archive", "--format=tar", f"--output={target.absolute()}", what)
+        wanted = [mirror["folder"]] if mirror.get("folder") else []
+        _git(work, "archive", "--format=tar", f"--output={target.absolute()}", "FETCH_HEAD", *wanted)
 
 
 def _git(folder: str, *arguments: str) -> None:

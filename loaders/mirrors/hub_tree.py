@@ -36,7 +36,7 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
         raise MirrorFailed(f"{type(error).__name__}: {first_line(error)}") from error
     with tarfile.open(target, "w") as tar:
         for path in sorted(path for path in (keep / folder).rglob("*") if path.is_file()):
-            name = path.relative_to(keep / folder)
+            name = path.relative_to(keep)
             if name.parts[0] != ".cache":
                 tar.add(path, name.as_posix(), recursive=False)
     shutil.rmtree(keep, ignore_errors=True)

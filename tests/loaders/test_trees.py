@@ -1,0 +1,133 @@
+"""Folders of many files, pinned by git's hash: had as one archive from GitHub, from git, or as the user has them."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from encoded_files import picture
+from farshift.core.errors import Unavailable
+from farshift.loaders.acquire.fetch_tree import fetch_tree
+from farshift.splits.pins import TreePin
+
+FILES = {
+    f"{domain}/{kind}/{number}.jpg": picture(place, "JPEG")
+    for place, (domain, kind, number) in enumerate(
+        (domain, kind, number) for domain in ("photo", "sketch") for kind in ("dog", "horse") for number in (0, 1)
+    )
+}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(folder), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path, cache):
+    """A repository with the pictures below PACS/, its commit, and git's hash of that folder."""
+    folder = tmp_path / "repository"
+    for name, content in FILES.items():
+        path = folder / "PACS" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (folder / "README.md").write_text("pictures")
+    git(folder, "init", "--quiet")
+    git(folder, "add", "-A")
+    git(folder, "commit", "--quiet", "-m", "pictures")
+    return folder, git(folder, "rev-parse", "HEAD"), git(folder, "rev-parse", "HEAD:PACS")
+
+
+@pytest.fixture
+def github(repository, tmp_path, monkeypatch):
+    """A server that gives archives as GitHub does: of the whole repository, in one outer folder."""
+    folder, commit, _ = repository
+    served = tmp_path / "served/owner/name/archive"
+    served.mkdir(parents=True)
+    git(folder, "archive", "--format=tar.gz", f"--prefix=name-{commit}/", f"--output={served / commit}.tar.gz", commit)
+
+    asked: list[str] = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_request(self, code="-", size="-"):
+            asked.append(self.path)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "served")))
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("FARSHIFT_GITHUB", f"http://127.0.0.1:{server.server_port}/")
+    yield asked, served / f"{commit}.tar.gz"
+    server.shutdown()
+    server.server_close()
+
+
+def pin(repository, *mirrors, **other) -> TreePin:
+    return TreePin(**{"name": "PACS", "tree": repository[2], "files": len(FILES), "mirrors": list(mirrors)} | other)
+
+
+def on_github(repository):
+    return {"sort": "github", "repo": "owner/name", "commit": repository[1], "folder": "PACS"}
+
+
+def test_one_request_brings_a_tree_from_github_and_the_cache_keeps_it(repository, github):
+    asked, _ = github
+    for _ in range(2):
+        _, files = fetch_tree(pin(repository, on_github(repository)))
+        assert dict(files.walk()) == FILES
+    assert asked == [f"/owner/name/archive/{repository[1]}.tar.gz"]
+
+
+def test_git_brings_the_commit_of_any_address(repository):
+    mirror = {"sort": "git", "repository": f"file://{repository[0]}", "commit": repository[1], "folder": "PACS"}
+    _, files = fetch_tree(pin(repository, mirror))
+    assert dict(files.walk()) == FILES
+
+
+def test_an_archive_with_other_pictures_is_not_kept(repository, github, tmp_path):
+    _, archive = github
+    other = tmp_path / "other.tar"
+    with tarfile.open(other, "w") as tar:
+        for name, content in FILES.items():
+            (tmp_path / "one").write_bytes(content + b"\0")
+            tar.add(tmp_path / "one", f"name-{repository[1]}/PACS/{name}")
+    archive.write_bytes(other.read_bytes())
+    with pytest.raises(Unavailable, match="has 8 files .* of another tree hash"):
+        fetch_tree(pin(repository, on_github(repository)))
+    git_too = {"sort": "git", "repository": f"file://{repository[0]}", "commit": repository[1], "folder": "PACS"}
+    _, files = fetch_tree(pin(repository, on_github(repository), git_too))
+    assert dict(files.walk()) == FILES
+
+
+def test_the_users_copy_is_read_where_it_lies(repository, tmp_path):
+    folder, commit, _ = repository
+    for copy in (folder / "PACS", folder):
+        _, files = fetch_tree(pin(repository), (copy,))
+        assert dict(files.walk()) == FILES
+    git(folder, "archive", "--format=zip", f"--output={tmp_path / 'mine'}.zip", commit)
+    (tmp_path / "archives").mkdir()
+    (tmp_path / "mine.zip").rename(tmp_path / "archives/mine.zip")
+    assert dict(fetch_tree(pin(repository), (tmp_path / "archives",))[1].walk()) == FILES
+
+
+def test_a_copy_without_a_file_says_how_many_there_are(repository):
+    folder = repository[0] / "PACS"
+    (folder / "photo/dog/0.jpg").unlink()
+    with pytest.raises(Unavailable, match=r"PACS has 7 files, not the 8 of PACS.*name it with --data"):
+        fetch_tree(pin(repository), (folder,))
+
+
+def test_random_bytes_in_folders_of_the_right_names_are_not_pacs(farshift, tmp_path, cache):
+    names = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
+    for number in range(480):
+        domain = ("art_painting", "cartoon", "photo", "sketch")[number % 4]
+        path = tmp_path / "data" / domain / names[number % 7] / f"{number}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(number.to_bytes(4, "big") * 50)
+    done = farshift("splits", "pull", "pacs/photo", "--data", tmp_path / "data", "--offline")
+    assert done.returncode == 2
+    assert "has 480 files, not the 9,991 of PACS" in " ".join(done.stderr.split())
+    assert not list((cache / "sources").glob("pacs*")) if (cache / "sources").exists() else True
