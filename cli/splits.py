@@ -74,7 +74,7 @@ def splits_show(name: str, json: Json = False) -> None:
     if manifest.frozen:
         table("", ["part", "rows", "with copies", "digest"], rows)
     else:
-        line("a definition: it has no rows until you supply its data (Definitions, in docs/own-splits.md)")
+        line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
 
 
 @app.command("pull")
