@@ -1,8 +1,8 @@
 """MNIST's digits with what NIST knew of each: who wrote it, and whether that was census staff or a student.
 
 QMNIST (Yadav and Bottou 2019, Cold Case: the Lost MNIST Digits, arXiv:1905.10498) gives for each MNIST digit, in its
-order, eight numbers: the digit, the NIST series (hsf), the writer, the number of the digit among the writer's, and where
-NIST's own files have it.
+order, eight numbers: the digit, the NIST series (hsf), the writer, the number of the digit among the writer's, and
+where NIST's own files have it.
 """
 
 from __future__ import annotations
