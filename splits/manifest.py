@@ -102,8 +102,10 @@ class PartPin(_Strict):
 class SplitDefinition(_Strict):
     """What `split.toml` says. A definition without an identity is not frozen yet.
 
-    `factors` are fields whose single values training shows while a test row's combination of them is new; `files` the
-    published lists that the rule reads, once, when the split is frozen (its rows are shipped then).
+    `factors` are fields whose single values training shows while a test row's combination of them is new; `examples` is
+    what stands between the worked examples that an input text holds (a blank line, say): the audit then looks for rows
+    that share examples. `files` are the published lists that the rule reads, once, when the split is frozen (its rows
+    are shipped then).
     """
 
     format: Literal[1] = 1
@@ -123,6 +125,7 @@ class SplitDefinition(_Strict):
     group: Described | None = None
     published: Published | None = None
     factors: list[str] = []
+    examples: str = ""
     declared: Declared = Declared()
     files: list[FilePin] = []
     parts: dict[str, PartPin] = {}

@@ -7,23 +7,26 @@ several test inputs gives several rows.
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, BadDefinition
+from ..acquire.members import Members
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Grid = list[list[int]]
+Tasks = dict[str, dict[str, list[dict[str, Grid]]]]
 
 
-def read(files: dict[str, Path], *, sets: list[dict[str, Any]]) -> pa.Table:
+def read(files: dict[str, Path | Members], *, sets: list[dict[str, Any]]) -> pa.Table:
     """Columns `question`, `answer` (a grid), `task` (its published name), `published` and `level`, and `cells`: the
     answer's.
 
     sets: in order, each the `file` and `part` that hold its tasks, the `published` name of the set, and its `level`. A
-    task that an earlier set holds, by name or by content, is not read again.
+    task that an earlier set holds, by name or by content, is not read again. Where the file is a folder, each of its
+    JSON files is a task of that name, and `published` also names the folder that it lies in.
     """
     import pyarrow as pa
 
@@ -34,7 +37,12 @@ def read(files: dict[str, Path], *, sets: list[dict[str, Any]]) -> pa.Table:
     for one in sets:
         if one["file"] not in files:
             raise BadDefinition(f"the distribution has no file {one['file']}")
-        for task, pairs in sorted(_tasks(one["file"], files[one["file"]], one["part"]).items()):
+        found = files[one["file"]]
+        if isinstance(found, Members):
+            tasks, folders = _tasks_of_files(found)
+        else:
+            tasks, folders = _tasks(one["file"], found, one["part"]), {}
+        for task, pairs in sorted(tasks.items()):
             content = json.dumps(pairs, sort_keys=True)
             if not seen.isdisjoint((task, content)):
                 continue
@@ -47,7 +55,7 @@ def read(files: dict[str, Path], *, sets: list[dict[str, Any]]) -> pa.Table:
                 columns["question"].append(f"{examples}input:\n{grid_text(pair['input'])}\noutput:")
                 columns["answer"].append(grid_text(pair["output"]))
                 columns["task"].append(task)
-                columns["published"].append(one["published"])
+                columns["published"].append(one["published"] + folders.get(task, ""))
                 columns["level"].append(one["level"])
                 columns["cells"].append(sum(map(len, pair["output"])))
     return pa.table(columns)
@@ -58,9 +66,27 @@ def grid_text(grid: Grid) -> str:
     return "\n".join("".join(map(str, row)) for row in grid)
 
 
-def _tasks(name: str, path: Path, part: str) -> dict[str, dict[str, list[dict[str, Grid]]]]:
+def _tasks(name: str, path: Path, part: str) -> Tasks:
     try:
-        tasks: dict[str, dict[str, list[dict[str, Grid]]]] = json.loads(path.read_bytes())[part]
+        tasks: Tasks = json.loads(path.read_bytes())[part]
     except (ValueError, KeyError, TypeError) as error:
         raise BadData(f"{name}: not a readable file of tasks with a part {part!r}: {error}") from error
     return tasks
+
+
+def _tasks_of_files(files: Members) -> tuple[Tasks, dict[str, str]]:
+    """The tasks of a folder, and ", " and the folder's name for each."""
+    tasks: Tasks = {}
+    folders: dict[str, str] = {}
+    for path, content in files.walk(lambda name: name.endswith(".json")):
+        task = PurePosixPath(path).stem
+        if task in tasks:
+            raise BadData(f"{files.where} has two tasks called {task}")
+        try:
+            tasks[task] = json.loads(content)
+        except ValueError as error:
+            raise BadData(f"{files.where}: {path} is not JSON: {error}") from error
+        if not {"train", "test"} <= set(tasks[task]):
+            raise BadData(f"{files.where}: {path} is no task with pairs to train and to test on")
+        folders[task] = f", {PurePosixPath(path).parent.name}"
+    return tasks, folders

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..manifest import SplitDefinition
 from ..schema import Schema
-from .duplicates import duplicate_inputs, near_duplicates
+from .duplicates import duplicate_inputs, near_duplicates, shared_examples
 from .factors import factors
 from .groups import groups
 from .labels import labels
@@ -31,6 +31,7 @@ __all__ = ["audit", "minimum_detectable_difference", "same"]
 
 _MEASURES = {
     "near_duplicates": near_duplicates,
+    "shared_examples": shared_examples,
     "texts": texts,
     "factors": factors,
     "severity": severity,

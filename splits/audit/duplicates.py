@@ -1,4 +1,4 @@
-"""Rows that stand in two places: equal inputs, and texts that are nearly equal."""
+"""Rows that stand in two places: equal inputs, texts that are nearly equal, and rows that share their examples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..measures.near_duplicates import RESEMBLANCE, shingled
+from ..measures.near_duplicates import RESEMBLANCE, most_shared, shingled
 from ..rows import heads, row_digests
 from ..schema import Schema
 from .parted import PartedRows
@@ -58,6 +58,22 @@ def near_duplicates(rows: PartedRows) -> dict[str, Any]:
         **({} if some is rows else {"among": {name: len(places[name]) for name in rows.names}}),
         "within": {name: share(name, name) for name in rows.names},
         "with_train": {name: share(name, "train") for name in rows.evaluated},
+    }
+
+
+def shared_examples(rows: PartedRows) -> dict[str, Any]:
+    """Rows whose text inputs are made of examples, as the definition's `examples` says: how many share `any` of them
+    with a training row, and how many `half` or more with a single one. Two tasks that differ in what they ask last
+    are told apart by no resemblance of their texts. Empty where the definition names no examples."""
+    separator = rows.definition.examples
+    names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
+    if not separator or not names:
+        return {}
+    shares = most_shared(_joined(rows.table, names).to_pylist(), separator, rows.masks["train"])
+    return {
+        name: {"any": int((found > 0).sum()), "half": int((found >= 0.5).sum())}
+        for name in rows.evaluated
+        for found in [shares[rows.masks[name]]]
     }
 
 

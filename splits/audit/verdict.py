@@ -22,7 +22,7 @@ _DIVERGENCE, _VARIATION, _WEAK = 0.1, 0.1, 0.05
 def verdict(definition: SplitDefinition, found: Audit) -> Finding:
     """Whether the split holds its shift, and one line with the numbers that say so. What a definition declares must be
     what is measured, whatever the kind."""
-    for flaw in (_duplicates(definition, found), _tokens(definition, found)):
+    for flaw in (_duplicates(definition, found), _tokens(definition, found), _examples(found)):
         if flaw:
             return False, flaw
     return _KINDS[definition.kind](definition, found)
@@ -49,6 +49,13 @@ def _tokens(definition: SplitDefinition, found: Audit) -> str:
     for part, expected in sorted(definition.declared.unseen_tokens.items()):
         if expected and (count := unseen(definition, found, part)) != expected:
             return f"{count} tokens of {part} stand nowhere in training, declared are {expected}"
+    return ""
+
+
+def _examples(found: Audit) -> str:
+    for part, counts in sorted(found.get("shared_examples", {}).items()):
+        if counts["half"]:
+            return f"{counts['half']} rows of {part} share half of their examples or more with one row of training"
     return ""
 
 

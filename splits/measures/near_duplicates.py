@@ -8,6 +8,8 @@ are compared exactly).
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -103,6 +105,21 @@ def shingled(texts: pa.ChunkedArray) -> Shingled:
     keys = np.sort(row * kinds + code)
     keys = keys[np.diff(keys, prepend=-1) > 0]
     return Shingled(Units(keys // kinds, keys % kinds, kinds, len(texts)))
+
+
+def most_shared(texts: Sequence[str], separator: str, among: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """For each text the share of its pieces (what `separator` parts) that stand in the one other text of `among` that
+    has most of them; shape (texts,)."""
+    pieces = [{piece.strip() for piece in text.split(separator) if piece.strip()} for text in texts]
+    holders: dict[str, list[int]] = {}
+    for place in np.flatnonzero(among).tolist():
+        for piece in pieces[place]:
+            holders.setdefault(piece, []).append(place)
+    shares = np.zeros(len(pieces))
+    for place, own in enumerate(pieces):
+        counts = Counter(other for piece in own for other in holders.get(piece, ()) if other != place)
+        shares[place] = max(counts.values(), default=0) / max(len(own), 1)
+    return shares
 
 
 def _ranges(first: Rows, count: Rows) -> tuple[Rows, Rows]:

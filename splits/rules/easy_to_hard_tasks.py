@@ -16,12 +16,23 @@ if TYPE_CHECKING:
 
 
 def levels(
-    table: pa.Table, *, field: str, easy: list[int], hard: list[int], task: str, id_test: int, seed: str
+    table: pa.Table,
+    *,
+    field: str,
+    easy: list[int],
+    hard: list[int],
+    task: str,
+    id_test: int,
+    seed: str,
+    without: list[str] | None = None,
 ) -> Assignment:
     """Rows at an `easy` level (`field`) train, but for those of `id_test` tasks, drawn by `seed`; those at a `hard`
-    level are `ood_test`; other rows are dropped. Severity is the level, and each task is a group."""
+    level are `ood_test`; other rows are dropped, and so are those of the tasks `without`. Severity is the level, and
+    each task is a group."""
     level = numeric_column(table, field)
     names = np.asarray(text_column(table, task).to_pylist(), dtype=np.str_)
+    if absent := sorted(set(without or []) - set(names.tolist())):
+        raise BadDefinition(f"without: no row has {task} = {', '.join(absent)}")
     tasks = np.unique(names[np.isin(level, easy)])
     if not 0 <= id_test < len(tasks):
         raise BadDefinition(f"id_test = {id_test}, but only {len(tasks)} tasks have a {field} in {easy}")
@@ -29,4 +40,5 @@ def levels(
     withheld = tasks[shuffled(f"{seed}/id_test", keys)[:id_test]]
     part = np.where(np.isin(level, easy), "train", np.where(np.isin(level, hard), "ood_test", ""))
     part[np.isin(level, easy) & np.isin(names, withheld)] = "id_test"
+    part[np.isin(names, without or [])] = ""
     return Assignment(part=part, severity=level, group=names)

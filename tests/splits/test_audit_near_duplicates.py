@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from audited import audited
-from farshift.splits.measures.near_duplicates import RESEMBLANCE, shingled
+from farshift.splits.measures.near_duplicates import RESEMBLANCE, most_shared, shingled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +87,34 @@ def test_the_audit_counts_rows_that_resemble_rows_of_training():
         "with_train": {"ood_test": 0.25},
     }
     assert found["duplicate_inputs"]["across"] == {"train/ood_test": 0}
+
+
+def tasks(*examples: list[str]) -> list[str]:
+    return ["\n\n".join([*own, f"asked {place}"]) for place, own in enumerate(examples)]
+
+
+def test_rows_that_share_their_examples_with_a_training_row_are_found_where_their_texts_do_not_resemble_it():
+    train = tasks(["1 to 2", "3 to 4"], ["5 to 6", "7 to 8", "9 to 0"])
+    test = ["\n\n".join(["7 to 8", "5 to 6", "asked"]), "\n\n".join(["3 to 4", "7 to 8", "2 to 1", "asked too"])]
+    options = {"part": ["train"] * 2 + ["ood_test"] * 2, "inputs": ["q"], "severity": [1, 1, 2, 2]}
+    columns = {"q": train + test, "y": list("abcd")}
+    found = audited("length", columns, **options, examples="\n\n")
+    assert found["near_duplicates"]["with_train"] == {"ood_test": 0.0}
+    assert found["shared_examples"] == {"ood_test": {"any": 2, "half": 1}}
+    assert not found["holds"]
+    assert found["why"] == "1 rows of ood_test share half of their examples or more with one row of training"
+    plain = audited("length", columns, **options)
+    assert plain["holds"]
+    assert "shared_examples" not in plain
+
+
+@given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5), min_size=1, max_size=7), st.randoms())
+def test_the_share_of_examples_is_that_of_the_nearest_training_row(rows, random):
+    among = np.array([random.random() < 0.7 for _ in rows])
+    found = most_shared(["|".join(row) for row in rows], "|", among)
+    for place, row in enumerate(rows):
+        others = [set(other) for at, other in enumerate(rows) if among[at] and at != place]
+        assert found[place] == max((len(set(row) & other) for other in others), default=0) / len(set(row))
 
 
 def test_in_a_large_split_a_sample_of_each_part_is_compared_with_all_of_training():

@@ -9,8 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition, Unavailable
+from farshift.loaders.acquire.members import FolderMembers
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import arc_tasks, rush_hour
+from farshift.splits.audit.duplicates import shared_examples
+from farshift.splits.audit.parted import parted
+from farshift.splits.catalogue import find
+from farshift.splits.manifest import assign
 from farshift.splits.rules.easy_to_hard_tasks import levels
 
 
@@ -116,6 +121,44 @@ def test_a_question_is_the_solved_pairs_and_one_test_input_and_no_task_is_read_t
         arc_tasks.read(files, sets=[sets[0] | {"part": "eval"}])
     with pytest.raises(BadDefinition, match=r"no file three\.json"):
         arc_tasks.read(files, sets=[sets[0] | {"file": "three.json"}])
+
+
+def test_a_folder_of_tasks_gives_each_the_name_of_its_file_and_of_its_folder(tmp_path):
+    (tmp_path / "corpus/Copy").mkdir(parents=True)
+    (tmp_path / "corpus/Copy/Copy1.json").write_text(json.dumps(task(3)))
+    (tmp_path / "one.json").write_text(json.dumps({"train": {"a": task(4)}}))
+    sets = [
+        {"file": "one.json", "part": "train", "published": "ARC", "level": 1},
+        {"file": "corpus", "part": "", "published": "ConceptARC", "level": 2},
+    ]
+    files = {"one.json": tmp_path / "one.json", "corpus": FolderMembers(tmp_path / "corpus")}
+    table = arc_tasks.read(files, sets=sets).to_pydict()
+    assert table["task"] == ["a", "Copy1"]
+    assert table["published"] == ["ARC", "ConceptARC, Copy"]
+    (tmp_path / "corpus/Copy/Copy2.json").write_text("{}")
+    with pytest.raises(BadData, match=r"Copy/Copy2\.json is no task"):
+        arc_tasks.read(files | {"corpus": FolderMembers(tmp_path / "corpus")}, sets=sets)
+
+
+def test_tasks_of_an_erratum_are_left_out_and_must_be_there():
+    outcome = levels(
+        table_of_tasks(), field="level", easy=[1], hard=[3], task="task", id_test=2, seed="s", without=["task 2"]
+    )
+    assert set(outcome.part[np.isin(outcome.group, ["task 2"])]) == {""}
+    assert set(outcome.part[np.isin(outcome.group, ["task 5"])]) == {"ood_test"}
+    with pytest.raises(BadDefinition, match="without: no row has task = task 99"):
+        levels(
+            table_of_tasks(), field="level", easy=[1], hard=[3], task="task", id_test=2, seed="s", without=["task 99"]
+        )
+
+
+def test_the_leak_of_version_1_is_found_where_examples_are_compared_and_version_2_is_free_of_it():
+    table = pulled("arc_agi")
+    schema = find_source("arc_agi").schema
+    for version, half in ((1, 1), (2, 0)):
+        definition = find(f"arc_agi/version_2@{version}").definition.model_copy(update={"examples": "\n\n"})
+        rows = parted(definition, table, assign(definition, table, schema), schema)
+        assert shared_examples(rows)["ood_test"]["half"] == half
 
 
 def test_the_published_tasks_are_all_read_less_those_that_stand_in_two_sets():

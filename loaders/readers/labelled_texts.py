@@ -1,0 +1,95 @@
+"""Texts with labels: tab-separated tables whose first line names the columns, cells in quotes where they hold quotes.
+
+A second file may label the same texts anew, in the same order: distant supervision beside the labels of experts.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData, BadDefinition
+from ._utf8_lines import utf8_lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+def read(
+    files: dict[str, Path],
+    *,
+    texts: dict[str, str],
+    labels: dict[str, str],
+    classes: list[str],
+    constants: dict[str, dict[str, str]],
+    relabelled: Mapping[str, dict[str, str]] = _NONE,
+    number: str = "",
+) -> pa.Table:
+    """One row a line of the files that `constants` names, in that order.
+
+    texts, labels: for each field its column; a label is the place of its text among `classes`. constants: for each file
+    the fields that are the same in all its rows, such as `{ "dev.tsv" = { part = "dev" } }`. relabelled: for a file
+    `{ field = other file }`, where the other file has the same texts in the same order, and its own label; the field is
+    -1 in files without one. number: the field of the row's place in its file, from 0.
+    """
+    import pyarrow as pa
+
+    others = {other for pairs in relabelled.values() for other in pairs.values()}
+    if set(files) != {*constants, *others}:
+        raise BadDefinition(f"labelled_texts reads {', '.join([*constants, *others])}, and is given {', '.join(files)}")
+    given = sorted({field for pairs in relabelled.values() for field in pairs})
+    columns: dict[str, list[Any]] = {field: [] for field in (*texts, *labels, *given)}
+    columns |= {field: [] for field in (*next(iter(constants.values())), *([number] if number else []))}
+    for name, same in constants.items():
+        table = _cells(name, files[name])
+        found = {field: _column(name, table, column) for field, column in texts.items()}
+        rows = len(table) - 1
+        found |= {field: _coded(name, _column(name, table, column), classes) for field, column in labels.items()}
+        for field in given:
+            found[field] = [-1] * rows
+        for field, other in relabelled.get(name, {}).items():
+            beside = _cells(other, files[other])
+            for text, column in texts.items():
+                if found[text] != _column(other, beside, column):
+                    raise BadData(f"{other} does not have the texts of {name} in the same order")
+            (column,) = set(labels.values())
+            found[field] = _coded(other, _column(other, beside, column), classes)
+        found |= {field: [value] * rows for field, value in same.items()}
+        if number:
+            found[number] = list(range(rows))
+        for field, values in found.items():
+            columns[field] += values
+    return pa.table(columns)
+
+
+def _cells(name: str, path: Path) -> list[list[str]]:
+    """The cells of each line, all of as many as the first has."""
+    try:
+        table = list(csv.reader(utf8_lines(name, path), delimiter="\t", strict=True))
+    except csv.Error as error:
+        raise BadData(f"{name} is no table of tab-separated cells: {error}") from error
+    for number, cells in enumerate(table, 1):
+        if len(cells) != len(table[0]):
+            raise BadData(f"{name}: line {number} has {len(cells)} cells, and the first line {len(table[0])}")
+    if len(table) < 2:
+        raise BadData(f"{name} has no rows")
+    return table
+
+
+def _column(name: str, table: list[list[str]], column: str) -> list[str]:
+    if column not in table[0]:
+        raise BadData(f"{name}: no column {column!r} among {', '.join(table[0])}")
+    place = table[0].index(column)
+    return [cells[place] for cells in table[1:]]
+
+
+def _coded(name: str, values: list[str], classes: list[str]) -> list[int]:
+    for number, value in enumerate(values, 2):
+        if value not in classes:
+            raise BadData(f"{name}: line {number}: the label {value!r} is none of {', '.join(classes)}")
+    return [classes.index(value) for value in values]

@@ -1,0 +1,134 @@
+"""Sentences as lines of words with tags: the CoNLL formats and CoNLL-U.
+
+A line is a word and what is said of it, in columns; an empty line ends a sentence. A sentence becomes one row: its
+words and its tags, each joined by spaces, so that the n-th tag is that of the n-th word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData, BadDefinition
+from ..acquire.members import Members
+from ._utf8_lines import utf8_lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+_WHITE = re.compile(r"\s+")
+
+
+def read(
+    files: dict[str, Path | Members],
+    *,
+    words: int,
+    tags: dict[str, int],
+    constants: Mapping[str, dict[str, str]] = _NONE,
+    names: str = "",
+    retagged: Mapping[str, dict[str, str]] = _NONE,
+    number: int | None = None,
+    spans: str = "",
+    bio: bool = False,
+) -> pa.Table:
+    """`words`, a text field for each of `tags` (field to column, from 0; negative ones count from the end), and
+    `length`, the number of words.
+
+    constants: for each file the fields that are the same in all its rows. names: for a folder of files a pattern with
+    named groups, which are fields; files whose path it does not fit are not read. retagged: for a file `{ field = other
+    file }`, where the other file has the same sentences with other tags (of the first of `tags`); the field is "" in
+    files without one. number: the column of a word's number, in CoNLL-U; lines of several words ("3-4") and of words
+    that are only understood ("5.1") are left out. spans: a further field, with the first of `tags` reduced to where
+    its spans begin (B), go on (I), and what is outside (O). bio: tags of the older scheme, where only a span that
+    follows another of its type begins with B, become those of the one where each does. Lines that begin with
+    "-DOCSTART-", and comments of CoNLL-U, are no words. Where a word holds a space, it is written with "_".
+    """
+    import pyarrow as pa
+
+    others = {other for pairs in retagged.values() for other in pairs.values()}
+    given = sorted({field for pairs in retagged.values() for field in pairs})
+    first = next(iter(tags))
+    rows: list[dict[str, Any]] = []
+    for name, content, same in _inputs(files, constants, names, others):
+        sentences = list(_sentences(name, content, number))
+        beside = {}
+        for field, other in retagged.get(name, {}).items():
+            again = files[other]
+            assert isinstance(again, Path)
+            beside[field] = list(_sentences(other, again.read_bytes(), number))
+            if [len(one) for one in beside[field]] != [len(one) for one in sentences]:
+                raise BadData(f"{other} does not have the sentences of {name}, word by word")
+        for place, sentence in enumerate(sentences):
+            row: dict[str, Any] = {"words": _joined(name, sentence, words), "length": len(sentence), **same}
+            row |= {field: _joined(name, sentence, column) for field, column in tags.items()}
+            row |= {field: "" for field in given}
+            row |= {field: _joined(name, every[place], tags[first]) for field, every in beside.items()}
+            if bio:
+                row |= {field: " ".join(_begun(row[field].split(" "))) for field in tags}
+            if spans:
+                row[spans] = " ".join(tag[:1] for tag in row[first].split(" "))
+            rows.append(row)
+    if not rows:
+        raise BadData(f"{', '.join(files)}: no sentence in any file")
+    return pa.Table.from_pylist(rows)
+
+
+def _inputs(
+    files: dict[str, Path | Members], constants: Mapping[str, dict[str, str]], names: str, others: set[str]
+) -> Iterator[tuple[str, bytes, dict[str, str]]]:
+    """The name, the bytes and the fields in common of each file that holds sentences."""
+    pattern = re.compile(names)
+    for name, file in files.items():
+        if isinstance(file, Members):
+            fits = {path: found for path in file.names() if (found := pattern.fullmatch(path))}
+            if not fits:
+                raise BadData(f"{file.where}: no file fits the pattern {names}")
+            for path, content in file.walk(fits.__contains__):
+                yield f"{name}/{path}", content, {**constants.get(name, {}), **fits[path].groupdict()}
+        elif name not in others:
+            if constants and name not in constants:
+                raise BadDefinition(f"tagged_words: `constants` does not name {name}")
+            yield name, file.read_bytes(), dict(constants.get(name, {}))
+
+
+def _sentences(name: str, content: bytes, number: int | None) -> Iterator[list[list[str]]]:
+    sentence: list[list[str]] = []
+    width = 0
+    for place, line in enumerate([*utf8_lines(name, content), ""], 1):
+        if not line.strip():
+            if sentence:
+                yield sentence
+            sentence = []
+            continue
+        cells = line.split("\t") if "\t" in line else line.split(" ")
+        if cells[0] == "-DOCSTART-" or (number is not None and line.startswith("#")):
+            continue
+        if number is not None and not cells[number].isdecimal():
+            if not re.fullmatch(r"\d+[-.]\d+", cells[number]):
+                raise BadData(f"{name}: line {place}: {cells[number][:20]!r} is no number of a word")
+            continue
+        width = width or len(cells)
+        if len(cells) != width:
+            raise BadData(f"{name}: line {place} has {len(cells)} columns, and the lines before it {width}")
+        sentence.append(cells)
+
+
+def _joined(name: str, sentence: list[list[str]], column: int) -> str:
+    try:
+        texts = [_WHITE.sub("_", cells[column].strip()) for cells in sentence]
+    except IndexError:
+        raise BadData(f"{name}: a line has {len(sentence[0])} columns, and column {column} is asked for") from None
+    if "" in texts:
+        raise BadData(f"{name}: a word of {' '.join(texts)[:40]!r} is empty")
+    return " ".join(texts)
+
+
+def _begun(tags: list[str]) -> Iterator[str]:
+    """The tags with B at the first of each span."""
+    for before, tag in zip(["O", *tags], tags, strict=False):
+        goes_on = tag.startswith("I-") and before[2:] == tag[2:]
+        yield tag if goes_on or not tag.startswith("I-") else f"B-{tag[2:]}"

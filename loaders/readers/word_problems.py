@@ -1,0 +1,48 @@
+"""Word problems as tables whose numbers stand apart: the form in which SVAMP published MAWPS, ASDiv-A and its own
+problems (Patel, Bhattamishra and Goyal 2021, arXiv 2103.07191)."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core.errors import BadData, BadDefinition
+from ._utf8_lines import utf8_lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MARK = re.compile(r"number(\d+)")
+
+
+def read(files: dict[str, Path], *, origin: dict[str, str]) -> pa.Table:
+    """`question`, with its numbers put in the places of "number0", "number1" ..; `answer`, a number of at most two
+    decimals; `operations`, how many the published equation has; and `origin`, as given for the file."""
+    import pyarrow as pa
+
+    if set(files) != set(origin):
+        raise BadDefinition("word_problems: `origin` and the files of the distribution differ")
+    rows = []
+    for name, meaning in origin.items():
+        for number, record in enumerate(csv.DictReader(utf8_lines(name, files[name])), 2):
+            try:
+                values = [_plain(value) for value in record["Numbers"].split()]
+                rows.append(
+                    {
+                        "question": _MARK.sub(lambda mark: values[int(mark[1])], record["Question"]),  # noqa: B023
+                        "answer": f"{float(record['Answer']):.2f}".rstrip("0").rstrip("."),
+                        "operations": sum(sign in "+-*/" for sign in record["Equation"].split()),
+                        "origin": meaning,
+                    }
+                )
+            except (KeyError, IndexError, ValueError, AttributeError) as error:
+                raise BadData(f"{name}: line {number} is no problem: {type(error).__name__}: {error}") from error
+    return pa.Table.from_pylist(rows)
+
+
+def _plain(number: str) -> str:
+    """A number without the ".0" of a whole one."""
+    float(number)
+    return number.removesuffix(".0")

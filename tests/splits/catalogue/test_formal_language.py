@@ -1,0 +1,81 @@
+"""Text-to-SQL, propositional logic and inflection: the published layouts in small, through the real readers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from farshift.core.errors import BadData, BadDefinition
+from farshift.loaders.readers import inflections, logic_pairs, text_to_sql
+
+QUERY = {
+    "query-split": "test",
+    "sql": ["SELECT  NAME FROM CITY ;", "SELECT CITY.NAME FROM CITY ;"],
+    "sentences": [
+        {"text": "name the cities", "question-split": "train", "variables": {}},
+        {"text": "which cities  are there ?", "question-split": "dev", "variables": {}},
+    ],
+}
+
+
+def test_each_question_of_a_query_is_a_row_with_the_first_of_its_queries(tmp_path):
+    path = tmp_path / "geography.json"
+    path.write_text(json.dumps([QUERY]), "utf-8")
+    rows = text_to_sql.read({"geography.json": path}).to_pylist()
+    assert [row["question"] for row in rows] == ["name the cities", "which cities are there ?"]
+    assert {row["sql"] for row in rows} == {"SELECT NAME FROM CITY ;"}
+    assert [(row["query"], row["query_split"], row["question_split"]) for row in rows] == [
+        (0, "test", "train"),
+        (0, "test", "dev"),
+    ]
+    assert [row["words"] for row in rows] == [3, 5]
+
+
+@pytest.mark.parametrize("content", ["{", "[{}]", json.dumps([{**QUERY, "sql": []}])])
+def test_json_that_holds_no_queries_is_refused(tmp_path, content):
+    path = tmp_path / "geography.json"
+    path.write_text(content, "utf-8")
+    with pytest.raises(BadData, match=r"geography\.json: not the JSON of questions and SQL"):
+        text_to_sql.read({"geography.json": path})
+
+
+def test_formulas_have_the_length_that_their_file_is_published_for(tmp_path):
+    texts = {"train1": "#\t( not d )\tb\n<\ta\t( a ( or b ) )\n", "test1": "=\ta\ta\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    files = {name: tmp_path / name for name in texts}
+    relations = ["=", "<", "#"]
+    rows = logic_pairs.read(files, relations=relations, lengths={"train1": 1, "test1": 1}).to_pylist()
+    assert [(row["relation"], row["length"], row["origin"]) for row in rows] == [
+        (2, 1, "train"),
+        (1, 1, "train"),
+        (0, 1, "test"),
+    ]
+    assert (rows[1]["left"], rows[1]["right"]) == ("a", "( a ( or b ) )")
+    with pytest.raises(BadData, match="train1: line 2 is no relation and two formulas"):
+        logic_pairs.read(files, relations=["=", "#"], lengths={"train1": 1, "test1": 1})
+    with pytest.raises(BadDefinition, match="lengths"):
+        logic_pairs.read(files, relations=relations, lengths={"train1": 1})
+
+
+def test_inflections_say_what_training_shows_of_a_test_row(tmp_path):
+    texts = {
+        "tur_large.train": "ev\tevler\tN;PL\nat\tatta\tN;LOC\n",
+        "tur.gold": "ev\tevde\tN;LOC\nat\tatım\tN;PSS1S\nit\titler\tN;PL\nkuş\tkuşum\tN;PSS1S\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    files = {name: tmp_path / name for name in texts}
+    rows = inflections.read(files, train="tur_large.train", tests={"tur.gold": "test"}).to_pylist()
+    assert [row["origin"] for row in rows] == [
+        "train",
+        "train",
+        "test both",
+        "test lemma",
+        "test features",
+        "test neither",
+    ]
+    assert rows[2] == {"lemma": "ev", "features": "N LOC", "form": "evde", "origin": "test both"}
+    (tmp_path / "tur.gold").write_text("ev\tN;PL\n", "utf-8")
+    with pytest.raises(BadData, match=r"tur\.gold: line 1 is no lemma, form and features"):
+        inflections.read(files, train="tur_large.train", tests={"tur.gold": "test"})

@@ -1,0 +1,172 @@
+"""Labelled texts and tagged words: tables and columns as published, in small, through the real readers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.core.errors import BadData, BadDefinition
+from farshift.loaders.acquire.members import FolderMembers
+from farshift.loaders.readers import labelled_texts, tagged_words
+from farshift.splits.rules import noise_published
+from published_files import published_rows
+
+REVIEWS = 'Sentiment\tText\nNegative\tDull.\x85 Long.\nPositive\t"A ""must"" see."\n'
+
+
+@pytest.fixture
+def laid(tmp_path):
+    def lay(**contents):
+        paths = {}
+        for name, text in contents.items():
+            paths[name] = tmp_path / name
+            paths[name].write_text(text, "utf-8", newline="")
+        return paths
+
+    return lay
+
+
+def texts_of(files, **options):
+    given = {"texts": {"text": "Text"}, "labels": {"positive": "Sentiment"}, "classes": ["Negative", "Positive"]}
+    return labelled_texts.read(files, **{**given, "constants": {"orig": {"origin": "train"}}, **options})
+
+
+def test_a_table_of_texts_is_cut_at_line_feeds_alone_and_its_quotes_are_taken_off(laid):
+    rows = texts_of(laid(orig=REVIEWS), number="number").to_pylist()
+    assert rows == [
+        {"text": "Dull.\x85 Long.", "positive": 0, "origin": "train", "number": 0},
+        {"text": 'A "must" see.', "positive": 1, "origin": "train", "number": 1},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (REVIEWS.replace("Positive", "Mixed"), "orig: line 3: the label 'Mixed' is none of Negative, Positive"),
+        (REVIEWS + "Negative\n", "orig: line 4 has 1 cells, and the first line 2"),
+        (REVIEWS.replace("Text", "Review"), "no column 'Text' among Sentiment, Review"),
+        ("Sentiment\tText\n", "orig has no rows"),
+        (REVIEWS + 'Negative\t"never closed\n', "no table of tab-separated cells"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(laid, content, said):
+    with pytest.raises(BadData, match=said):
+        texts_of(laid(orig=content))
+
+
+def test_labels_given_anew_stand_beside_the_true_ones_and_only_where_there_are_some(laid):
+    files = laid(train="Text\tSentiment\nfine\tPositive\nbad\tNegative\n", dev="Text\tSentiment\nso so\tNegative\n")
+    files |= laid(noisy="\tText\tSentiment\n0\tfine\tNegative\n1\tbad\tNegative\n")
+    options = {"constants": {"train": {"origin": "train"}, "dev": {"origin": "dev"}}}
+    rows = texts_of(files, relabelled={"train": {"distant": "noisy"}}, **options)
+    assert rows["distant"].to_pylist() == [0, 0, -1]
+    assert rows["positive"].to_pylist() == [1, 0, 0]
+    files |= laid(noisy="\tText\tSentiment\n0\tbad\tNegative\n1\tfine\tNegative\n")
+    with pytest.raises(BadData, match="noisy does not have the texts of train in the same order"):
+        texts_of(files, relabelled={"train": {"distant": "noisy"}}, **options)
+
+
+def test_files_and_constants_name_the_same(laid):
+    with pytest.raises(BadDefinition, match="reads orig, and is given orig, other"):
+        texts_of(laid(orig=REVIEWS, other=REVIEWS))
+
+
+CONLL = "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nsaid VBD I-VP O\n\nUN NNP I-NP I-ORG\nNATO NNP I-NP B-ORG\n"
+CONLLU = """# newdoc id = a
+# text = Don't go
+1-2\tDon't\t_\t_
+1\tDo\tdo\tAUX
+2\tn't\tnot\tPART
+2.1\twill\twill\tAUX
+3\t1 000\tgo\tVERB
+
+"""
+
+
+def test_a_sentence_is_a_row_of_words_and_tags(laid):
+    options = {"words": 0, "tags": {"tags": -1}, "constants": {"eng": {"year": "1996"}}}
+    rows = tagged_words.read(laid(eng=CONLL), **options).to_pylist()
+    assert rows == [
+        {"words": "EU said", "length": 2, "year": "1996", "tags": "I-ORG O"},
+        {"words": "UN NATO", "length": 2, "year": "1996", "tags": "I-ORG B-ORG"},
+    ]
+    same = tagged_words.read(laid(eng=CONLL), bio=True, spans="mentions", **options)
+    assert same["tags"].to_pylist() == ["B-ORG O", "B-ORG B-ORG"]
+    assert same["mentions"].to_pylist() == ["B O", "B B"]
+
+
+def test_conll_u_leaves_out_what_is_no_word_of_its_own_and_folders_give_fields(tmp_path):
+    (tmp_path / "email").mkdir()
+    (tmp_path / "email/one.conllu").write_text(CONLLU, "utf-8")
+    (tmp_path / "README").write_text("no sentence", "utf-8")
+    rows = tagged_words.read(
+        {"sources": FolderMembers(tmp_path)},
+        words=1,
+        tags={"tags": 3},
+        number=0,
+        names=r"(?P<genre>[a-z]+)/(?P<document>.+)\.conllu",
+    )
+    assert rows.to_pylist() == [
+        {"words": "Do n't 1_000", "length": 3, "genre": "email", "document": "one", "tags": "AUX PART VERB"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("EU NNP O\nsaid O\n", "eng: line 2 has 2 columns, and the lines before it 3"),
+        ("EU\tO\n\n\tO\n", "a word of '' is empty"),
+        ("", "no sentence in any file"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(laid, content, said):
+    with pytest.raises(BadData, match=said):
+        tagged_words.read(laid(eng=content), words=0, tags={"tags": -1}, constants={"eng": {}})
+
+
+def test_tags_given_anew_are_paired_word_by_word(laid):
+    files = laid(clean="Kano B-LOC\nta O\n\nya O\n", noisy="Kano O\nta O\n\nya O\n", test="ya O\n")
+    options = {"words": 0, "tags": {"tags": 1}, "constants": {"clean": {"origin": "train"}, "test": {"origin": "test"}}}
+    rows = tagged_words.read(files, retagged={"clean": {"distant": "noisy"}}, **options)
+    assert rows["distant"].to_pylist() == ["O O", "O", ""]
+    files |= laid(noisy="Kano O\n\nta O\nya O\n")
+    with pytest.raises(BadData, match="noisy does not have the sentences of clean, word by word"):
+        tagged_words.read(files, retagged={"clean": {"distant": "noisy"}}, **options)
+
+
+def noisy_table(true, told):
+    return pa.table({"tags": true, "distant": told, "origin": ["train", "train", "dev", "test"]})
+
+
+PARTS = {"train": "train", "dev": "id_val", "test": "id_test"}
+
+
+@pytest.mark.parametrize(
+    ("true", "told"), [(["O B", "O", "B", "O"], ["O O", "O", "", ""]), ([1, 0, 1, 0], [0, 0, -1, -1])]
+)
+def test_published_noise_overrides_the_training_labels_that_differ_and_no_others(true, told):
+    given = noise_published.relabelled(
+        noisy_table(true, told), label="tags", given="distant", field="origin", parts=PARTS
+    )
+    assert given.part.tolist() == ["train", "train", "id_val", "id_test"]
+    assert np.ma.getmaskarray(given.label).tolist() == [False, True, True, True]
+    assert given.label[0] == told[0]
+
+
+def test_published_noise_is_a_label_of_the_same_kind():
+    with pytest.raises(BadDefinition, match="'tags' is string, and 'distant' is int64"):
+        noise_published.relabelled(
+            noisy_table(["O"] * 4, [0] * 4), label="tags", given="distant", field="origin", parts=PARTS
+        )
+    with pytest.raises(BadDefinition, match="no field 'crowd'"):
+        noise_published.relabelled(
+            noisy_table(["O"] * 4, ["O"] * 4), label="tags", given="crowd", field="origin", parts=PARTS
+        )
+
+
+@pytest.mark.parametrize(("source", "wrong", "of"), [("hausa_news", 1030, 2045), ("yoruba_news", 446, 1340)])
+def test_distant_labels_of_headlines_are_wrong_as_often_as_published(source, wrong, of):
+    rows = published_rows(source)
+    trained = np.array(rows["origin"].to_pylist()) == "train"
+    differ = np.array(rows["topic"].to_pylist()) != np.array(rows["distant"].to_pylist())
+    assert (int((trained & differ).sum()), int(trained.sum())) == (wrong, of)
