@@ -47,7 +47,7 @@ def read(
     columns |= {field: [] for field in (*next(iter(constants.values())), *([number] if number else []))}
     for name, same in constants.items():
         table = _cells(name, files[name])
-        found = {field: _column(name, table, column) for field, column in texts.items()}
+        found: dict[str, list[Any]] = {field: _column(name, table, column) for field, column in texts.items()}
         rows = len(table) - 1
         found |= {field: _coded(name, _column(name, table, column), classes) for field, column in labels.items()}
         for field in given:
