@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .benchmarks.answers import Answers, Failed
     from .benchmarks.benchmark import find_benchmark as benchmark
     from .benchmarks.comparison.compare import compare
+    from .benchmarks.comparison.replicates import replicates
     from .benchmarks.comparison.variation import variation
     from .benchmarks.harness.conformance import check_model
     from .benchmarks.harness.evaluate import evaluate
@@ -43,6 +44,7 @@ __all__ = [
     "load",
     "predictor",
     "read_run",
+    "replicates",
     "score",
     "splits",
     "stream",
@@ -61,6 +63,7 @@ _HOMES = {
     "load": ("loaders.split", "load"),
     "predictor": ("benchmarks.adapters.function", "predictor"),
     "read_run": ("benchmarks.runs.run", "read_run"),
+    "replicates": ("benchmarks.comparison.replicates", "replicates"),
     "score": ("benchmarks.scoring.score", "score"),
     "stream": ("loaders.stream.open", "stream"),
     "variation": ("benchmarks.comparison.variation", "variation"),

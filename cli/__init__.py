@@ -14,6 +14,7 @@ from .benchmarks import app as benchmarks_app
 from .board import app as submissions_app
 from .board import board_app
 from .cache import app as cache_app
+from .replicates import app as replicates_app
 from .runs import app as runs_app
 from .sealed import app as sealed_app
 from .splits import app as splits_app
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.add_typer(splits_app, name="splits")
 app.add_typer(benchmarks_app, name="benchmarks")
 app.add_typer(runs_app)
+app.add_typer(replicates_app)
 app.add_typer(variation_app)
 app.add_typer(statistics_app)
 app.add_typer(cache_app, name="cache")

@@ -122,7 +122,7 @@ def valley_of(scored: RunPredictions, views: Views, by: Metric) -> Valley | None
 def calibration(views: Views) -> dict[str, Calibration] | None:
     """The bins of a reliability diagram and the expected calibration error, of ID and OOD, over all seeds; None where
     the model gave no class probabilities."""
-    if not all(views[name].has_scores for name in ("id", "ood")):
+    if not all(views[name].has_scores and views[name].task.type == "classification" for name in ("id", "ood")):
         return None
     ece = metric("ece")
     found = {}
@@ -153,7 +153,8 @@ def label_errors(scored: RunPredictions, chosen: Chosen) -> LabelErrors | None:
     """How well the model's own doubt finds the wrong labels of the training part; None without corrupted labels,
     without predictions for the training part, or without class probabilities."""
     benchmark = scored.benchmark
-    if benchmark.kind != "corrupted-label" or "train" not in benchmark.predicted_parts:
+    of_classes = benchmark.task.type == "classification"
+    if benchmark.kind != "corrupted-label" or "train" not in benchmark.predicted_parts or not of_classes:
         return None
     part = benchmark.part("train")
     rows = scored.rows("train", part, part.given(), chosen)

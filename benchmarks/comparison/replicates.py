@@ -1,0 +1,64 @@
+"""Mean and standard deviation over replicates, as benchmarks print them: training seeds, or folds of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+from ...core.errors import FarshiftError
+from ..runs.run import Run, read_run
+from ..statistics.spread import average
+from .compare import Side
+
+VIEWS = ("id", "ood")
+
+
+def replicates(*runs: Run | Path | str) -> dict[str, Any]:
+    """ID and OOD by the primary metric: the mean over replicates, and their sample standard deviation (n - 1).
+
+    Of one run the replicates are its training seeds; of several, on the folds of one set (`wilds_poverty/official`,
+    `.._fold_b` ..), each run is one, by its mean over seeds. This is what WILDS prints (mean and `np.std(.., ddof=1)`:
+    p-lambda/wilds, examples/evaluate.py). It says how far replicates differ, and is no interval: `fs.score` has those.
+
+    Raises `FarshiftError` for no run, and for several that are not of one model and metric on different benchmarks.
+
+    >>> import farshift as fs
+    >>> found = fs.replicates(fs.baseline("modadd97/xi35", "quadratic-mlp"))
+    >>> found["replicates"], len(found["views"]["ood"]["values"])
+    ('5 seeds', 5)
+    """
+    if not runs:
+        raise FarshiftError("replicates: name a run, or the runs on the folds of a set")
+    read = [Side(one if isinstance(one, Run) else read_run(one)) for one in runs]
+    if len(read) > 1:
+        _held_to_folds(read)
+    return {
+        "benchmarks": [one.run.benchmark for one in read],
+        "model": read[0].run.model,
+        "metric": read[0].metric.signature,
+        "replicates": f"{len(read)} folds" if len(read) > 1 else f"{len(read[0].run.seeds)} seeds",
+        "views": {view: _over(_values(read, view)) for view in VIEWS},
+    }
+
+
+def _held_to_folds(read: Sequence[Side]) -> None:
+    names = [one.run.benchmark for one in read]
+    if len(set(names)) < len(names):
+        raise FarshiftError("replicates: two runs are on one benchmark: name one run, or runs on different folds")
+    if len({(one.run.model, one.metric.signature, one.run.budget, one.run.selection) for one in read}) > 1:
+        raise FarshiftError("replicates: the runs are not one model's by one metric, budget and selection rule")
+
+
+def _values(read: Sequence[Side], view: str) -> list[float]:
+    each = [one.sample(view).per_seed for one in read]
+    return each[0] if len(each) == 1 else [average(values) for values in each]
+
+
+def _over(values: list[float]) -> dict[str, Any]:
+    return {
+        "mean": round(average(values), 6),
+        "sd": round(stdev(values), 6) if len(values) > 1 else None,
+        "values": [round(value, 6) for value in values],
+    }
