@@ -8,7 +8,8 @@ With E_sc the share of wrong rows under corruption c at severity s, and R_c the 
 where the reference is AlexNet and the value is printed times 100). `reference` gives R_c by corruption, and says which
 corruptions are averaged over; without it R_c is 1 and all of them are, as is the custom for CIFAR-10-C. Rows whose
 corruption is `clean` do not count. No value where a corruption of the reference has no rows. Held against
-`compute_mce` in imagenet.py of google-research/augmix. A row without an answer is wrong.
+`compute_mce` in imagenet.py of google-research/augmix. Where rows have no severity, E_c is the error
+under c. A row without an answer is wrong.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     corruption: str
-    severity: str
+    severity: str | None = None
     clean: str = "none"
     reference: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
 
     @property
     def by(self) -> list[str]:
-        return [self.corruption, self.severity]
+        return [self.corruption] if self.severity is None else [self.corruption, self.severity]
 
     @property
     def without(self) -> list[str]:
@@ -60,7 +61,7 @@ OPTIONS = Options
 
 def fields(options: Options) -> tuple[str, ...]:
     """Those that say how a row was corrupted."""
-    return (options.corruption, options.severity)
+    return tuple(options.by)
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:

@@ -329,7 +329,7 @@ def in_words(found: HasInterval | NotAvailable) -> str:
 
 
 def _metric_in_words(signature: str, found: ViewScores) -> str:
-    if isinstance(found.id, NotAvailable):
+    if isinstance(found.id, NotAvailable) and isinstance(found.ood, NotAvailable):
         return f"{signature}: {in_words(found.id)}"
     return f"{signature}: id {in_words(found.id)}, ood {in_words(found.ood)}, gap {in_words(found.gap)}"
 

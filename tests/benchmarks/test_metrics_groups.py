@@ -145,3 +145,22 @@ def test_of_a_mean_halves_say_what_groups_left_out_say():
     assert both[1].per_seed == pytest.approx(both[0].per_seed)
     assert both[1].without == pytest.approx(both[0].without)
     assert both[1].spread().variance == pytest.approx(both[0].spread().variance)
+
+
+def test_a_metric_that_only_the_shifted_rows_have_is_told_with_its_ood_value(run):
+    """The mean corruption error of clean ID rows has no value, and that of the OOD rows is told all the same."""
+    speakers = sorted(set(find_benchmark(ON).view("ood")[0].carried["group"].tolist()))
+    reference = dict.fromkeys(speakers, 0.5)
+    corrupted = {"name": "mean_corruption_error", "version": 1, "options": {"corruption": "group", "clean": "none"}}
+    _, found = scored(run, [ACCURACY, corrupted])
+    signature = "mean_corruption_error@1"
+    assert found.metrics[signature].ood.value == pytest.approx(1 - found.ood.value, abs=0.02), (
+        "the groups are alike large"
+    )
+    bench = changed(
+        ON, {"metrics": [ACCURACY, corrupted | {"options": corrupted["options"] | {"reference": reference}}]}
+    )
+    only = score_predictions(bench, run.predictions(), run)
+    assert not hasattr(only.metrics[signature].id, "value")
+    assert f"{signature}: id n/a" in str(only)
+    assert f"ood {only.metrics[signature].ood.value:.3f}" in str(only)
