@@ -93,7 +93,7 @@ class Ceiling(_Strict):
 
 
 class Crafted(_Strict):
-    """Crafted shifts (Tran et al., WACV 2025): augmentation families in `folds` folds; a setting is judged on the
+    """Crafted shifts (Efthymiadis et al., WACV 2025): augmentation families in `folds` folds; a setting is judged on the
     validation rows under the families that its training did not see."""
 
     families: list[str] = Field(min_length=2)

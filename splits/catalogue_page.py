@@ -29,7 +29,7 @@ def markdown() -> str:
         of_kind = [manifest for manifest in frozen if manifest.definition.kind == kind]
         lines += ["", f"## {kind.capitalize()}: {len(of_kind)}", ""]
         lines += _rows(("split", "rows", "what it is", "its audit"), [_frozen(group) for group in _draws(of_kind)])
-    lines += ["", "## Definitions: rules and counts over data that you bring", ""]
+    lines += ["", "## Definitions: frozen where the data are first pulled", ""]
     defined = [_defined(manifest) for manifest in every if not manifest.frozen]
     return "\n".join(lines + _rows(("split", "kind", "what it is", "licence"), defined)) + "\n"
 

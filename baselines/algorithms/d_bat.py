@@ -31,7 +31,7 @@ from ._shifted import check_shifted, shifted
 KIND = "domain"
 CITATION = (
     "Pagliardini, Jaggi, Fleuret and Karimireddy, Agree to disagree: diversity through disagreement for better "
-    "transferability, ICLR 2023 (arXiv:2202.04737)"
+    "transferability, ICLR 2023 (arXiv:2202.04414)"
 )
 TASKS = ("classification",)
 TOUCHES = ("train", "unlabelled")

@@ -1,4 +1,4 @@
-"""crafted_shift: validation on shifts made by hand (Tran et al., Crafting Distribution Shifts, WACV 2025).
+"""crafted_shift: validation on shifts made by hand (Efthymiadis et al., Crafting Distribution Shifts, WACV 2025).
 
 Families of augmentations are dealt into folds. A model is trained on the training rows and on copies of them under the
 families of the other folds, and asked for the validation rows under the families of its own; the setting with the
