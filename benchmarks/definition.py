@@ -93,8 +93,8 @@ class Ceiling(_Strict):
 
 
 class Crafted(_Strict):
-    """Crafted shifts (Efthymiadis et al., WACV 2025): augmentation families in `folds` folds; a setting is judged on the
-    validation rows under the families that its training did not see."""
+    """Crafted shifts (Efthymiadis et al., WACV 2025): augmentation families in `folds` folds; a setting is judged on
+    the validation rows under the families that its training did not see."""
 
     families: list[str] = Field(min_length=2)
     folds: int = Field(default=2, ge=2)
