@@ -45,7 +45,7 @@ def at_first_contact(manifest: Manifest, own_folders: tuple[Path, ...] = (), eng
     draft = Draft.model_validate(manifest.definition.model_dump(exclude={"identity", "parts"}))
     # What was published keeps its flaws: nobody could count them before.
     out = user_home() / "splits" / "manifests"
-    return freeze_from(draft, source, out, engine, own_folders, keep_duplicates=True)[0]
+    return freeze_from(draft, source, out, engine, own_folders, keep_flaws=True)[0]
 
 
 def _pinned(source: Source, own_folders: tuple[Path, ...], engine: str) -> Source:

@@ -16,7 +16,7 @@ from ...core.plugins import PACKAGE, also
 from ...core.progress import advance, say
 from ...splits.assignment import part_digests
 from ...splits.audit import audit
-from ...splits.audit.verdict import shared_with_training, verdict
+from ...splits.audit.verdict import undeclared, verdict
 from ...splits.catalogue import LOCK, named
 from ...splits.catalogue import published_identities as locked_identities
 from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest
@@ -106,10 +106,11 @@ def freeze_from(
     out: Path,
     engine: str = "local",
     own_folders: tuple[Path, ...] = (),
-    keep_duplicates: bool = False,
+    keep_flaws: bool = False,
 ) -> tuple[Manifest, dict[str, Any]]:
-    """Build the split that a draft describes from its source, as `freeze_draft` does. `keep_duplicates`: inputs that
-    stand in training and elsewhere are declared as they are counted, instead of being refused."""
+    """Build the split that a draft describes from its source, as `freeze_draft` does. `keep_flaws`: inputs that
+    stand in training and elsewhere, and tokens of a compositional test that training never shows, are declared as they
+    are counted, instead of being refused."""
     rows = source.table(own_folders, engine)
     if not source.definition.digest:
         digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))
@@ -125,10 +126,10 @@ def freeze_from(
     frozen = bare.model_copy(update={"parts": pins, "source": pin})
     frozen = frozen.model_copy(update={"identity": frozen.computed_identity()})
     found = audit(frozen, rows, assigned, source.schema)
-    if keep_duplicates and not frozen.declared.duplicates and (shared := shared_with_training(found)):
-        say(f"{frozen.name}: {', '.join(f'{n} inputs stand in both parts of {pair}' for pair, n in shared.items())}")
-        frozen = frozen.model_copy(update={"declared": frozen.declared.model_copy(update={"duplicates": shared})})
+    if keep_flaws and (flaws := undeclared(frozen, found)):
+        frozen = frozen.model_copy(update={"declared": frozen.declared.model_copy(update=flaws)})
         found["holds"], found["why"] = verdict(frozen, found)
+        say(f"{frozen.name} keeps the flaws of what was published: {flaws}")
     if not found["holds"]:
         raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}")
     if not any(name.endswith("_test") for name in pins):

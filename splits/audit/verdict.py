@@ -39,10 +39,18 @@ def _duplicates(definition: SplitDefinition, found: Audit) -> str:
     return ""
 
 
-def shared_with_training(found: Audit) -> dict[str, int]:
-    """How many different inputs each part has in common with training; parts that have none are left out."""
+def undeclared(definition: SplitDefinition, found: Audit) -> dict[str, dict[str, int]]:
+    """What was measured of flaws that a definition does not declare: `duplicates`, the different inputs that parts have
+    in common with training; and `unseen_tokens` of a compositional test."""
+    flaws: dict[str, dict[str, int]] = {}
     across: dict[str, int] = found["duplicate_inputs"]["across"]
-    return {pair: count for pair, count in sorted(across.items()) if count and pair.startswith("train/")}
+    shared = {pair: count for pair, count in sorted(across.items()) if count and pair.startswith("train/")}
+    if shared and not definition.declared.duplicates:
+        flaws["duplicates"] = shared
+    compositional = definition.kind == "compositional" and not definition.declared.unseen_tokens
+    if compositional and (count := unseen(definition, found, "ood_test")):
+        flaws["unseen_tokens"] = {"ood_test": count}
+    return flaws
 
 
 def _tokens(definition: SplitDefinition, found: Audit) -> str:

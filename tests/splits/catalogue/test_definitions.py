@@ -15,7 +15,7 @@ from farshift.loaders.acquire.source import find_source, sources
 from farshift.loaders.split import load
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import find, listing, manifests, published_identities
-from support import for_each
+from support import ROOT, for_each
 
 DEFINED = [one for one in manifests() if not one.frozen]
 NAMES = [one.full_name for one in DEFINED]
@@ -34,12 +34,6 @@ LABELS = {
     "detection": ("string",),
     "multilabel": ("float32",),
 }
-WITHOUT_DATA = {"cifar10", "cifar100"} | {
-    name
-    for name, source in sources().items()
-    if any(one.reader == "published_elsewhere" for one in source.definition.distributions)
-}
-"""Sources that wait for an address, or for a reader."""
 
 
 def test_the_ten_sets_of_wilds_are_defined():
@@ -58,13 +52,13 @@ def layouts():
     return {name for text in texts for name in re.findall(r'"([a-z0-9_]+/[a-z0-9_]+)"', text)}
 
 
-@pytest.mark.parametrize("source", sorted(set(SOURCES) - WITHOUT_DATA))
+@pytest.mark.parametrize("source", SOURCES)
 def test_the_layout_of_a_definitions_data_is_exercised_by_some_test(source):
     own = {one.name for one in DEFINED if one.definition.source.name == source}
     assert own & layouts()
 
 
-@pytest.mark.parametrize("source", sorted(set(SOURCES) - WITHOUT_DATA))
+@pytest.mark.parametrize("source", SOURCES)
 def test_a_definition_says_what_it_expects_where_its_data_are_and_under_which_licence(source):
     definition = find_source(source).definition
     assert "not checked here" not in definition.licence
@@ -74,10 +68,21 @@ def test_a_definition_says_what_it_expects_where_its_data_are_and_under_which_li
         assert module("loaders/readers", distribution.reader, "reader")
 
 
-def test_every_definition_has_a_benchmark():
+def test_every_entry_of_the_catalogue_is_frozen_or_can_be_pulled_and_has_a_benchmark():
     measured = {one.definition.split for one in benchmarks().values()}
-    without = {one.name for one in DEFINED if one.definition.source.name not in WITHOUT_DATA}
-    assert sorted(name for name in without if f"{name}@1" not in measured) == []
+    known = manifests()
+    newest = {one.name: one.full_name for one in known}
+    assert sorted(set(newest.values()) - measured) == []
+    pullable = {one.full_name for one in known if not one.frozen}
+    assert pullable == {one.full_name for one in known if not one.definition.identity}
+    assert {one.definition.source.name for one in known if not one.frozen} == set(SOURCES)
+
+
+def test_what_nobody_has_an_address_for_is_wanted_and_not_listed():
+    wanted = (ROOT / "docs/wanted.md").read_text("utf-8")
+    for name in ("DF40", "COLO", "ObjectNet", "WebVision", "Wild-Time"):
+        assert f"| {name}" in wanted
+    assert not {name for name in sources() if name in ("df40", "colo", "objectnet")}
 
 
 @for_each(OF_DEFINITIONS)

@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 from farshift.core.errors import BadData
-from twins import csv, laid, picture, pulled, twin, values, zipped
+from servers import web
+from twins import csv, laid, picture, pulled, tar, twin, values, zipped
 
 
 @pytest.fixture
@@ -96,3 +97,11 @@ def test_the_csv_form_of_wilds_gives_the_same_rows(place, tmp_path):
 def test_a_list_that_does_not_fit_is_named(place, tmp_path, name, content, complaint):
     with pytest.raises(BadData, match=complaint):
         pulled(twin("celeba/blond", place), laid(tmp_path / "data", celeba() | {name: content}))
+
+
+def test_an_archive_comes_over_http_and_is_pulled_without_data_of_ones_own(place, farshift_json):
+    with web(birds=tar(waterbirds(), "waterbird_complete95_forest2water2/")) as site:
+        mirror = {"sort": "https", "url": f"{site.url}/birds"}
+        name = twin("waterbirds/official", place, mirrors={"waterbird_complete95_forest2water2": [mirror]})
+        (done,) = farshift_json("splits", "pull", name)
+    assert done["parts"] == {"train": 24, "ood_val": 8, "ood_test": 8}

@@ -1,0 +1,48 @@
+"""CFQ: questions and SPARQL queries in one JSON list, and for each split a file with the places of its rows (Keysers et
+al. 2020, arXiv 1912.09713)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import BadData
+from ._layout import whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..acquire.members import Members
+
+_PARTS = {"trainIdxs": "train", "devIdxs": "dev", "testIdxs": "test"}
+
+
+def read(files: dict[str, Any], *, folder: str, splits: dict[str, str]) -> pa.Table:
+    """`question` and `query`, with placeholders for entities, and a field for each of `splits` (its file below
+    `folder`/splits): train, dev, test, or "" for a row that it leaves out. A place in two parts is in the later one."""
+    import pyarrow as pa
+
+    held = whole(files)
+    rows = _json(held, f"{folder}/dataset.json")
+    columns: dict[str, Any] = {}
+    try:
+        columns["question"] = [row["questionPatternModEntities"] for row in rows]
+        columns["query"] = [row["sparqlPatternModEntities"] for row in rows]
+        for field, name in splits.items():
+            said = _json(held, f"{folder}/splits/{name}")
+            part = np.full(len(rows), "", dtype=object)
+            for key, which in _PARTS.items():
+                part[np.asarray(said.get(key, []), np.int64)] = which
+            columns[field] = part.tolist()
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise BadData(f"{held.where} is not in the form of CFQ: {error!r}") from error
+    return pa.table(columns)
+
+
+def _json(held: Members, name: str) -> Any:
+    try:
+        return json.loads(held.read(name))
+    except ValueError as error:
+        raise BadData(f"{held.where}: {name} is not JSON: {error}") from error

@@ -1,0 +1,44 @@
+"""Food-101N, pictures from the web by what was asked for (Lee et al. 2018, arXiv 1711.07131), and the test of
+Food-101."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData
+from ._layout import whole, with_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..acquire.members import Members
+
+
+def pieces(files: dict[str, Any], *, web: str, curated: str) -> Iterator[pa.Table]:
+    """`image`, `food` (the place of its class among the sorted classes), `published` (train: all that `imagelist.tsv`
+    of the tree `web` names; test: all that `test.txt` of the tree `curated` names) and `class_name`."""
+    noisy, clean = whole(files, web), whole(files, curated)
+    wanted = {
+        "train": [line.split("\t")[0] for line in _lines(noisy, "meta/imagelist.tsv")[1:]],
+        "test": [f"{line}.jpg" for line in _lines(clean, "meta/test.txt")],
+    }
+    names = {part: [key.partition("/")[0] for key in keys] for part, keys in wanted.items()}
+    classes = sorted(set(names["train"]))
+    if strange := sorted(set(names["test"]) - set(classes)):
+        raise BadData(f"{clean.where}: meta/test.txt has the class {strange[0]}, and {noisy.where} has none of it")
+    places = {name: place for place, name in enumerate(classes)}
+    for part, held in (("train", noisy), ("test", clean)):
+        yield from with_files(
+            held,
+            [f"images/{key}" for key in wanted[part]],
+            {
+                "food": [places[name] for name in names[part]],
+                "published": [part] * len(wanted[part]),
+                "class_name": names[part],
+            },
+        )
+
+
+def _lines(held: Members, name: str) -> list[str]:
+    return [line.strip() for line in held.read(name).decode("utf-8", "replace").splitlines() if line.strip()]

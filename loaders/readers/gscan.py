@@ -1,0 +1,33 @@
+"""gSCAN: commands in a grid world, and the actions that carry them out; one JSON with a list for each part (Ruis et al.
+2020, arXiv 2003.05161)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData
+from ._layout import whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
+    """`command` and `actions` (words with spaces between), `situation` (the grid, as JSON) and `published`, of the
+    `parts` among the lists of examples."""
+    import pyarrow as pa
+
+    held = whole(files)
+    rows: dict[str, list[str]] = {name: [] for name in ("command", "actions", "situation", "published")}
+    try:
+        lists = json.loads(held.read(member))["examples"]
+        for part in parts:
+            for example in lists[part]:
+                rows["command"].append(example["command"].replace(",", " "))
+                rows["actions"].append(example["target_commands"].replace(",", " "))
+                rows["situation"].append(json.dumps(example["situation"], sort_keys=True, separators=(",", ":")))
+                rows["published"].append(part)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadData(f"{held.where}: {member} is not in the form of gSCAN: {error!r}") from error
+    return pa.table(rows)

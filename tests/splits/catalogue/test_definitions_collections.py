@@ -1,0 +1,172 @@
+"""Labels of people and of the web, contexts, and the census, in their real layouts, made small."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from farshift.core.errors import BadData
+from twins import csv, laid, picture, pulled, tar, twin, values, zipped
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, cache):
+    folder = tmp_path / "definitions"
+    folder.mkdir()
+    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FARSHIFT_ACCEPT", "CC BY-NC 4.0, Clothing1M (research only)")
+    return folder
+
+
+def records(rows, labels, start=0):
+    """CIFAR's records: label bytes, and pixels that differ from row to row."""
+    return b"".join(
+        bytes([*([0] * (labels - 1)), row % 10]) + np.full(3072, (start + row) % 251, np.uint8).tobytes()
+        for row in range(rows)
+    )
+
+
+def labels_of_people(arrays):
+    import torch
+
+    buffer = io.BytesIO()
+    torch.save({name: np.array(values, "<i8") for name, values in arrays.items()}, buffer)
+    return buffer.getvalue()
+
+
+TRUE = np.arange(50) % 10
+WRONG = np.where(np.arange(50) % 5 == 0, (TRUE + 1) % 10, TRUE)
+
+
+def cifar10():
+    files = {f"cifar-10-batches-bin/data_batch_{n + 1}.bin": records(10, 1, 10 * n) for n in range(5)}
+    files["cifar-10-batches-bin/test_batch.bin"] = records(10, 1, 60)
+    given = ("aggre_label", "random_label1", "random_label2", "random_label3", "worse_label")
+    people = {"clean_label": TRUE} | dict.fromkeys(given, WRONG)
+    return {"cifar-10-binary.tar.gz": tar(files), "CIFAR-10_human.pt": labels_of_people(people)}
+
+
+@pytest.mark.parametrize("name", [
+    "cifar10/human_aggregate", "cifar10/human_random1", "cifar10/human_random2", "cifar10/human_random3",
+    "cifar10/human_worst",
+])  # fmt: skip
+def test_people_gave_the_labels_of_cifar10s_training_pictures(place, tmp_path, name):
+    split, parts = pulled(twin(name, place), laid(tmp_path / "data", cifar10()))
+    assert parts == {"train": 50, "id_test": 10}
+    assert split.part("train").corrupted.sum() == 10
+
+
+def test_one_person_gave_each_label_of_cifar100s_training_pictures(place, tmp_path):
+    files = {"cifar-100-binary/train.bin": records(50, 2), "cifar-100-binary/test.bin": records(10, 2, 60)}
+    lines = ["Image-batch,Worker-id,Work-time-in-seconds", *(f"{n}--{n + 4},{n // 5 % 5},40" for n in range(0, 50, 5))]
+    data = laid(tmp_path / "data", {
+        "cifar-100-binary.tar.gz": tar(files),
+        "CIFAR-100_human.pt": labels_of_people({"clean_label": TRUE, "noisy_label": WRONG}),
+        "side_info_cifar100N.csv": ("\n".join(lines) + "\n").encode(),
+    })  # fmt: skip
+    split, parts = pulled(twin("cifar100/human", place), data)
+    assert parts == {"train": 50, "id_test": 10}
+    assert split.part("train").corrupted.sum() == 10
+    _, parts = pulled(twin("cifar100/annotators_apart", place), data)
+    assert parts["train"] == 40
+
+
+def clothing():
+    files, lists = (
+        {},
+        {
+            "noisy_train": range(12),
+            "clean_train": range(12, 14),
+            "clean_val": range(14, 18),
+            "clean_test": range(18, 24),
+        },
+    )
+    out = {"category_names_eng.txt": b"T-Shirt\nShirt\n"}
+    key = "images/{0}/0{0}/{0},{1}.jpg".format
+    for number in range(24):
+        files[key(number % 3, number)] = picture(number)
+    for name, numbers in lists.items():
+        out[f"{name}_key_list.txt"] = "".join(f"{key(n % 3, n)}\n" for n in numbers).encode()
+    out["noisy_label_kv.txt"] = "".join(f"{key(n % 3, n)} {n % 2}\n" for n in range(12)).encode()
+    out["clean_label_kv.txt"] = "".join(f"{key(n % 3, n)} {n % 3}\n" for n in range(10, 24)).encode()
+    return files | out
+
+
+def test_clothing1m_joins_lists_of_keys_with_lists_of_labels(place, tmp_path):
+    split, parts = pulled(twin("clothing1m/noisy", place), laid(tmp_path / "clothing1m", clothing()))
+    assert parts == {"train": 12, "ood_val": 4, "ood_test": 6}
+    assert values(split, "train", "clothing") == [0] * 6 + [1] * 6
+    assert values(split, "ood_test", "clothing") == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_key_without_a_label_is_named(place, tmp_path):
+    files = clothing() | {"noisy_label_kv.txt": b"images/0/00/0,0.jpg 1\n"}
+    with pytest.raises(BadData, match="noisy_label_kv.txt has no label of images/1/01/1,1.jpg"):
+        pulled(twin("clothing1m/noisy", place), laid(tmp_path / "clothing1m", files))
+
+
+def test_food_from_the_web_is_tested_on_the_curated_test(place, tmp_path):
+    web, curated = {}, {}
+    keys = [f"{dish}/{n:04d}.jpg" for dish in ("apple_pie", "waffles") for n in range(6)]
+    for number, key in enumerate(keys):
+        web[f"images/{key}"] = picture(number)
+        curated[f"images/{key}"] = picture(100 + number)
+    web["meta/imagelist.tsv"] = ("class_name/key\n" + "\n".join(keys) + "\n").encode()
+    web["meta/verified_train.tsv"] = b"class_name/key\tverification_label\n"
+    curated["meta/test.txt"] = "".join(f"{key.removesuffix('.jpg')}\n" for key in keys[::3]).encode()
+    laid(tmp_path / "data/Food-101N_release", web)
+    laid(tmp_path / "data/food-101", curated)
+    split, parts = pulled(twin("food101n/curated", place), tmp_path / "data")
+    assert parts == {"train": 12, "ood_test": 4}
+    assert values(split, "ood_test", "food") == [0, 0, 1, 1]
+
+
+def test_metashift_is_cats_and_dogs_among_other_things(place, tmp_path):
+    files = {}
+    for part, contexts in (("train", ("sofa", "bench")), ("test", ("shelf",))):
+        for animal in ("cat", "dog"):
+            for context in contexts:
+                for number in range(3):
+                    files[f"{part}/{animal}/{context}/{number}.jpg"] = picture(len(files))
+    data = laid(tmp_path / "MetaShift-Cat-Dog-indoor-outdoor", files)
+    split, parts = pulled(twin("metashift/contexts", place), data)
+    assert parts == {"train": 12, "ood_test": 6}
+    assert values(split, "ood_test", "animal") == [0, 0, 0, 1, 1, 1]
+    assert set(values(split, "ood_test", "context")) == {"shelf"}
+
+
+@pytest.mark.parametrize("name", ["nico/autumn_rock", "nico/dim_grass", "nico/outdoor_water"])
+def test_nico_holds_out_pairs_of_contexts(place, tmp_path, name, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_ACCEPT", "NICO++ (non-commercial)")
+    files = {}
+    for context in ("autumn", "dim", "grass", "outdoor", "rock", "water"):
+        for thing in ("bear", "truck"):
+            for number in range(5):
+                files[f"public_dg_0416/train/{context}/{thing}/{number}.jpg"] = picture(len(files))
+    split, parts = pulled(twin(name, place), laid(tmp_path / "data", {"track_1.zip": zipped(files)}))
+    assert parts == {"train": 32, "id_val": 4, "id_test": 4, "ood_test": 20}
+    assert set(values(split, "ood_test", "context")) == set(name.split("/")[1].split("_"))
+
+
+CODES = {"ca": "06", "tx": "48", "ny": "36", "fl": "12", "sd": "46", "pr": "72"}
+
+
+def test_the_census_is_a_zip_for_each_state_and_incomes_are_filtered(place, tmp_path):
+    head = "RT,AGEP,COW,SCHL,MAR,OCCP,POBP,RELP,WKHP,SEX,RAC1P,PINCP,PWGTP"
+    files = {}
+    for number, (state, code) in enumerate(CODES.items()):
+        rows = [
+            ("P", 20 + n, "" if n == 3 else 1, 16, 1, 4720, 6, 0, 40, 1 + n % 2, 1, 20000 + 10000 * n, 50 + number)
+            for n in range(10)
+        ]
+        rows += [("P", 15, 1, 1, 1, 1, 6, 0, 40, 1, 1, 60000, 5), ("P", 70, 1, 1, 1, 1, 6, 0, "", 1, 1, 60000, 5)]
+        rows += [("P", 40, 1, 1, 1, 1, 6, 0, 40, 1, 1, 100, 5), ("P", 3, "", "", 5, "", 6, 0, "", 1, 1, "", 5)]
+        inside = {f"psam_p{code}.csv": csv(head, rows), "ACS2018_PUMS_README.pdf": b"pdf"}
+        files[f"2018_csv_p{state}.zip"] = zipped(inside)
+    split, parts = pulled(twin("acs_income_states/california", place), laid(tmp_path / "data", files))
+    assert parts == {"train": 8, "id_val": 1, "id_test": 1, "ood_test": 50}
+    assert set(values(split, "ood_test", "state")) == {"tx", "ny", "fl", "sd", "pr"}
+    assert sum(values(split, "ood_test", "rich")) == 5 * 6
+    assert values(split, "ood_test", "cow").count(0.0) == 5
