@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from ..core.errors import FarshiftError
 from .terminal import Json, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, watched
+
+if TYPE_CHECKING:
+    from ..loaders.freezing.freeze import Draft
 
 app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build, export.", no_args_is_help=True)
 Mirror = Annotated[
@@ -237,6 +240,7 @@ def splits_build(
     with watched():
         drafted = [(draft, file) for file in files for draft in drafts(file)]
         frozen, refused = freeze_each(drafted, out, engine)
+        benchmarks = _benchmarks([draft for draft, _ in drafted], frozen, out)
     if refused and len(drafted) == 1:
         raise refused[0]
     if json:
@@ -245,6 +249,8 @@ def splits_build(
         for item in frozen:
             line(f"{item['split']} frozen in {item['folder']}: identity {item['identity']}")
             line(f"audit: {item['audit']['why']}")
+        for path in benchmarks:
+            line(f"benchmark: {path}")
         if frozen:
             _say_home(out.absolute())
     for error in refused:
@@ -278,6 +284,24 @@ def splits_export(
         return emit_json(done)
     files = "1 file" if len(done["files"]) == 1 else f"{len(done['files'])} files"
     line(f"{done['split']}, {done['part']}: {done['rows']:,} rows in {done['out']}, {files}, {done['bytes']:,} bytes")
+
+
+def _benchmarks(drafted: list[Draft], frozen: list[dict[str, Any]], out: Path) -> list[Path]:
+    """Write the benchmarks that drafts ask for, each on its frozen split."""
+    from ..core.plugins import also
+    from ..splits.manifest import read_manifest
+    from ._own_benchmark import write_benchmark
+
+    folders = {item["split"]: Path(item["folder"]) for item in frozen}
+    home = out.resolve().parent.parent
+    written = []
+    for draft in drafted:
+        folder = folders.get(f"{draft.name}@{draft.version}")
+        if draft.benchmark is not None and folder is not None:
+            with also(home):
+                manifest = read_manifest(folder / "split.toml")
+                written.append(write_benchmark(manifest, draft.benchmark, home).relative_to(home))
+    return written
 
 
 def _say_home(out: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
+from pydantic import model_validator
 
 from ...core.errors import BadData, BadDefinition, FarshiftError
 from ...core.family import read_family
@@ -35,9 +36,18 @@ _LOCK_HEAD = (
 
 
 class Draft(SplitDefinition):
-    """A definition to be frozen. `data` pins a source of the user's own on the way."""
+    """A definition to be frozen. `data` pins a source of the user's own on the way, called as the split is before its
+    slash where `source` does not name it; `benchmark` is what a benchmark on the split says beyond it."""
 
     data: Data | None = None
+    benchmark: dict[str, Any] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_source(cls, said: Any) -> Any:
+        if isinstance(said, dict) and said.get("data") and "source" not in said and isinstance(said.get("name"), str):
+            return {**said, "source": {"name": said["name"].split("/")[0]}}
+        return said
 
 
 def freeze(path: Path, out: Path, engine: str = "local") -> tuple[Manifest, dict[str, Any]]:
@@ -118,7 +128,7 @@ def freeze_from(
             f'{source.path} is not pinned yet: below its version, add rows = {rows.num_rows} and digest = "{digest}", '
             "and repeat the command"
         )
-    bare = SplitDefinition.model_validate(draft.model_dump(exclude={"data", "identity", "parts"}))
+    bare = SplitDefinition.model_validate(draft.model_dump(exclude={"data", "benchmark", "identity", "parts"}))
     assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files})
     pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
     _refuse_empty(bare, pins)

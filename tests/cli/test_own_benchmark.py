@@ -1,0 +1,182 @@
+"""A CSV, a folder of pictures and a data set of the Hub: each is a benchmark in ten lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from encoded_files import folder, picture
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.cli._own_benchmark import write_benchmark
+from farshift.core.errors import BadDefinition, FarshiftError
+from farshift.loaders.freezing.freeze import freeze
+from farshift.splits.catalogue import find
+from hub_rows import send_clients_to
+from hub_server import REPOSITORY, serving
+
+CSV = """
+name = "reviews/long"
+version = 1
+kind = "length"
+title = "Stars of long reviews"
+label = "stars"
+rule = "length/threshold"
+parameters = { field = "text", at_most = 10 }
+severity = { name = "length", unit = "words" }
+data = { files = ["reviews.csv"], inputs = ["text"], labels = ["stars"] }
+benchmark = {}
+"""
+
+PICTURES = """
+name = "photos/sketch"
+version = 1
+kind = "domain"
+title = "Tested on sketches"
+label = "kind"
+rule = "domain/hold_out"
+parameters = { field = "domain", ood = ["sketch"] }
+data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
+benchmark = {}
+"""
+
+HUB = f"""
+name = "digits/far"
+version = 1
+kind = "domain"
+title = "Tested in another town"
+label = "label"
+rule = "domain/hold_out"
+parameters = {{ field = "town", ood = ["far"] }}
+data = {{ hub = "{REPOSITORY}", files = ["data/*.parquet"], inputs = ["image"], labels = ["label"], meta = ["town"] }}
+benchmark = {{}}
+"""
+
+MODEL = """
+class First:
+    def predict(self, batch):
+        return [0] * len(next(iter(batch.values())))
+"""
+
+
+@pytest.fixture
+def home(tmp_path, cache, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    with (tmp_path / "reviews.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "stars"), *((f"{'w ' * (row % 20)}{row}", row % 3) for row in range(200))])
+    names = [f"{place}/{kind}/{n}.png" for place in ("photo", "sketch") for kind in ("cat", "dog") for n in range(20)]
+    folder(tmp_path / "photos", {name: picture(number, "PNG", 8) for number, name in enumerate(names)})
+    (tmp_path / "first.py").write_text(MODEL)
+    return tmp_path
+
+
+def built(farshift, home: Path, draft: str) -> dict:
+    assert len(draft.strip().splitlines()) <= 10
+    (home / "draft.toml").write_text(draft)
+    done = farshift("splits", "build", "draft.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def evaluated(farshift, name: str) -> str:
+    done = farshift("evaluate", "first.py:First", "--on", name, "--budget", "quick", "--seeds", "1", "--out", "runs/it")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_csv_is_a_benchmark(farshift, home):
+    built(farshift, home, CSV)
+    assert "First on reviews/long (accuracy@1, length)" in evaluated(farshift, "reviews/long")
+    benchmark = find_benchmark("reviews/long")
+    assert (benchmark.task.classes, benchmark.task.inputs, benchmark.task.names) == (3, ("text",), ())
+    assert len(benchmark.part("id_test").row_ids) > 0
+    assert len(benchmark.part("id_val").row_ids) > 0
+
+
+def test_a_folder_of_pictures_is_a_benchmark(farshift, home):
+    built(farshift, home, PICTURES)
+    assert "First on photos/sketch (accuracy@1, domain)" in evaluated(farshift, "photos/sketch")
+    benchmark = find_benchmark("photos/sketch")
+    assert benchmark.task.names == ("cat", "dog")
+    assert benchmark.part("ood_test").numpy(["image"])["image"][0].startswith(b"\x89PNG")
+
+
+def test_a_data_set_of_the_hub_is_a_benchmark(farshift, home, monkeypatch):
+    rows = [
+        {"image": {"bytes": picture(row, "PNG", 8), "path": f"{row}.png"}, "label": row % 4, "town": "nf"[row % 2]}
+        for row in range(80)
+    ]
+    towns = {"n": "near", "f": "far"}
+    table = pa.Table.from_pylist([row | {"town": towns[row["town"]]} for row in rows])
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    with serving() as hub:
+        send_clients_to(hub, monkeypatch, home / "hf")
+        hub.commit({"data/train-0.parquet": sink.getvalue().to_pybytes()})
+        # In this process: the Hub's client of another would not know the server.
+        (home / "draft.toml").write_text(HUB)
+        assert len(HUB.strip().splitlines()) <= 10
+        manifest, _ = freeze(home / "draft.toml", home / "splits" / "manifests")
+        write_benchmark(manifest, {}, home)
+        assert "First on digits/far (accuracy@1, domain)" in evaluated(farshift, "digits/far")
+    assert find_benchmark("digits/far").task.classes == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('benchmark = { metrics = ["macro_f1", "accuracy"], protocol = { seeds = 2 } }', ["macro_f1", "accuracy"]),
+        ('benchmark = { task = { type = "regression" }, title = "Other" }', ["rmse"]),
+    ],
+)
+def test_a_draft_may_say_otherwise(farshift, home, line, expected):
+    built(farshift, home, CSV.replace("benchmark = {}", line))
+    benchmark = find_benchmark("reviews/long")
+    assert [metric.name for metric in benchmark.metrics] == expected
+    assert benchmark.seeds("full") == (2 if "protocol" in line else 5)
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ({"metrics": ["exactness"]}, "no metric named 'exactness'"),
+        ({"views": {"id": {"part": "id_test"}}}, "benchmark: views must have `id` and `ood`|benchmark .*views"),
+        ({"tasc": {}}, "benchmark tasc: Extra inputs are not permitted"),
+    ],
+)
+def test_what_is_no_benchmark_is_refused(farshift, home, said, complaint):
+    built(farshift, home, CSV.replace("benchmark = {}", ""))
+    with pytest.raises(FarshiftError, match=complaint):
+        write_benchmark(find("reviews/long"), said, home)
+    assert not (home / "benchmarks").exists()
+
+
+def test_a_benchmark_that_is_there_stays_as_it_is(farshift, home):
+    built(farshift, home, CSV)
+    built(farshift, home, CSV)
+    path = home / "benchmarks" / "definitions" / "reviews-long.toml"
+    path.write_text(path.read_text().replace("Stars of", "My stars of"))
+    with pytest.raises(FarshiftError, match=r"reviews-long\.toml says something else: remove it"):
+        write_benchmark(find("reviews/long"), {}, home)
+    assert "My stars of" in path.read_text()
+
+
+def test_text_is_a_sequence_and_other_numbers_are_a_regression(farshift, home):
+    rows = [("text", "turned", "size")] + [(f"{'w ' * (row % 20)}{row}", f"{row} w", row + 0.5) for row in range(200)]
+    with (home / "reviews.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    for label, task in (("turned", "sequence"), ("size", "regression")):
+        built(farshift, home, CSV.replace("stars", label).replace("reviews/long", f"{label}/long"))
+        assert find_benchmark(f"{label}/long").task.type == task
+
+
+def test_classes_are_whole_numbers_from_zero(farshift, home):
+    text = (home / "reviews.csv").read_text().replace(",0\n", ",-1\n").replace(",0\r\n", ",-1\r\n")
+    (home / "reviews.csv").write_text(text)
+    built(farshift, home, CSV.replace("benchmark = {}", ""))
+    with pytest.raises(BadDefinition, match="the label 'stars' has the class -1"):
+        write_benchmark(find("reviews/long"), {}, home)
