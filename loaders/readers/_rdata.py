@@ -1,6 +1,6 @@
 """Vectors, matrices and data frames of a file that R saved, without R.
 
-The format is R's serialization in XDR (big-endian), versions 2 and 3, behind the head "RDX2" or "RDX3" and gzip (R
+The format is R's serialisation in XDR (big-endian), versions 2 and 3, behind the head "RDX2" or "RDX3" and gzip (R
 Internals, section 1.8). Only data are read: numbers, texts, lists and their attributes. A function, an environment or
 another object of R's language is refused; nothing of the file is run.
 """

@@ -22,7 +22,7 @@ def symbol(name: str) -> bytes:
 
 
 def matrix(values: np.ndarray) -> bytes:
-    """A matrix as R serializes it: its numbers column by column, then the attribute `dim`."""
+    """A matrix as R serialises it: its numbers column by column, then the attribute `dim`."""
     reals = struct.pack(">ii", 14 | 0x200, values.size) + values.T.astype(">f8").tobytes()
     dim = struct.pack(">ii", 13, 2) + np.array(values.shape, ">i4").tobytes()
     return reals + struct.pack(">i", 2 | 0x400) + symbol("dim") + dim + struct.pack(">i", 254)
