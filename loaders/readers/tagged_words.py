@@ -34,6 +34,7 @@ def read(
     number: int | None = None,
     spans: str = "",
     bio: bool = False,
+    types: Mapping[str, str] = _NONE,
 ) -> pa.Table:
     """`words`, a text field for each of `tags` (field to column, from 0; negative ones count from the end), and
     `length`, the number of words.
@@ -46,6 +47,7 @@ def read(
     its spans begin (B), go on (I), and what is outside (O). bio: tags of the older scheme, where only a span that
     follows another of its type begins with B, become those of the one where each does. Lines that begin with
     "-DOCSTART-", and comments of CoNLL-U, are no words. Where a word holds a space, it is written with "_".
+    types: other names for the types of spans ({ person = "PER" }).
     """
     import pyarrow as pa
 
@@ -67,6 +69,8 @@ def read(
             row |= {field: _joined(name, sentence, column) for field, column in tags.items()}
             row |= {field: "" for field in given}
             row |= {field: _joined(name, every[place], tags[first]) for field, every in beside.items()}
+            if types:
+                row |= {field: _renamed(row[field], types) for field in (*tags, *given)}
             if bio:
                 row |= {field: " ".join(_begun(row[field].split(" "))) for field in tags}
             if spans:
@@ -125,6 +129,10 @@ def _joined(name: str, sentence: list[list[str]], column: int) -> str:
     if "" in texts:
         raise BadData(f"{name}: a word of {' '.join(texts)[:40]!r} is empty")
     return " ".join(texts)
+
+
+def _renamed(tags: str, types: Mapping[str, str]) -> str:
+    return " ".join(tag[:2] + types.get(tag[2:], tag[2:]) for tag in tags.split(" "))
 
 
 def _begun(tags: list[str]) -> Iterator[str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...core.draws import shuffled
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
+from ._training import check_rate
 from ._where import where
 
 if TYPE_CHECKING:
@@ -21,6 +24,19 @@ def relabelled(table: pa.Table, *, label: str, given: str, field: str, parts: di
     part = np.full(table.num_rows, "", dtype="U8")
     for origin, name in parts.items():
         part[where(table, {field: [origin]})] = name
+    return _given(table, label, given, part)
+
+
+def share(table: pa.Table, *, label: str, given: str, train: float, seed: str) -> Assignment:
+    """A share `train` of the rows, drawn by `seed`, trains, with the label of the field `given` where that is another
+    than the true one; the others are `id_test`, with true labels."""
+    ids = table["row_id"].to_numpy()
+    part = np.full(len(ids), "id_test", dtype="U8")
+    part[shuffled(seed, ids)[: round(check_rate(train) * len(ids))]] = "train"
+    return _given(table, label, given, part)
+
+
+def _given(table: pa.Table, label: str, given: str, part: NDArray[np.str_]) -> Assignment:
     absent = [name for name in (label, given) if name not in table.column_names]
     if absent:
         raise BadDefinition(f"no field {absent[0]!r}")

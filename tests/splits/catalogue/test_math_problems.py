@@ -6,7 +6,7 @@ import json
 
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.readers import asdiv, boxed_answers, gsm_symbolic, json_examples, word_problems
+from farshift.loaders.readers import asdiv, boxed_answers, gsm_plus, gsm_symbolic, json_examples, word_problems
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,26 @@ def test_a_variant_is_grouped_with_the_problem_that_it_was_made_from(tmp_path):
     ]
     with pytest.raises(BadData, match="p2: line 1: ValueError: it was not made from problem 0 of test"):
         gsm_symbolic.read(gsm_files(tmp_path, "How tall?"), **options)
+
+
+def test_a_changed_problem_is_kept_where_its_answer_is_a_number(tmp_path):
+    files = gsm_files(tmp_path)
+    made = {"seed_question": "How old? ", "perturbation_type": "digit expansion"}
+    rows = [{**made, "question": "How old then?", "answer": "1,003"}, {**made, "question": "Why?", "answer": "None"}]
+    files["p2"].write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    options = {"train": "train", "test": "test", "changed": "p2"}
+    assert gsm_plus.read(files, **options).to_pylist()[2:] == [
+        {
+            "question": "How old then?",
+            "answer": "1003",
+            "origin": "changed",
+            "change": "digit expansion",
+            "problem": "test 0",
+        }
+    ]
+    files["p2"].write_text(json.dumps({**rows[0], "seed_question": "How tall?"}), "utf-8")
+    with pytest.raises(BadData, match="p2: line 1: KeyError"):
+        gsm_plus.read(files, **options)
 
 
 def test_json_examples_are_read_from_the_list_that_a_key_holds(tmp_path):

@@ -153,6 +153,30 @@ def test_published_noise_overrides_the_training_labels_that_differ_and_no_others
     assert given.label[0] == told[0]
 
 
+def test_a_share_of_the_rows_trains_with_the_labels_as_first_published():
+    table = noisy_table(["O B"] * 4, ["O O", "O B", "O O", "O B"]).append_column(
+        "row_id", pa.array(np.arange(4, dtype=np.uint64))
+    )
+    outcome = noise_published.share(table, label="tags", given="distant", train=0.5, seed="s")
+    trained = outcome.part == "train"
+    assert trained.sum() == 2
+    assert set(outcome.part[~trained]) == {"id_test"}
+    assert (~np.ma.getmaskarray(outcome.label)).tolist() == (trained & [True, False, True, False]).tolist()
+
+
+def test_types_of_names_are_called_alike(laid):
+    files = laid(clean="Kano B-LOC\n", first="Kano B-location\n")
+    rows = tagged_words.read(
+        files,
+        words=0,
+        tags={"tags": 1},
+        constants={"clean": {}},
+        retagged={"clean": {"published": "first"}},
+        types={"location": "LOC"},
+    )
+    assert rows.to_pylist() == [{"words": "Kano", "length": 1, "tags": "B-LOC", "published": "B-LOC"}]
+
+
 def test_published_noise_is_a_label_of_the_same_kind():
     with pytest.raises(BadDefinition, match="'tags' is string, and 'distant' is int64"):
         noise_published.relabelled(
