@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from farshift.benchmarks.benchmark import benchmarks
 from farshift.core.plugins import PACKAGE
 from farshift.loaders.split import Split, open_split
 
@@ -141,3 +142,11 @@ def npy(array: Any) -> bytes:
 def _write(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(tomli_w.dumps(content).encode())
+
+
+def measured(split: str, name: str, place: Path, **changes: Any) -> str:
+    """Write the twin of the benchmark of `split`, over the twin `name`, to `place`; returns its name."""
+    known = next(one for one in benchmarks().values() if one.definition.split == f"{split}@1")
+    definition = known.definition.model_dump(exclude_defaults=True) | {"name": name, "split": f"{name}@1"} | changes
+    _write(place / f"benchmarks/definitions/{name.replace('/', '-')}.toml", definition)
+    return name
