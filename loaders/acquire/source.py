@@ -49,12 +49,14 @@ class FieldPin(_Strict):
 
 
 class Distribution(_Strict):
-    """One way to have the rows: a `generator`, or `files` and `trees` (folders of many files) and the `reader` that
-    turns them into rows."""
+    """One way to have the rows: a `generator`; or `files` and `trees` (folders of many files) and the `reader` that
+    turns them into rows; or another source (`of`) and the `derivation` that makes these rows of its."""
 
     name: str
     generator: str = ""
     reader: str = ""
+    of: str = ""
+    derivation: str = ""
     options: dict[str, Any] = {}
     files: list[FilePin | FirstFile] = []
     trees: list[TreePin] = []
@@ -99,8 +101,11 @@ class Source:
 
     @property
     def needs_network(self) -> bool:
-        """Whether no distribution is a generator (a local mirror may still serve)."""
-        return not any(distribution.generator for distribution in self.definition.distributions)
+        """Whether no distribution is a generator, or derived from one (a local mirror may still serve)."""
+        return not any(
+            one.generator or (one.derivation and not base_of(one).needs_network)
+            for one in self.definition.distributions
+        )
 
     @property
     def cached_at(self) -> Path:
@@ -174,6 +179,8 @@ class Source:
         """What a reader is called with: its files, fetched, and its options."""
         if distribution.generator:
             return dict(distribution.options)
+        if distribution.derivation:
+            return {"base": base_of(distribution).table(own_folders), **distribution.options}
         return brought(distribution, own_folders)[1]
 
     def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
@@ -184,6 +191,9 @@ class Source:
         where = f"source {self.name}, {distribution.name}"
         if distribution.generator:
             call = module("loaders/generators", distribution.generator, "generator").rows
+        elif distribution.derivation:
+            call = module("loaders/derivations", distribution.derivation, "derivation").rows
+            arguments = with_schema(call, arguments, self.schema)
         else:
             reader = module("loaders/readers", distribution.reader, "reader")
             if hasattr(reader, "read"):
@@ -203,6 +213,14 @@ def _joined(pieces: Callable[..., Iterator[pa.Table]], **arguments: Any) -> pa.T
     import pyarrow as pa
 
     return pa.concat_tables(pieces(**arguments))
+
+
+def base_of(distribution: Distribution) -> Source:
+    """The source that a distribution is derived from."""
+    base = find_source(distribution.of)
+    if any(one.of for one in base.definition.distributions):
+        raise BadDefinition(f"distribution {distribution.name!r}: source {base.name} is derived itself: name its base")
+    return base
 
 
 def brought(distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> tuple[Distribution, dict[str, Any]]:
@@ -243,8 +261,15 @@ def read_source(path: Path) -> Source:
     except BadDefinition as error:
         raise BadDefinition(f"{path}: {error}") from error
     for distribution in source.definition.distributions:
-        if bool(distribution.generator) == bool(distribution.reader):
-            raise BadDefinition(f"{path}: distribution {distribution.name!r} needs either a generator or a reader")
+        ways = [way for way in (distribution.generator, distribution.reader, distribution.derivation) if way]
+        if len(ways) != 1:
+            raise BadDefinition(
+                f"{path}: distribution {distribution.name!r} needs one of a generator, a reader or a derivation"
+            )
+        if bool(distribution.of) != bool(distribution.derivation) or distribution.of == source.name:
+            raise BadDefinition(
+                f"{path}: distribution {distribution.name!r}: `of` names another source, for a `derivation`"
+            )
         if not source.definition.digest and source.definition.expected is None and distribution.reader:
             first = [one.name for one in distribution.files if isinstance(one, FirstFile)]
             first += [tree.name for tree in distribution.trees if not tree.tree]
@@ -283,7 +308,10 @@ def own_pin_at(source: Source) -> Path:
 def decides(definition: SourceDefinition) -> str:
     """The digest of what decides a definition's rows: where that changes, a pin in the user's home is out of date."""
     kept = definition.model_dump(include={"name", "version", "fields", "expected"}, exclude_none=True)
-    ways = [one.model_dump(include={"name", "reader", "options"}) for one in definition.distributions]
+    ways = [
+        one.model_dump(include={"name", "reader", "options", *(("of", "derivation") if one.of else ())})
+        for one in definition.distributions
+    ]
     return identity_of({"kept": kept, "ways": ways})
 
 

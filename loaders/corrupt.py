@@ -1,0 +1,85 @@
+"""Common corruptions of pictures (Hendrycks and Dietterich 2019), by name, severity and row id.
+
+>>> import numpy as np
+>>> from farshift.loaders.corrupt import corrupt
+>>> pictures = np.full((2, 32, 32, 3), 100, np.uint8)
+>>> corrupt(pictures, "contrast", 3, row_ids=np.array([7, 8])).shape
+(2, 32, 32, 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import BadData, BadDefinition
+from ..core.plugins import module, named
+from .corruptions._draws import Draws
+
+BENCHMARK = (
+    "gaussian_noise",
+    "shot_noise",
+    "impulse_noise",
+    "defocus_blur",
+    "glass_blur",
+    "motion_blur",
+    "zoom_blur",
+    "snow",
+    "frost",
+    "fog",
+    "brightness",
+    "contrast",
+    "elastic_transform",
+    "pixelate",
+    "jpeg_compression",
+)
+"""The fifteen that mean corruption error is over, in the paper's order."""
+
+VALIDATION = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
+"""The four that the paper sets apart for choosing settings."""
+
+SEVERITIES = (1, 2, 3, 4, 5)
+
+_PIXELS_AT_ONCE = 2**22
+"""How many pixels are corrupted at once, so that memory does not grow with the number of pictures."""
+
+
+def corruptions() -> tuple[str, ...]:
+    """The names of all corruptions, the package's and those of `FARSHIFT_PATH`, sorted."""
+    return tuple(sorted(named("loaders/corruptions", ".py")))
+
+
+def corrupt(
+    pictures: NDArray[np.uint8], corruption: str, severity: int, row_ids: NDArray[np.uint64]
+) -> NDArray[np.uint8]:
+    """Pictures (rows, height, width, 1 or 3) or (rows, height, width), 0 to 255, corrupted; the same shape.
+
+    The random numbers of a picture are a function of its row id, the corruption and the severity alone. Pictures of up
+    to 64 pixels a side get the constants of CIFAR-10-C, larger ones those of ImageNet-C.
+    """
+    if severity not in SEVERITIES:
+        raise BadDefinition(f"severity = {severity}: a corruption has the severities 1 to 5")
+    if (
+        pictures.dtype != np.uint8
+        or pictures.ndim not in (3, 4)
+        or (pictures.ndim == 4 and pictures.shape[3] not in (1, 3))
+    ):
+        raise BadData(
+            f"{pictures.dtype} of shape {pictures.shape} is no array of pictures (rows, height, width, 1 or 3)"
+        )
+    if len(row_ids) != len(pictures):
+        raise BadData(f"{len(row_ids)} row ids for {len(pictures)} pictures")
+    call = module("loaders/corruptions", corruption, "corruption").corrupt
+    whole = pictures[..., None] if pictures.ndim == 3 else pictures
+    made = np.empty_like(whole)
+    for rows in _pieces(whole):
+        made[rows] = call(whole[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"))
+    return made.reshape(pictures.shape)
+
+
+def _pieces(pictures: NDArray[np.uint8]) -> Iterator[slice]:
+    size = max(1, _PIXELS_AT_ONCE // max(1, pictures[0].size if len(pictures) else 1))
+    for first in range(0, len(pictures), size):
+        yield slice(first, first + size)

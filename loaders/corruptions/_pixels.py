@@ -1,0 +1,52 @@
+"""What corruptions share: constants by the size of pictures, grey and colour, and the way back to bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+SMALL = 64
+"""Pictures whose longer side has at most so many pixels get the constants of CIFAR-10-C (32 pixels), larger ones those
+of ImageNet-C (224)."""
+
+_RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
+"""The weights of ITU-R BT.601."""
+
+
+def is_small(pictures: NDArray[np.uint8]) -> bool:
+    """Whether the constants of CIFAR-10-C hold."""
+    return max(int(side) for side in pictures.shape[1:3]) <= SMALL
+
+
+def chosen(pictures: NDArray[np.uint8], severity: int, small: Sequence[T], large: Sequence[T]) -> T:
+    """The constants of a severity (1 to 5) for pictures of this size."""
+    return (small if is_small(pictures) else large)[severity - 1]
+
+
+def to_bytes(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Values limited to 0..255, fractions cut off, as the reference does."""
+    limited: NDArray[np.uint8] = np.clip(values, 0, 255).astype(np.uint8)
+    return limited
+
+
+def grey(values: NDArray[np.uint8] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """The luminance of pictures (rows, height, width, 3), shape (rows, height, width, 1); grey ones as they are."""
+    if values.shape[-1] == 1:
+        return values.astype(np.float64)
+    red, green, blue = (values[..., channel].astype(np.float64) for channel in range(3))
+    return ((red * _RED + green * _GREEN) + blue * _BLUE)[..., None]
+
+
+def three(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Grey pictures with their one channel three times, coloured ones as they are."""
+    return np.repeat(values, 3, axis=-1) if values.shape[-1] == 1 else values
+
+
+def as_before(coloured: NDArray[np.uint8], pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """`coloured` with as many channels as `pictures`: grey ones get the luminance, to the nearest whole number."""
+    return coloured if pictures.shape[-1] == 3 else np.floor(grey(coloured) + 0.5).astype(np.uint8)

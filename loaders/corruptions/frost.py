@@ -1,0 +1,63 @@
+"""Frost: photographs of ice, laid over the picture.
+
+The photographs are the reference's own and do not ship: they are taken from a folder of `FARSHIFT_MIRRORS` by their
+sha256, or else from the repository that publishes them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData, MissingExtra
+from ...splits.pins import FilePin
+from ..acquire.fetch import fetch_file
+from ._draws import Draws
+from ._pixels import as_before, chosen, is_small, three, to_bytes
+
+_SMALL = ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45))
+_LARGE = ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))
+
+_FOLDER = "https://raw.githubusercontent.com/hendrycks/robustness/8190fe329f5f072a06e3a2aea02bb5dda69aed9f/ImageNet-C/create_c"
+_PHOTOGRAPHS = (
+    ("frost1.png", 1_199_930, "ff9f907860bd7a835d459e32f9d588062b7f61ee267343cc7222b56753a14755"),
+    ("frost2.png", 299_002, "fe211a89b336999c207a852ce05818d4545d0b57c5beadd824b4cc9d9a9b6137"),
+    ("frost3.png", 299_002, "2d0d50b4a9bb213f38b024ef7768731bb83cc08d2f26b5766bbc167cdfa0e504"),
+    ("frost4.jpg", 36_734, "3f8b91ca1a9fa7167b09e773da53f5ae60d0a1fd88f02a783f6e328a72887f6e"),
+    ("frost5.jpg", 155_150, "5fc6a19df4a429ba68abdcc8f8a4278d4c9f81c9ccafd2c92ab0c8cf8992ebd2"),
+)
+"""The five that are drawn from; a sixth is published with them, and the reference never draws it."""
+
+
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+    """This share of the picture, and this share of a random cutting from a random photograph, are added. For small
+    pictures every fifth pixel of a photograph is taken."""
+    kept, frozen = chosen(pictures, severity, _SMALL, _LARGE)
+    height, width = pictures.shape[1:3]
+    ice = [_photograph(number)[2::5, 2::5] if is_small(pictures) else _photograph(number) for number in range(5)]
+    if any(one.shape[0] <= height or one.shape[1] <= width for one in ice):
+        raise BadData(f"pictures of {height}x{width} pixels are larger than the photographs of frost")
+    which = draws.below("photograph", len(ice))
+    along = draws.uniform("place", 2)
+    made = three(pictures).astype(np.float64) * kept
+    for row, number in enumerate(which.tolist()):
+        one = ice[number]
+        top, left = (int(along[row, axis] * (one.shape[axis] - size)) for axis, size in enumerate((height, width)))
+        made[row] += frozen * one[top : top + height, left : left + width]
+    return as_before(to_bytes(made), pictures)
+
+
+@cache
+def _photograph(number: int) -> NDArray[np.uint8]:
+    """A photograph, shape (height, width, 3)."""
+    name, size, sha256 = _PHOTOGRAPHS[number]
+    mirror = {"sort": "https", "url": f"{_FOLDER}/{name}"}
+    path = fetch_file(FilePin.model_validate({"name": name, "bytes": size, "sha256": sha256, "mirrors": [mirror]}))
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtra("frost", "pictures") from error
+    with Image.open(path) as photograph:
+        return np.asarray(photograph.convert("RGB"))

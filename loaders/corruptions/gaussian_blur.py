@@ -1,0 +1,18 @@
+"""Gaussian blur."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._draws import Draws
+from ._filters import gaussian
+from ._pixels import chosen, to_bytes
+
+_SMALL = (0.4, 0.6, 0.7, 0.8, 1.0)
+_LARGE = (1.0, 2.0, 3.0, 4.0, 6.0)
+
+
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+    """Each channel is blurred by a Gaussian of so many pixels."""
+    return to_bytes(gaussian(pictures.astype(np.float64), chosen(pictures, severity, _SMALL, _LARGE)))

@@ -1,0 +1,38 @@
+"""Snow: flakes blown along a direction, over a whitened picture."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._draws import Draws
+from ._motion import moved
+from ._pixels import chosen, grey, to_bytes
+from ._zoom import zoomed
+
+_SMALL = (
+    (0.1, 0.2, 1, 0.6, 8, 3, 0.95),
+    (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
+    (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
+    (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
+    (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
+)
+_LARGE = (
+    (0.1, 0.3, 3, 0.5, 10, 4, 0.8),
+    (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
+    (0.55, 0.3, 4, 0.9, 12, 8, 0.7),
+    (0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
+    (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
+)
+
+
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+    """Normal numbers (mean, deviation) are zoomed in, those below a bound left out, the rest blurred (radius, sigma)
+    along an angle between -135 and -45 degrees, and laid twice, once turned half round, over the picture, of which
+    this share stays as it is."""
+    mean, deviation, zoom, least, radius, sigma, kept = chosen(pictures, severity, _SMALL, _LARGE)
+    flakes = zoomed(mean + deviation * draws.normal("flakes", *pictures.shape[1:3]), zoom)
+    flakes[flakes < least] = 0
+    blown = moved(to_bytes(flakes * 255)[..., None], int(radius), sigma, draws.between("angle", -135, -45))
+    white = np.maximum(pictures, grey(pictures) * 1.5 + 127.5)
+    return to_bytes(kept * pictures + (1 - kept) * white + blown + blown[:, ::-1, ::-1])

@@ -1,0 +1,119 @@
+"""Pictures under the common corruptions (Hendrycks and Dietterich 2019, arXiv 1903.12261), each test picture under one
+of them at one severity, or under all.
+
+Corrupted pixels are rows like others, with ids and digests over what a model is shown: the corruptions are exact
+(`loaders/corruptions/`), so that the same bytes come out everywhere, and whatever reads rows (streams, exports,
+devices) needs no notion of them.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import shuffled
+from ...core.errors import BadDefinition
+from ...splits.schema import Field, Schema
+from ..batching.pictures import decoded
+from ..corrupt import SEVERITIES, corrupt
+from ..readers._tensors import tensor_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CLEAN = "none"
+
+
+def rows(
+    base: pa.Table,
+    schema: Schema,
+    *,
+    image: str,
+    test: str | int,
+    validation: int,
+    corruptions: list[str],
+    validation_corruptions: list[str],
+    seed: str,
+    published: str = "",
+    train: str = "",
+    every: bool = False,
+) -> pa.Table:
+    """The fields of `schema`: those that `base` has; `published` (train, validation or test); `corruption` (a name, or
+    none) and `level` (its severity, or 0).
+
+    Test rows are those whose field `published` is `test`, others train if it is `train`; without such a field `test`
+    is a number of rows, drawn by `seed`. All train as they are, but for `validation` of them, drawn too. These, and
+    the test rows, stand twice: as they are, and corrupted (by `validation_corruptions` or `corruptions`): once, at a
+    severity of 1 to 5, dealt out by row id so that each corruption and severity gets as many rows, or with `every`
+    under each at each. What is random in a corruption is drawn by the row id in `base`.
+    """
+    import pyarrow as pa
+
+    ids = base["row_id"].to_numpy()
+    if isinstance(test, str):
+        origin = np.asarray(base[published].to_pylist())
+        trains, tests = np.flatnonzero(origin == train), np.flatnonzero(origin == test)
+    else:
+        order = shuffled(f"{seed}/test", ids)
+        trains, tests = order[test:], order[:test]
+    if not len(trains) or not len(tests) or not 0 <= validation < len(trains):
+        raise BadDefinition(
+            f"{len(trains)} rows are to train, {len(tests)} to test, and {validation} of those that train to validate: "
+            "some must be left for each"
+        )
+    validates = trains[shuffled(f"{seed}/validation", ids[trains])[:validation]]
+    stays = np.setdiff1d(trains, validates)
+    blocks = [(stays, "train", CLEAN, 0), (validates, "validation", CLEAN, 0), (tests, "test", CLEAN, 0)]
+    for places, part, names in ((validates, "validation", validation_corruptions), (tests, "test", corruptions)):
+        cells = list(product(names, SEVERITIES))
+        dealt = places[shuffled(f"{seed}/{part}", ids[places])]
+        blocks += [
+            (places if every else dealt[number :: len(cells)], part, name, level)
+            for number, (name, level) in enumerate(cells)
+        ]
+    pictures = _pictures(base, image, schema[image])
+    made = np.empty((sum(len(places) for places, *_ in blocks), *pictures.shape[1:]), np.uint8)
+    at = 0
+    for places, _, name, level in blocks:
+        part_of = made[at : at + len(places)]
+        part_of[...] = pictures[places] if name == CLEAN else _corrupted(pictures[places], name, level, ids[places])
+        at += len(places)
+    origins = np.concatenate([places for places, *_ in blocks])
+    sizes = [len(places) for places, *_ in blocks]
+    columns: dict[str, pa.Array | NDArray[np.int64]] = {
+        image: tensor_column(made),
+        "published": pa.array(np.repeat([part for _, part, *_ in blocks], sizes)),
+        "corruption": pa.array(np.repeat([name for _, _, name, _ in blocks], sizes)),
+        "level": np.repeat([level for *_, level in blocks], sizes).astype(np.int64),
+    }
+    kept = [field.name for field in schema.fields if field.name not in columns]
+    if absent := sorted(set(kept) - set(base.column_names)):
+        raise BadDefinition(f"the source it is derived from has no field {', '.join(absent)}")
+    return pa.table(columns | {name: base[name].take(origins) for name in kept})
+
+
+def _pictures(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
+    """The pictures of `base` in the shape that `field` gives them, (rows, *shape); encoded ones are decoded."""
+    import pyarrow as pa
+
+    if field.item != "uint8" or len(field.shape) not in (2, 3):
+        raise BadDefinition(f"field {image!r} is {field.type}: pictures are uint8[h,w], uint8[h,w,3] or uint8[3,h,w]")
+    column = base[image].combine_chunks()
+    if not pa.types.is_fixed_size_list(column.type):
+        side = field.shape[0]
+        if field.shape != (side, side, 3):
+            raise BadDefinition(f"field {image!r} is {field.type}: pictures that are decoded are uint8[n,n,3]")
+        return decoded(column.to_pylist(), side)
+    flat: NDArray[np.uint8] = column.flatten().to_numpy()
+    return flat.reshape(-1, *field.shape)
+
+
+def _corrupted(pictures: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Pictures (rows, height, width), (rows, height, width, 3) or (rows, 3, height, width), corrupted."""
+    first = pictures.ndim == 4 and pictures.shape[1] == 3 and pictures.shape[3] != 3
+    if not first:
+        return corrupt(pictures, name, level, ids)
+    return np.moveaxis(corrupt(np.moveaxis(pictures, 1, -1), name, level, ids), -1, 1)
