@@ -119,7 +119,7 @@ def _sampled(files: Files, schema: Schema | None, options: TableOptions) -> pa.T
     if options.sample.rows > len(every):
         raise BadDefinition(f"{', '.join(files)}: a sample of {options.sample.rows} out of {len(every)} rows")
     drawn = np.sort(shuffled(options.sample.seed, every.astype(np.uint64))[: options.sample.rows])
-    return pa.concat_tables(tables).take(np.searchsorted(every, drawn))
+    return pa.concat_tables(tables).take(drawn)
 
 
 class _Maker:

@@ -229,6 +229,10 @@ def test_a_sample_is_drawn_by_place_and_a_smaller_one_is_part_of_a_larger(tmp_pa
     assert len(set(many)) == 400
     assert set(few) < set(many)
     assert few == sorted(few), "the file's order"
+    odd = rows(
+        files, {"n": "int64"}, sample={"rows": 200, "seed": "s"}, without={"n": [str(n) for n in range(0, 500, 2)]}
+    )
+    assert len({n for n in odd["n"] if n % 2}) == 200
     with pytest.raises(BadDefinition, match="a sample of 501 out of 500 rows"):
         rows(files, {"n": "int64"}, sample={"rows": 501, "seed": "s"})
 
