@@ -39,11 +39,10 @@ age = 60
 
 [[distributions]]
 name = "as published"
-reader = "csv_table"
+reader = "table"
 files = [{{ name = "visits.csv"{known} }}]
 [distributions.options]
-whole = {{ age = "age", ill = "ill" }}
-texts = {{ clinic = "clinic" }}
+columns = {{ age = "age", ill = "ill", clinic = "clinic" }}
 """
 
 SPLIT = """

@@ -164,8 +164,8 @@ fields = [{{ name = "command", type = "string", role = "input" }}, {{ name = "ac
 
 [[distributions]]
 name = "tasks.txt"
-reader = "lines"
-options = {{ pattern = "^IN: (?P<command>.+) OUT: (?P<actions>.+)$" }}
+reader = "table"
+options = {{ format = "lines", pattern = "^IN: (?P<command>.+) OUT: (?P<actions>.+)$" }}
 
 [[distributions.files]]
 name = "tasks.txt"

@@ -118,7 +118,7 @@ def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
 
 def test_only_a_reader_with_shards_is_read_in_pieces():
     assert in_pieces(module("loaders/readers", "parquet", "reader"))
-    assert not in_pieces(module("loaders/readers", "lines", "reader"))
+    assert not in_pieces(module("loaders/readers", "gsm8k", "reader"))
 
 
 def test_files_without_rows_are_one_error(tmp_path):
