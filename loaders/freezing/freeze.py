@@ -153,7 +153,7 @@ def freeze_from(
         frozen.model_dump(exclude_none=True, exclude_defaults=True) | {"format": 1}, multiline_strings=True
     )
     write_atomically(folder / "split.toml", content.encode())
-    if out.resolve() == PACKAGE / "splits" / "manifests":
+    if out.resolve() == (PACKAGE / "splits" / "manifests").resolve():
         _lock(frozen)
     return read_manifest(folder / "split.toml"), found
 
