@@ -15,7 +15,7 @@ from metric_cases import Case, measured
 from scipy import stats
 from sklearn import metrics as sklearn
 
-RMSE, PEARSON = metric("rmse"), metric("pearson")
+RMSE, PEARSON, SPEARMAN = metric("rmse"), metric("pearson"), metric("spearman")
 
 
 def of(prediction: list[float] | np.ndarray, truth: list[float] | np.ndarray) -> Case:
@@ -89,3 +89,21 @@ def test_numbers_too_large_to_square_are_infinitely_wrong_and_have_no_correlatio
     case = of([1e200, 2e200, 0.0], [1.0, 2.0, 3.0])
     assert case.value(RMSE) == np.inf
     assert np.isnan(case.value(PEARSON))
+
+
+@given(measured(losses=False), st.integers(0, 20))
+@settings(max_examples=100, deadline=None)
+def test_spearmans_correlation_is_scipys_with_ties_and_however_it_was_sharded(case, cut):
+    prediction, truth = case.answers.prediction, case.truth
+    rows = np.arange(len(case))
+    left, right = (case[part].state(SPEARMAN) for part in (rows < cut, rows >= cut))
+    value = SPEARMAN.compute(SPEARMAN.merge(right, left))
+    assert value == case.value(SPEARMAN) or np.isnan(value)
+    if np.ptp(prediction) == 0 or np.ptp(truth) == 0:
+        assert np.isnan(value)
+    else:
+        assert value == pytest.approx(stats.spearmanr(prediction, truth)[0], rel=1e-12, abs=1e-12)
+
+
+def test_a_lost_number_leaves_no_rank_correlation():
+    assert np.isnan(of([1, 2, 3, 4], [1, 2, 3, 5]).losing(2).value(SPEARMAN))

@@ -1,0 +1,38 @@
+"""Graphs as tables of nodes: what the neighbours of a node are like."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData
+
+Nodes = list[NDArray[np.int64]]
+
+
+def neighbours(edges: NDArray[np.int64], nodes: int, where: str) -> Nodes:
+    """The neighbours of each node in order, without itself and each once; `edges` (n, 2) are taken both ways."""
+    if edges.size and not (edges.min() >= 0 and edges.max() < nodes):
+        raise BadData(f"{where}: an edge to node {int(edges.max())}, and the nodes are 0 to {nodes - 1}")
+    both = np.concatenate([edges, edges[:, ::-1]])
+    both = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
+    ends = np.searchsorted(both[:, 0], np.arange(nodes + 1))
+    return [both[start:end, 1] for start, end in pairwise(ends.tolist())]
+
+
+def degrees(of: Nodes) -> NDArray[np.float64]:
+    return np.array([len(one) for one in of], np.float64)
+
+
+def common(of: Nodes, features: list[list[int]], most: int, prefix: str) -> list[str]:
+    """Of each node the `most` features that the most of its neighbours have, as words such as "f17", the commonest
+    first, and of equally common ones that of the lower number first."""
+    texts = []
+    for near in of:
+        counts = Counter(feature for node in near.tolist() for feature in features[node])
+        chosen = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
+        texts.append(" ".join(f"{prefix}{feature}" for feature, _ in chosen))
+    return texts

@@ -1,0 +1,70 @@
+"""Graphs given as lists of edges and of the nodes' labels: what a node's place in the graph is like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.errors import BadData
+from ._graph import Nodes, degrees, neighbours
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read(files: dict[str, Path], *, graphs: dict[str, list[str]], field: str, label: str) -> pa.Table:
+    """A row for each node of the graphs, in the order of `graphs` (`{name: [file of edges, file of labels]}`) and of
+    the nodes' numbers. A line of edges has two nodes; a line of labels, after a first one, a node and its label.
+
+    Fields (float64), with the graph taken both ways: `degree`; `neighbour_degree_mean`, `neighbour_degree_max` and
+    `neighbour_degree_min`; `within_two`, nodes at most two steps away; `triangles`; `clustering`, the share of pairs
+    of neighbours that are neighbours themselves; `share`, the degree over the graph's nodes less one. And `label`,
+    and `field`, the graph's name. Raises `BadData` where a file holds something else.
+    """
+    import pyarrow as pa
+
+    tables = []
+    for name, (edges, labels) in graphs.items():
+        known = dict(_pairs(files[labels], labels, 1))
+        place = {node: at for at, node in enumerate(sorted(known))}
+        try:
+            ends = [(place[a], place[b]) for a, b in _pairs(files[edges], edges, 0)]
+        except KeyError as error:
+            raise BadData(f"{edges}: node {error} has no label in {labels}") from error
+        near = neighbours(np.array(ends, np.int64).reshape(-1, 2), len(place), edges)
+        fields = _structure(near) | {label: np.array([known[node] for node in place], np.int64)}
+        tables.append(pa.table(fields | {field: [name] * len(place)}))
+    return pa.concat_tables(tables)
+
+
+def _pairs(path: Path, name: str, head: int) -> list[tuple[int, int]]:
+    pairs = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines()[head:], head + 1):
+        try:
+            first, second = map(int, line.split())
+        except ValueError as error:
+            raise BadData(f"{name}, line {number}: {line!r} is not two whole numbers") from error
+        pairs.append((first, second))
+    return pairs
+
+
+def _structure(near: Nodes) -> dict[str, np.ndarray]:
+    sets = [set(one.tolist()) for one in near]
+    degree = degrees(near)
+    around = [degree[one] if len(one) else np.zeros(1) for one in near]
+    triangles = np.array([sum(len(sets[other] & own) for other in own) / 2 for own in sets])
+    pairs = degree * (degree - 1) / 2
+    return {
+        "degree": degree,
+        "neighbour_degree_mean": np.array([one.mean() for one in around]),
+        "neighbour_degree_max": np.array([one.max() for one in around]),
+        "neighbour_degree_min": np.array([one.min() for one in around]),
+        "within_two": np.array(
+            [float(len(own.union(*(sets[one] for one in own)) - {at})) for at, own in enumerate(sets)]
+        ),
+        "triangles": triangles,
+        "clustering": np.divide(triangles, pairs, out=np.zeros(len(near)), where=pairs > 0),
+        "share": degree / (len(near) - 1),
+    }

@@ -1,0 +1,65 @@
+"""FLIP's tables of protein variants (Dallago et al. 2021): sequences, a measured fitness, and a CSV for each split."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.errors import BadData
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read(files: dict[str, Path], *, folder: str, sets: list[str], wild_type: dict[str, str]) -> pa.Table:
+    """The variants of the one zip archive in `files`, in the order of the first CSV; each has `folder`/<set>.csv with
+    the columns sequence, target, set and validation.
+
+    Fields: `sequence`; `residues`, those at the sites of `wild_type` (`{site: residue}`, sites from 1) with spaces
+    between; `mutations`, at how many of these sites the residue is another, and `mutated`, the same as a text;
+    `fitness`; and for each of `sets` a field of its name: "train", "validation" or "test". Raises `BadData` where two
+    CSVs differ in a sequence or its target.
+    """
+    import pyarrow as pa
+
+    ((name, path),) = files.items()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            tables = {each: _rows(archive, f"{folder}/{each}.csv", name) for each in sets}
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise BadData(f"{name}: {str(error).strip(chr(34))}") from error
+    first = tables[sets[0]]
+    sequences = list(first)
+    for each, rows in tables.items():
+        if rows.keys() != first.keys() or any(rows[one][0] != first[one][0] for one in sequences):
+            raise BadData(f"{name}: {each}.csv and {sets[0]}.csv have other sequences or targets")
+    residues = [[one[int(site) - 1] for site in wild_type] for one in sequences]
+    original = list(wild_type.values())
+    mutations = np.array([sum(a != b for a, b in zip(one, original, strict=True)) for one in residues], np.int64)
+    fields = {
+        "sequence": pa.array(sequences, pa.string()),
+        "residues": pa.array([" ".join(one) for one in residues], pa.string()),
+        "mutations": mutations,
+        "mutated": [f"{number} sites" for number in mutations.tolist()],
+        "fitness": np.array([first[one][0] for one in sequences], np.float64),
+    }
+    return pa.table(fields | {each: [rows[one][1] for one in sequences] for each, rows in tables.items()})
+
+
+def _rows(archive: zipfile.ZipFile, member: str, where: str) -> dict[str, tuple[float, str]]:
+    """By sequence its target and set."""
+    rows: dict[str, tuple[float, str]] = {}
+    for row in csv.DictReader(io.StringIO(archive.read(member).decode("utf-8"))):
+        try:
+            sequence, target, part = row["sequence"], float(row["target"]), row["set"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadData(f"{where}: {member}: a row has no sequence, target and set") from error
+        if sequence in rows or part not in ("train", "test"):
+            raise BadData(f"{where}: {member}: {sequence[:40]} .. stands there twice, or in no set")
+        rows[sequence] = (target, "validation" if row.get("validation") == "True" else part)
+    return rows

@@ -1,0 +1,72 @@
+"""Scaffolds: molecules are split by their cores, so that the test has cores that training never shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData, BadDefinition, MissingExtra
+from ..assignment import Assignment
+from ..measures.words import text_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def murcko(table: pa.Table, *, field: str, train: float = 0.8, ood_val: float = 0.1) -> Assignment:
+    """MoleculeNet's scaffold split (Wu et al. 2018, section 3.2): molecules (`field`, SMILES) with the same
+    Bemis-Murcko scaffold (Bemis and Murcko 1996; without chirality) stay together; the scaffolds, those of most
+    molecules first, fill `train` up to its share of the rows, then `ood_val`, then `ood_test`. A scaffold that
+    does not fit into a part any more goes to the next, as in DeepChem's `ScaffoldSplitter`.
+
+    Of scaffolds of equal size the one with the molecule of the lesser SMILES comes first, so that no order of rows
+    matters. The group is the scaffold's number in that order, 0 the largest. Needs RDKit (`farshift[molecules]`): the
+    rows are shipped, so that nobody else does. Raises `BadData` where RDKit cannot read a molecule.
+    """
+    if min(train, ood_val) <= 0 or train + ood_val >= 1:
+        raise BadDefinition(f"train = {train}, ood_val = {ood_val}: shares of the rows, below 1 together")
+    smiles = text_column(table, field).to_pylist()
+    scaffolds = dict.fromkeys(smiles)
+    for one in scaffolds:
+        scaffolds[one] = _scaffold(one)
+    members: dict[str, list[str]] = {}
+    for one in smiles:
+        members.setdefault(str(scaffolds[one]), []).append(one)
+    order = sorted(members, key=lambda one: (-len(members[one]), min(members[one])))
+    number = {one: at for at, one in enumerate(order)}
+    group = np.array([number[str(scaffolds[one])] for one in smiles])
+    return Assignment(
+        part=filled([len(members[one]) for one in order], train, ood_val)[group], group=group.astype(np.str_)
+    )
+
+
+def filled(sizes: list[int], train: float, ood_val: float) -> NDArray[np.str_]:
+    """The part of each scaffold, of these sizes, largest first."""
+    rows = sum(sizes)
+    counts = {"train": 0, "ood_val": 0}
+    parts = []
+    for size in sizes:
+        if counts["train"] + size <= train * rows:
+            parts.append("train")
+        elif counts["train"] + counts["ood_val"] + size <= (train + ood_val) * rows:
+            parts.append("ood_val")
+        else:
+            parts.append("ood_test")
+        if parts[-1] in counts:
+            counts[parts[-1]] += size
+    return np.array(parts, dtype="U8")
+
+
+def _scaffold(smiles: str) -> str:
+    try:
+        from rdkit import Chem, RDLogger
+        from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+    except ImportError as error:
+        raise MissingExtra("scaffolds of molecules", "molecules") from error
+    RDLogger.DisableLog("rdApp.*")
+    molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None:
+        raise BadData(f"RDKit cannot read the molecule {smiles!r}")
+    return str(MurckoScaffoldSmiles(mol=molecule, includeChirality=False))

@@ -1,0 +1,47 @@
+"""Public sources read from small files in their published layouts, by the definition that ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from farshift.core.errors import Unavailable
+from farshift.core.plugins import module
+from farshift.loaders.acquire.expected import differences
+from farshift.loaders.acquire.large import with_schema
+from farshift.loaders.acquire.source import find_source
+
+
+def read_small(name: str, files: dict[str, str | bytes], folder: Path) -> pa.Table:
+    """What the source's own distribution makes of these files, each of which it must name."""
+    source = find_source(name)
+    (distribution,) = source.definition.distributions
+    assert {pin.name for pin in distribution.files} == set(files)
+    for file, text in files.items():
+        (folder / file).write_bytes(text.encode() if isinstance(text, str) else text)
+    reader = module("loaders/readers", distribution.reader, "reader")
+    call = getattr(reader, "pieces", reader.read)
+    in_order = {pin.name: folder / pin.name for pin in distribution.files}
+    made = call(**with_schema(call, {"files": in_order, **distribution.options}, source.schema))
+    whole = made if isinstance(made, pa.Table) else pa.concat_tables(made, promote_options="permissive")
+    return source.schema.conform(whole, name)
+
+
+def check_layout(name: str, layout: tuple[dict[str, str | bytes], dict[str, list]], folder: Path) -> None:
+    """The files give these values of these fields."""
+    files, some = layout
+    found = read_small(name, files, folder).select(list(some)).to_pydict()
+    assert found == {
+        field: pytest.approx(values) if isinstance(values[0], float) else values for field, values in some.items()
+    }
+
+
+def check_counts(name: str) -> None:
+    """The real rows, where this machine can have them, have the counts that were published."""
+    source = find_source(name)
+    assert source.definition.expected
+    try:
+        assert differences(source.definition.expected, source.table()) == []
+    except Unavailable as error:
+        pytest.skip(str(error))

@@ -1,0 +1,119 @@
+"""Public tables, also over time: each source's own definition read from small files in the published layouts, and the
+published counts of the real ones where a machine has them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+from farshift.core.errors import BadData
+from farshift.loaders.acquire.source import find_source
+from farshift.splits.catalogue import manifests
+from published_layouts import check_counts, check_layout, read_small
+
+HEART = "63.0,1.0,1.0,145.0,233.0,1.0,2.0,150.0,0.0,2.3,3.0,0.0,6.0,0\n32,1,1,95,0,?,0,127,0,.7,1,?,?,3\n"
+HUNGARY = "age,sex,cp,restbloodpressure,num\n28,1,2,130,132,0,2,185,0,0,?,?,?,0,\n"
+WINE = '"fixed acidity";"volatile acidity";"citric acid";"residual sugar";"chlorides";"free sulfur dioxide";"total sulfur dioxide";"density";"pH";"sulphates";"alcohol";"quality"\n'
+JOBS = "rownames,data_id,treat,age,educ,black,hisp,marr,nodegree,re74,re75,re78\n"
+CRASH = "rownames,dvcat,weight,dead,airbag,seatbelt,frontal,sex,ageOFocc,yearacc,yearVeh,abcat,occRole,deploy,injSeverity,caseid\n"
+LAYOUTS = {
+    "heart_disease": (
+        {"processed.cleveland.data": HEART, "processed.hungarian.data": HUNGARY, "processed.switzerland.data": HEART, "processed.va.data": HEART},
+        {"disease": [0, 1, 0, 0, 1, 0, 1], "vessels": [0, -9, -9, 0, -9, 0, -9], "hospital": ["Cleveland"] * 2 + ["Budapest"] + ["Switzerland"] * 2 + ["Long Beach"] * 2},
+    ),
+    "wine_quality": (
+        {f"winequality-{colour}.csv": WINE + f"7.4;0.7;0;1.9;0.076;11;34;0.9978;3.51;0.56;9.4;{grade}\n" for colour, grade in (("red", 5), ("white", 6))},
+        {"good": [0, 1], "grade": [5, 6], "colour": ["red", "white"], "ph": [3.51, 3.51]},
+    ),
+    "lalonde": (
+        {"nsw_mixtape.csv": JOBS + "1,Dehejia-Wahba Sample,1,37,11,1,0,1,1,0,0,9930.04\n", "cps_mixtape.csv": JOBS + "1,CPS1,0,45,11,0,0,1,1,21516.6,25243.5,0\n"},
+        {"employed": [1, 0], "sample": ["experiment", "survey"], "treated": [1, 0], "earnings_1974": [0, 21516.6]},
+    ),
+    "breast_cancer_recurrence": (
+        {
+            "rotterdam.csv": "rownames,pid,year,age,meno,size,grade,nodes,pgr,er,hormon,chemo,rtime,recur,dtime,death\n1,1,1992,74,1,<=20,3,0,35,291,0,0,1799,0,1799,0\n2,2,1984,79,1,20-50,3,0,36,611,0,0,300,0,300,0\n",
+            "gbsg.csv": "rownames,pid,age,meno,size,grade,nodes,pgr,er,hormon,rfstime,status\n1,132,49,0,18,2,2,0,0,0,1095,1\n",
+        },
+        {"recurrence": [0, 1], "cohort": ["Rotterdam", "German trial"], "oestrogen": [291, 0]},
+    ),
+    "crash_deaths": (
+        {"nassCDS.csv": CRASH + "1,25-39,25.06,alive,none,belted,1,f,26,1997,1990,unavail,driver,0,3,2:3:1\n2,1-9km/h,1,dead,airbag,none,0,m,72,2002,NA,deploy,pass,1,1,2:3:2\n3,55+,1,dead,airbag,none,0,m,72,2002,1999,deploy,pass,1,,2:3:2\n"},
+        {"died": [0, 1], "speed": [2, 4], "year": [1997, 2002], "deployment": [2, 1], "female": [1, 0]},
+    ),
+    "electricity": (
+        {"elec.csv": "period,nswprice,nswdemand,vicprice,vicdemand,transfer,class\n0.0,0.056,0.4,0.003,0.42,0.41,1\n0.02,0.05,0.41,0.003,0.42,0.41,0\n"},
+        {"up": [1, 0], "half_hour": [0, 1], "price": [0.056, 0.05]},
+    ),
+    "weather": (
+        {"weather.csv": "feat_1,feat_2,feat_3,feat_4,feat_5,feat_6,feat_7,feat_8,target\n19.8,14.0,1019.6,8.4,9.9,15.9,28.9,14.0,0\n26.8,22.2,1006.2,8.1,10.9,19.0,34.0,21.0,1\n"},
+        {"rain": [0, 1], "day": [0, 1], "dew_point": [14.0, 22.2]},
+    ),
+    "bike_sharing": (
+        {"hour.csv": "instant,dteday,season,yr,mnth,hr,holiday,weekday,workingday,weathersit,temp,atemp,hum,windspeed,casual,registered,cnt\n1,1/1/11,1,0,1,0,0,6,0,1,0.24,0.2879,0.81,0,3,139,142\n2,1/1/12,1,1,1,1,0,6,0,1,0.22,0.2727,0.8,0,8,135,143\n"},
+        {"busy": [0, 1], "rentals": [142, 143], "hour_number": [1, 2], "second_year": [0, 1]},
+    ),
+    "transformer_temperature": (
+        {f"ETTh{which}.csv": f"date,HUFL,HULL,MUFL,MULL,LUFL,LULL,OT\n2016-07-01 00:00:00,5.8,2.0,1.6,0.5,4.2,1.3,{which}0.5\n" for which in (1, 2)},
+        {"oil_temperature": [10.5, 20.5], "hour": [0, 0], "transformer": ["transformer 1", "transformer 2"]},
+    ),
+}  # fmt: skip
+"""By source: files in its published layout, and some of the fields that they give."""
+
+
+@pytest.mark.parametrize("name", sorted(LAYOUTS))
+def test_the_published_layout_gives_the_fields_of_the_source(name, tmp_path):
+    check_layout(name, LAYOUTS[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", sorted(LAYOUTS))
+def test_the_real_rows_have_the_published_counts(name):
+    check_counts(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new", "complaint"),
+    [
+        ("heart_disease", "processed.va.data", "95", "high", "'high'"),
+        ("wine_quality", "winequality-red.csv", "quality", "grade", "quality"),
+        ("electricity", "elec.csv", ",1\n", ",UP\n", "UP"),
+        ("crash_deaths", "nassCDS.csv", "alive", "unhurt", "unhurt"),
+    ],
+)
+def test_a_file_that_is_not_as_published_is_refused_with_the_value(name, file, old, new, complaint, tmp_path):
+    files = LAYOUTS[name][0]
+    with pytest.raises(BadData, match=complaint):
+        read_small(name, files | {file: files[file].replace(old, new, 1)}, tmp_path)
+
+
+def encounters(**changes):
+    """The archive of the hospitals' table, with one encounter."""
+    source = find_source("diabetes_hospitals").definition.distributions[0]
+    columns = dict.fromkeys(source.options["columns"].values(), "1")
+    maps = source.options["maps"]
+    known = {column: maps[field] for field, column in source.options["columns"].items() if field in maps}
+    row = columns | {column: next(iter(values)) for column, values in known.items()} | changes
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("dataset_diabetes/diabetic_data.csv", ",".join(row) + "\n" + ",".join(row.values()) + "\n")
+        archive.writestr("dataset_diabetes/IDs_mapping.csv", "admission_type_id,description\n")
+    return {"dataset_diabetes.zip": content.getvalue()}
+
+
+def test_an_encounter_of_a_hospital_is_read_from_its_archive(tmp_path):
+    files = encounters(readmitted="<30", age="[70-80)", admission_source_id="7", diag_1="250.83", payer_code="MC")
+    found = read_small("diabetes_hospitals", files, tmp_path).to_pylist()[0]
+    assert (found["readmitted"], found["age"], found["diagnosis_1"]) == (1, 75.0, "250.83")
+    assert (found["admission_source"], found["payer_code"]) == ("Emergency Room", "MC")
+    with pytest.raises(BadData, match="sometimes"):
+        read_small("diabetes_hospitals", encounters(readmitted="sometimes"), tmp_path)
+
+
+def test_the_hospitals_rows_have_tableshifts_count():
+    check_counts("diabetes_hospitals")
+
+
+def test_whole_periods_and_domains_of_these_tables_are_apart_from_training():
+    audits = {one.name: one.audit() for one in manifests() if one.definition.source.name in LAYOUTS}
+    assert {name.split("/")[0] for name in audits} == set(LAYOUTS)
+    assert [name for name, audit in audits.items() if audit["groups"]["shared_with_train"]["ood_test"]] == []
