@@ -57,12 +57,12 @@ def _snapshot(folder: Path, benchmark: str = "", baseline: str | None = None) ->
 
 
 def _print(found: Snapshot) -> None:
-    from ..leaderboard.exports._grid import caption, cells, columns
+    from ..leaderboard.exports._grid import grid
 
     for table_view in found.views:
-        names = columns(table_view)
-        rows = [[cells(table_view, row)[name] for name in names] for row in table_view.rows]
-        table(f"{table_view.table.heading}: {table_view.table.metric}", names, rows, caption(table_view) + "\n")
+        shown = grid(table_view)
+        title = f"{table_view.table.heading}: {table_view.table.metric}"
+        table(title, shown.columns, shown.rows, shown.caption + "\n")
     for suite in found.suites:
         _print_suite(suite)
     for one in found.apart:
@@ -143,7 +143,7 @@ def challenge(
         found, new = go(Board(folder), entry, again, team, reason)
     if json:
         return emit_json(found.record() | {"new": new})
-    words = {True: "told apart", False: "not told apart", None: "needs more seeds to tell"}
+    words = {True: "significant", False: "not significant", None: "too few seeds for a test"}
     known = "" if new else " (it was there already)"
     line(f"challenge {found.challenge} of entry {entry}{known}, run again minus entry:")
     for name, item in found.difference.items():

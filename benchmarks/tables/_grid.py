@@ -18,16 +18,17 @@ from ..scoring.record import Score
 from ..statistics.interval import measured
 
 SCORES = ("ID", "OOD", "gap", "worst-group score")
-"""Columns of numbers."""
+"""Columns of scores with their intervals."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Plain text, nothing escaped: `rows` has a cell for each of `columns`."""
+    """Plain text, nothing escaped: `rows` has a cell for each of `columns`; `numbers` are the columns of numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str
+    numbers: tuple[str, ...] = SCORES
 
 
 def grid(records: Sequence[Score]) -> Grid:
@@ -48,15 +49,16 @@ def _cells(record: Score, entry: str) -> dict[str, str]:
         "kind": record.kind,
         "metric": metric_in_words(record),
         "model": record.model,
-        "seeds": _seeds(len(record.seeds), record.protocol_seeds),
+        "seeds": seeds(record),
         "selection": record.selection,
         **{name: in_words(one, percent) if measured(one) else "" for name, one in zip(SCORES, found, strict=True)},
         "worst group": f"{worst.group} (of {len(worst.groups)})" if worst else "",
     }
 
 
-def _seeds(had: int, asked: int) -> str:
-    """How many seeds; both numbers where the protocol asks for more."""
+def seeds(record: Score) -> str:
+    """How many seeds a score has; both numbers where the protocol asks for more."""
+    had, asked = len(record.seeds), record.protocol_seeds
     return f"{had} of {asked}" if had < asked else str(had)
 
 

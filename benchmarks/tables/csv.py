@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
@@ -15,21 +15,25 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def render(records: Sequence[Score]) -> str:
-    """A header and one line per record, each ending in CRLF. `seeds` counts them; `steps` is empty where the budget's
-    own hold.
+    """A header and one line per record. `seeds` counts them; `steps` is empty where the budget's own hold."""
+    return written([_cells(record) for record in records])
+
+
+def written(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A header and one line per row, each ending in CRLF; all rows have the same columns, and no row gives no text.
 
     A text that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV Injection)."""
     text = StringIO()
-    writer = csv.writer(text)
-    rows = [_cells(record) for record in records]
-    writer.writerow(rows[0])
-    writer.writerows(row.values() for row in rows)
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({name: _defused(cell) for name, cell in row.items()} for row in rows)
     return text.getvalue()
 
 
 def _cells(record: Score) -> dict[str, Any]:
     worst = record.worst_group
-    cells = {
+    return {
         **{
             name: getattr(record, name)
             for name in ("benchmark", "kind", "metric", "better", "model", "budget", "steps")
@@ -43,7 +47,6 @@ def _cells(record: Score) -> dict[str, Any]:
         **_numbers("worst_group_score", worst.estimate if worst else None),
         **{name: getattr(record, name) for name in ("interval", "scorer", "entry_identity")},
     }
-    return {name: _defused(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
 
 
 def _numbers(name: str, found: Estimate | NotAvailable | None) -> dict[str, float | None]:
@@ -51,5 +54,5 @@ def _numbers(name: str, found: Estimate | NotAvailable | None) -> dict[str, floa
     return {f"{name}{end}": number for end, number in zip(("", "_low", "_high"), ends, strict=True)}
 
 
-def _defused(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
+def _defused(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell

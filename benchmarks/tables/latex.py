@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..scoring.record import Score
-from ._grid import SCORES, grid
+from ._grid import grid
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -23,17 +23,16 @@ SPECIAL = {
 def render(records: Sequence[Score]) -> str:
     """A `table` environment: caption, then one line of source per row."""
     table = grid(records)
-    score = [name in SCORES for name in table.columns]
+    score = [name in table.numbers for name in table.columns]
     rows = [
         [cell.replace("-", "$-$") if number else escaped(cell) for cell, number in zip(row, score, strict=True)]
         for row in table.rows
     ]
-    shape = "".join("lr"[each] for each in score)
-    return floated(escaped(table.caption), shape, _row(table.columns), [_row(cells) for cells in rows])
+    return written(escaped(table.caption), "".join("lr"[each] for each in score), table.columns, rows)
 
 
-def floated(caption: str, shape: str, head: str, rows: Sequence[str]) -> str:
-    """A table environment of booktabs rules around lines that are LaTeX already; shape: of its columns (lrr)."""
+def written(caption: str, shape: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A `table` environment of booktabs rules around cells that are LaTeX already; shape: of its columns (lrr)."""
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -41,9 +40,9 @@ def floated(caption: str, shape: str, head: str, rows: Sequence[str]) -> str:
         rf"\caption{{{caption}}}",
         rf"\begin{{tabular}}{{{shape}}}",
         r"\toprule",
-        head,
+        _row(head),
         r"\midrule",
-        *rows,
+        *map(_row, rows),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",

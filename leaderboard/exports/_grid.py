@@ -1,4 +1,4 @@
-"""The words of a table for people: its columns, a row of cells per entry, and what they mean."""
+"""The words of a board's table for people: its columns, a row of cells per entry, and what they mean."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from typing import Any
 
 from ...benchmarks.plot._panels import in_percent, in_words, one_line
 from ...benchmarks.statistics.interval import Estimate, Interval
+from ...benchmarks.tables._grid import Grid, seeds
 from ..tables.table_view import Row, TableView
 
-NUMBERS = ("OOD", "ID", "gap", "behind the first", "worst group")
+NUMBERS = ("OOD", "ID", "gap", "behind the first")
 """Columns that hold a number and its interval."""
 
 
-def columns(table_view: TableView) -> list[str]:
-    """The columns of a table: those that hold something for at least one of its entries."""
+def grid(table_view: TableView) -> Grid:
+    """One row per entry, best first; of the columns those that hold something for at least one of the entries."""
+    names = _columns(table_view)
+    rows = (_cells(table_view, row) for row in table_view.rows)
+    return Grid(tuple(names), tuple(tuple(row[name] for name in names) for row in rows), caption(table_view), NUMBERS)
+
+
+def _columns(table_view: TableView) -> list[str]:
     ranked = ["rank", "ties"] if table_view.ranked else []
     behind = ["behind the first", "best"] if table_view.ranked > 1 else []
     against = [f"beats {one_line(table_view.baseline)}"] if table_view.baseline else []
@@ -27,11 +34,10 @@ def columns(table_view: TableView) -> list[str]:
     return [*named, "OOD", "ID", "gap", *behind, *against, *worst, "seeds", "attempts", *challenges]
 
 
-def cells(table_view: TableView, row: Row) -> dict[str, str]:
+def _cells(table_view: TableView, row: Row) -> dict[str, str]:
     """A row's cells by column, plain text."""
     score = row.standing.score
     percent = in_percent(score)
-    seeds, asked = len(score.seeds), score.protocol_seeds
     return {
         "rank": rank_set(row),
         "ties": row.ties,
@@ -44,7 +50,7 @@ def cells(table_view: TableView, row: Row) -> dict[str, str]:
         "best": "" if row.best is None else f"{row.best:.2f}",
         f"beats {one_line(table_view.baseline)}": _beats(row),
         "worst group": f"{words(row.worst, percent)} {row.worst['group']}" if row.worst else "",
-        "seeds": f"{seeds} of {asked}" if seeds < asked else str(seeds),
+        "seeds": seeds(score),
         "attempts": _attempts(row, percent),
         "challenges": str(len(row.challenges) or ""),
     }

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from io import StringIO
 from typing import Any
 
-from ...benchmarks.tables.csv import FORMULA
+from ...benchmarks.tables.csv import written
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
-    """One file: a header and one line per entry, each ending in CRLF. What there is not is an empty cell.
-
-    A text that a spreadsheet would run as a formula begins with an apostrophe (OWASP, CSV Injection)."""
-    text = StringIO()
+    """One file: a header and one line per entry. What there is not is an empty cell."""
     lines = [_line(table_view, row) for table_view in board.views for row in table_view.rows]
-    if lines:
-        writer = csv.DictWriter(text, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
-    return {"standings.csv": text.getvalue().encode()}
+    return {"standings.csv": written(lines).encode()}
 
 
 def _line(table_view: TableView, row: Row) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     low, high = row.rank or (None, None)
-    cells = {
+    return {
         **{name: getattr(score, name) for name in ("benchmark", "kind", "metric", "better")},
         **{name: getattr(score, name) for name in ("budget", "steps", "selection")},
         "entry": standing.entry,
@@ -57,14 +48,9 @@ def _line(table_view: TableView, row: Row) -> dict[str, Any]:
         **{name: getattr(score, name) for name in ("interval", "scorer", "entry_identity")},
         "submitted": standing.time,
     }
-    return {name: _defused(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
 
 
 def _numbers(name: str, found: Mapping[str, Any] | None) -> dict[str, float | None]:
     known = found or {}
     ends = (("", "value"), ("_low", "low"), ("_high", "high"), ("_row_se", "row_se"), ("_seed_se", "seed_se"))
     return {f"{name}{end}": known.get(key) for end, key in ends}
-
-
-def _defused(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...benchmarks.plot._panels import in_percent
 from ...benchmarks.statistics.interval import Estimate
-from ...benchmarks.tables.latex import escaped, floated
+from ...benchmarks.tables.latex import escaped, written
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
 from ._grid import caption, rank_set, standard_error, words
@@ -24,8 +24,7 @@ def _table(table_view: TableView) -> str:
     head = ["rank", "ties", "model", "ID", "OOD", "gap", *(["worst group"] if worst else []), "best"]
     shape = "lllrrr" + "r" * worst + "r"
     above = rf"{escaped(table_view.table.heading)}. {_escaped(caption(table_view))} {PLUS_MINUS}"
-    rows = [rf"{' & '.join(_cells(row, worst))} \\" for row in table_view.rows]
-    return floated(above, shape, rf"{' & '.join(head)} \\", rows)
+    return written(above, shape, head, [_cells(row, worst) for row in table_view.rows])
 
 
 def _escaped(text: str) -> str:

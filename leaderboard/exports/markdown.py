@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...benchmarks.plot._panels import one_line
-from ...benchmarks.tables.markdown import escaped
+from ...benchmarks.tables.markdown import escaped, written
 from ..entries import Standing
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import TableView
-from ._grid import NUMBERS, caption, cells, columns
+from ._grid import grid
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
@@ -28,9 +28,4 @@ def _apart(one: Standing) -> str:
 
 
 def _table(table_view: TableView) -> str:
-    names = columns(table_view)
-    rule = ["---:" if name in NUMBERS else "---" for name in names]
-    rows = [[escaped(cells(table_view, row)[name]) for name in names] for row in table_view.rows]
-    grid = [names, rule, *rows]
-    lines = [f"| {' | '.join(row)} |" for row in grid]
-    return "\n".join([f"## {escaped(table_view.table.heading)}\n", *lines]) + f"\n\n{escaped(caption(table_view))}\n"
+    return f"## {escaped(table_view.table.heading)}\n\n{written(grid(table_view))}"
