@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import farshift as fs
 import pytest
 from farshift.leaderboard.board import Board
+from fuzz.packing import Parts, parts
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
+import postgres
+from remembering import remembering
 
 ON = "modadd97/xi35"
 
@@ -28,3 +33,25 @@ def runs(tmp_path_factory) -> list[Path]:
 @pytest.fixture
 def board(tmp_path) -> Board:
     return Board.init(tmp_path / "board", "A test board")
+
+
+@pytest.fixture(scope="session")
+def good(runs: list[Path]) -> Parts:
+    """The parts of a submission that validates."""
+    return parts(fs.read_run(runs[0]))
+
+
+@pytest.fixture
+def remembered() -> Iterator[None]:
+    """The same bytes are validated and scored once: pure functions, which are tested elsewhere."""
+    with remembering():
+        yield
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server; tests that need one are skipped where none can be started."""
+    if reason := postgres.why_not():
+        pytest.skip(reason)
+    with postgres.serving() as running:
+        yield running

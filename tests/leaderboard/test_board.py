@@ -26,13 +26,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import postgres
 from ledgers import ledger_in
 from recomputed import verified
-from remembering import remembering
 
-
-@pytest.fixture(autouse=True)
-def _remembering():
-    with remembering():
-        yield
+pytestmark = pytest.mark.usefixtures("remembered")
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +181,7 @@ def test_an_init_that_was_killed_can_be_repeated(tmp_path):
 def test_a_folder_in_use_is_not_taken_and_one_without_a_board_is_none(board, tmp_path):
     with pytest.raises(FarshiftError, match="exists and is not empty"):
         Board.init(board.path, "again")
-    with pytest.raises(FarshiftError, match="is no board: make one with farshift board init"):
+    with pytest.raises(FarshiftError, match="is not a board: make one with farshift board init"):
         Board(tmp_path / "absent")
 
 
@@ -258,14 +253,6 @@ def test_answers_to_a_sealed_window_are_no_entries_and_are_held_back_until_it_cl
     assert held_back(board.ledger.records()) == set(files)
     board.ledger.append([("window_closed", {"window": "one"})])
     assert held_back(board.ledger.records()) == set()
-
-
-@pytest.fixture(scope="module")
-def server():
-    if reason := postgres.why_not():
-        pytest.skip(reason)
-    with postgres.serving() as running:
-        yield running
 
 
 def test_a_board_may_keep_its_ledger_in_postgresql(packed, tmp_path, server):

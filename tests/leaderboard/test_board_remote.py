@@ -14,16 +14,14 @@ from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
 from intake import taking_in
-from remembering import check, remembering
+from remembering import check
 from support import one_line_error
 
 
 @pytest.fixture(autouse=True)
-def _quickly(monkeypatch):
+def _quickly(monkeypatch, remembered):
     monkeypatch.setattr("farshift.leaderboard.submission.remote.check", check)
     monkeypatch.setattr("farshift.core.retry.PAUSE", 0.01)
-    with remembering():
-        yield
 
 
 @pytest.fixture(scope="module")

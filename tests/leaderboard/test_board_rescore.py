@@ -19,13 +19,8 @@ from farshift.leaderboard.submission.pack import pack
 sys.path.insert(0, str(Path(__file__).parent))
 from newer_scorer import newer_scorer
 from recomputed import verified
-from remembering import remembering
 
-
-@pytest.fixture(autouse=True)
-def _remembering():
-    with remembering():
-        yield
+pytestmark = pytest.mark.usefixtures("remembered")
 
 
 @pytest.fixture(scope="module")

@@ -40,9 +40,8 @@ def made(runs, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def board(made, tmp_path):
-    with remembering():
-        yield Board(shutil.copytree(made, tmp_path / "board"))
+def board(made, remembered, tmp_path):
+    return Board(shutil.copytree(made, tmp_path / "board"))
 
 
 @pytest.fixture
@@ -161,7 +160,7 @@ LEDGER = {
         lambda r: [r[0], r[1].replace(b'"team":"us"', b'"team":"me"'), *r[2:]],
         "record 1 (submitted) was changed: its hash does not fit",
     ),
-    "a line is no record": (lambda r: [*r[:3], b"{}\n", *r[4:]], "ledger.jsonl: line 4 is no record"),
+    "a line is not a record": (lambda r: [*r[:3], b"{}\n", *r[4:]], "ledger.jsonl: line 4 is not a record"),
     "the last line is cut off": (lambda r: [*r[:-1], r[-1][:-9]], "ledger.jsonl: the last line is cut off"),
     "the opening was removed": (lambda r: r[1:], "does not begin with the board's opening"),
     "everything was removed": (lambda r: [], "does not begin with the board's opening"),
@@ -254,7 +253,7 @@ SIGNED = {
     ),
     "a file outside the board": (
         lambda board: board.ledger.append([("challenged", {"files": {"../../etc/passwd": "0" * 64}})]),
-        "names '../../etc/passwd', which is no place for a file of a board",
+        "names '../../etc/passwd', which is not a place for a file of a board",
     ),
     "another file in the place of one": (
         lambda board: board.ledger.append([("challenged", {"files": dict.fromkeys(submitted(board)["files"], "0" * 64)})]),

@@ -14,7 +14,6 @@ from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
-import postgres
 
 KILLING = Path(__file__).parent / "killing.py"
 ON = "modadd97/xi35"
@@ -26,14 +25,6 @@ def killed(*arguments: object) -> dict[str, int]:
     assert done.returncode == 0, done.stderr
     print(done.stdout)
     return json.loads(done.stdout)
-
-
-@pytest.fixture
-def database():
-    if reason := postgres.why_not():
-        pytest.skip(reason)
-    with postgres.serving() as server:
-        yield server.database()
 
 
 def test_records_outlive_a_dozen_kills(tmp_path):
@@ -50,8 +41,8 @@ def test_no_acknowledged_record_is_lost_in_500_kills_with_sqlite(tmp_path):
 
 
 @pytest.mark.slow
-def test_no_acknowledged_record_is_lost_in_500_kills_with_postgresql(tmp_path, database):
-    found = killed("ledger", tmp_path, database, 500, 3)
+def test_no_acknowledged_record_is_lost_in_500_kills_with_postgresql(tmp_path, server):
+    found = killed("ledger", tmp_path, server.database(), 500, 3)
     assert found["kills"] == 500
     assert found["acknowledged"] >= 500
 

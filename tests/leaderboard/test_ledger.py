@@ -30,14 +30,6 @@ import postgres
 from ledgers import ledger_in, withdrawn
 
 
-@pytest.fixture(scope="module")
-def server():
-    if reason := postgres.why_not():
-        pytest.skip(reason)
-    with postgres.serving() as running:
-        yield running
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def ledger(request, tmp_path):
     url = request.getfixturevalue("server").database() if request.param == "postgresql" else None
@@ -229,7 +221,7 @@ json_values = st.recursive(
 def test_a_record_is_read_back_from_its_line(body):
     try:
         hash = hash_of(3, "t", "withdrawn", body, GENESIS)
-    except UnicodeEncodeError:  # half a surrogate pair is no text
+    except UnicodeEncodeError:  # half a surrogate pair is not text
         return
     record = Record(3, "t", "withdrawn", body, GENESIS, hash, "0" * 128)
     again = read_line(record.line())
@@ -271,7 +263,7 @@ def test_nothing_is_appended_to_a_record_that_was_changed(tmp_path):
         ledger.records()
     with ledger.store.writing() as open_:
         open_.exec_driver_sql("UPDATE records SET body = '{' WHERE seq = 1")
-    with pytest.raises(FarshiftError, match="the body of record 1 is no JSON"):
+    with pytest.raises(FarshiftError, match="the body of record 1 is not JSON"):
         ledger.records()
 
 

@@ -28,11 +28,6 @@ ON = "modadd97/xi35"
 Change = Callable[[dict[str, Any], pa.Table], tuple[dict[str, Any], pa.Table]]
 
 
-@pytest.fixture(scope="module")
-def good(runs) -> Parts:
-    return parts(fs.read_run(runs[0]))
-
-
 def bytes_of(table: pa.Table, **options: Any) -> bytes:
     sink = io.BytesIO()
     pq.write_table(table, sink, **options)
@@ -146,9 +141,9 @@ def test_probabilities_travel_with_a_submission(look, good):
         (lambda card, table: (card, first(table, "status", 1)), "value-status", "a prediction and another status"),
         (lambda card, table: (card, first(table, "candidate", None)), "value-missing", "has missing values (1)"),
         (lambda card, table: (card, first(table, "row_id", None)), "value-missing", "has missing values (1)"),
-        (lambda card, table: (card, scored_with(table, 0.5)), "value-scores", "rows are no probabilities"),
-        (lambda card, table: (card, scored_with(table, float("nan"))), "value-scores", "rows are no probabilities"),
-        (lambda card, table: (card, scored_with(table, -1 / 97)), "value-scores", "rows are no probabilities"),
+        (lambda card, table: (card, scored_with(table, 0.5)), "value-scores", "rows are not probabilities"),
+        (lambda card, table: (card, scored_with(table, float("nan"))), "value-scores", "rows are not probabilities"),
+        (lambda card, table: (card, scored_with(table, -1 / 97)), "value-scores", "rows are not probabilities"),
         (
             lambda card, table: (card, scored_with(table, 0.5, classes=2)),
             "parquet-type",

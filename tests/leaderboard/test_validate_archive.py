@@ -7,7 +7,6 @@ import io
 import struct
 import zipfile
 
-import farshift as fs
 import pytest
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.submission.pack import pack
@@ -15,15 +14,9 @@ from farshift.leaderboard.submission.validate import check
 from farshift.leaderboard.validation import archive as rules
 from farshift.leaderboard.validation.archive import Archive
 from farshift.leaderboard.validation.problem import REMEDIES, Problems
-from fuzz.packing import Parts, parts
 from fuzz.raw_zip import Entry, written
 
 CARD, RUN, ROWS = "submission.toml", "runs/0.toml", "predictions/0.parquet"
-
-
-@pytest.fixture(scope="module")
-def good(runs) -> Parts:
-    return parts(fs.read_run(runs[0]))
 
 
 def problems_of(content: bytes) -> list[str]:

@@ -8,18 +8,14 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.sealed.seal import seal
 from farshift.leaderboard.sealed.window import stamp
-from support import one_line_error
-
-sys.path.insert(0, str(Path(__file__).parent))
 from sealed_cases import ON
-from sealed_fixtures import coins  # noqa: F401  (a fixture)
+from support import one_line_error
 
 MODEL = """
 import numpy as np
@@ -31,7 +27,7 @@ class Model:
 
 
 @pytest.mark.slow
-def test_a_window_from_its_announcement_to_its_verification(coins, farshift, farshift_json, tmp_path):  # noqa: F811
+def test_a_window_from_its_announcement_to_its_verification(coins, farshift, farshift_json, tmp_path):
     board = tmp_path / "board"
     (tmp_path / "model.py").write_text(MODEL)
     farshift_json("board", "init", board)
@@ -69,7 +65,7 @@ print("sealed", flush=True)
 
 
 @pytest.mark.slow
-def test_kill_9_while_sealing_leaves_a_window_that_is_carried_on(coins, tmp_path):  # noqa: F811
+def test_kill_9_while_sealing_leaves_a_window_that_is_carried_on(coins, tmp_path):
     cut_off = 0
     for life in range(12):
         board = Board.init(tmp_path / str(life), "B")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import stat
-import sys
 import zipfile
 from pathlib import Path
 
@@ -27,12 +26,7 @@ from farshift.leaderboard.sealed.results import results
 from farshift.leaderboard.sealed.seal import seed_file
 from farshift.leaderboard.sealed.submit import submit_answers
 from farshift.splits.rows import first_ids
-
-sys.path.insert(0, str(Path(__file__).parent))
-from sealed_cases import ON, OPENS, SEED, TURNED, draw_folder, make_home, sealed
-from sealed_fixtures import board, clock, coins, handed, opened  # noqa: F401  (fixtures)
-
-WINDOW = "coins__longer-1"
+from sealed_cases import ON, OPENS, SEED, TURNED, WINDOW, draw_folder, make_home, sealed
 
 
 def broken(answers: Path, out: Path, change) -> Path:
@@ -49,7 +43,7 @@ def broken(answers: Path, out: Path, change) -> Path:
     return out
 
 
-def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, object]:  # noqa: F811
+def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, object]:
     """All that a board shows to anybody from the announcement of a window to its last second, by what it is."""
     clock.set("2030-12-31T00:00:00Z")
     made = Board.init(folder / "board", "A board")
@@ -78,7 +72,7 @@ def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, objec
     return said
 
 
-def test_every_byte_served_before_the_close_is_the_same_whatever_the_labels(handed, clock, tmp_path, monkeypatch):  # noqa: F811
+def test_every_byte_served_before_the_close_is_the_same_whatever_the_labels(handed, clock, tmp_path, monkeypatch):
     answers = handed.answers["ann"]
     odd_ones = [
         broken(answers, tmp_path / "short.zip", lambda table: table.slice(0, table.num_rows - 1)),
@@ -100,7 +94,7 @@ def test_every_byte_served_before_the_close_is_the_same_whatever_the_labels(hand
         assert str(here[what]).replace("/one/", "/two/") == str(there[what]), what
 
 
-def test_the_draw_has_inputs_in_the_order_of_their_ids_and_no_statistics(opened):  # noqa: F811
+def test_the_draw_has_inputs_in_the_order_of_their_ids_and_no_statistics(opened):
     folder = draw_folder(opened, sealed_window(opened))
     file = pq.ParquetFile(folder / "inputs.parquet")
     ids = file.read()["row_id"].to_numpy()
@@ -112,13 +106,13 @@ def test_the_draw_has_inputs_in_the_order_of_their_ids_and_no_statistics(opened)
     assert not any(group.column(number).is_stats_set for number in range(group.num_columns))
 
 
-def sealed_window(board):  # noqa: F811
+def sealed_window(board):
     from farshift.leaderboard.sealed.window import find_window
 
     return find_window(board.ledger.records(), WINDOW)
 
 
-def test_a_row_id_is_a_hash_of_the_inputs_alone_also_where_an_input_has_two_labels(opened):  # noqa: F811
+def test_a_row_id_is_a_hash_of_the_inputs_alone_also_where_an_input_has_two_labels(opened):
     """The generator gives a tenth of the inputs twice, with either label: one row of them is drawn, as the first
     occurrence, so that neither the number of an occurrence nor its order can tell."""
     benchmark = find_benchmark(ON)
@@ -137,11 +131,11 @@ def test_ids_carry_no_order_by_label_or_part(benchmark_draw):
 
 
 @pytest.fixture(scope="module")
-def benchmark_draw(coins):  # noqa: F811
+def benchmark_draw(coins):
     return draw(find_benchmark(ON), SEED)
 
 
-def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):  # noqa: F811
+def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):
     submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     export(opened, tmp_path / "export")
     export_draw(opened, WINDOW, tmp_path / "draw", clock)
@@ -157,14 +151,14 @@ def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock,
     assert holders == [secret]
 
 
-def test_answers_of_an_open_window_are_in_no_export(opened, handed, clock, tmp_path):  # noqa: F811
+def test_answers_of_an_open_window_are_in_no_export(opened, handed, clock, tmp_path):
     receipt = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     export(opened, tmp_path / "export")
     assert not list((tmp_path / "export").rglob(f"{receipt.submission}*"))
     assert list((tmp_path / "export").rglob("draw.toml"))
 
 
-def test_a_seed_that_others_may_read_is_not_used(opened, clock):  # noqa: F811
+def test_a_seed_that_others_may_read_is_not_used(opened, clock):
     from farshift.leaderboard.sealed.close import close
 
     seed_file(opened, WINDOW).chmod(0o644)
@@ -173,7 +167,7 @@ def test_a_seed_that_others_may_read_is_not_used(opened, clock):  # noqa: F811
         close(opened, WINDOW, clock)
 
 
-def test_a_draw_that_was_changed_is_not_answered(opened, tmp_path):  # noqa: F811
+def test_a_draw_that_was_changed_is_not_answered(opened, tmp_path):
     folder = draw_folder(opened, sealed_window(opened))
     shutil.copytree(folder, tmp_path / "draw")
     table = pq.read_table(folder / "inputs.parquet")

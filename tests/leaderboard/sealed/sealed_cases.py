@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +18,7 @@ from farshift.loaders.acquire.source import identified, read_source
 from farshift.loaders.freezing.freeze import freeze
 
 ON = "coins/longer"
+WINDOW = "coins__longer-1"
 OPENS, CLOSES = "2031-01-01T00:00:00Z", "2031-01-08T00:00:00Z"
 SEED = bytes(range(32))
 
@@ -145,13 +147,26 @@ class Clock:
     def set(self, at: str, seconds: int = 0) -> None:
         self.at = datetime.fromisoformat(at).astimezone(UTC) + timedelta(seconds=seconds)
 
-    def told(self) -> str:
+    def written(self) -> str:
         """As the ledger writes it."""
         return self.at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@dataclass(frozen=True)
+class Handed:
+    """A draw as a board gave it out, and the answers of each team to it."""
+
+    draw: Path
+    answers: dict[str, Path]
+
+
 def sealed(board: Board, clock: Clock, seed: bytes = SEED, on: str = ON) -> Window:
     return seal(board, on, OPENS, CLOSES, clock, lambda size: seed[:size])
+
+
+def kinds(board: Board) -> list[str]:
+    """The kinds of a board's records, in their order."""
+    return [record.kind for record in board.ledger.records()]
 
 
 def draw_folder(board: Board, window: Window) -> Path:

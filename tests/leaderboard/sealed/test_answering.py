@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,7 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.harness.time_limit import TimeLimit
 from farshift.benchmarks.runs.run import Run
 from farshift.leaderboard.sealed.predicting import predict_draw
-
-sys.path.insert(0, str(Path(__file__).parent))
-from sealed_cases import ON
-from sealed_fixtures import Handed, coins, handed  # noqa: F401  (fixtures)
+from sealed_cases import ON, Handed
 
 
 class Guesses:
@@ -43,7 +39,7 @@ Ask = Callable[..., Run]
 
 
 @pytest.fixture(params=["evaluate", "predict_draw"])
-def ask(request: pytest.FixtureRequest, handed: Handed, tmp_path: Path) -> Ask:  # noqa: F811
+def ask(request: pytest.FixtureRequest, handed: Handed, tmp_path: Path) -> Ask:
     """Both ways in which a model comes to a run."""
     out = tmp_path / "run"
     if request.param == "evaluate":

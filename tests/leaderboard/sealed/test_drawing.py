@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
@@ -17,14 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import kolmogorov
 from scipy.stats import ks_2samp
-
-sys.path.insert(0, str(Path(__file__).parent))
 from sealed_cases import GENERATOR, ON, SEED, TURNED, make_home
-from sealed_fixtures import coins  # noqa: F401  (a fixture)
 
 
 @pytest.fixture(scope="module")
-def benchmark(coins):  # noqa: F811
+def benchmark(coins):
     return find_benchmark(ON)
 
 

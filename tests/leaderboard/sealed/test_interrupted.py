@@ -1,0 +1,98 @@
+"""Sealing and closing may be interrupted at any step: the next call carries them on."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.sealed import close as closing
+from farshift.leaderboard.sealed import seal as sealing
+from farshift.leaderboard.sealed.close import close
+from farshift.leaderboard.sealed.seal import seed_file
+from farshift.leaderboard.sealed.submit import submit_answers
+from farshift.leaderboard.sealed.window import windows
+from sealed_cases import CLOSES, WINDOW, kinds, sealed
+
+pytestmark = pytest.mark.usefixtures("decoded_once")
+
+
+class Killed(BaseException):
+    """What a test ends a process with."""
+
+
+def interrupted(monkeypatch, step: int, places) -> None:
+    """Die before or after the step-th thing that goes to the disk: even numbers before it, odd ones after it."""
+    count = 0
+
+    def wrap(function):
+        def call(*arguments, **options):
+            nonlocal count
+            mine, count = count, count + 1
+            if 2 * mine == step:
+                raise Killed
+            done = function(*arguments, **options)
+            if 2 * mine + 1 == step:
+                raise Killed
+            return done
+
+        return call
+
+    for owner, name in places:
+        monkeypatch.setattr(owner, name, wrap(getattr(owner, name)))
+
+
+def test_sealing_that_is_cut_off_anywhere_is_carried_on_with_its_own_seed(coins, clock, tmp_path):
+    finished = False
+    for step in range(20):
+        made = Board.init(tmp_path / str(step), "B")
+        with pytest.MonkeyPatch.context() as patch:
+            places = [(sealing, "write_private"), (made.ledger, "append"), (made.ledger.store, "append")]
+            interrupted(patch, step, places)
+            try:
+                sealed(made, clock)
+                finished = True
+            except Killed:
+                pass
+        after = Board(tmp_path / str(step))
+        committed = [record.body["commitment"] for record in after.ledger.records() if record.kind == "seed_committed"]
+        seed = seed_file(after, WINDOW)
+        begun = seed.read_text() if seed.exists() else None
+        window = (
+            sealed(after, clock, bytes(32))
+            if "window_opened" not in kinds(after)
+            else windows(after.ledger.records())[WINDOW]
+        )
+        assert kinds(after) == ["opened", "seed_committed", "window_opened"], step
+        assert window.terms.commitment(bytes.fromhex(seed.read_text())) == window.commitment
+        assert begun in (None, seed.read_text())
+        assert not committed or committed == [window.commitment]
+        assert verify(after).differences == []
+        if finished:
+            break
+    assert finished and step >= 8
+
+
+def test_a_close_that_is_cut_off_anywhere_is_carried_on(opened, handed, clock, tmp_path):
+    submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
+    clock.set(CLOSES)
+    finished = False
+    for step in range(20):
+        shutil.copytree(opened.path, tmp_path / f"copy-{step}")
+        made = Board(tmp_path / f"copy-{step}")
+        with pytest.MonkeyPatch.context() as patch:
+            interrupted(patch, step, [(made.ledger, "append"), (made.ledger.store, "append"), (closing, "result")])
+            try:
+                close(made, WINDOW, clock)
+                finished = True
+            except Killed:
+                pass
+        after = Board(tmp_path / f"copy-{step}")
+        if not finished:
+            close(after, WINDOW, clock)
+        assert kinds(after)[3:] == ["submitted", "window_closed", "scored", "seed_revealed"], step
+        assert verify(after).differences == []
+        if finished:
+            break
+    assert finished and step >= 6

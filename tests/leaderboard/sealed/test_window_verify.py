@@ -1,0 +1,117 @@
+"""Verification of a window that is over: on the board, from an export, and after any change to what the board kept."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.sealed.draw_folder import read_draw
+from farshift.leaderboard.sealed.drawing import draw
+from farshift.leaderboard.sealed.seal import opening_files
+from farshift.leaderboard.sealed.verify import verify_sealed
+from farshift.leaderboard.sealed.window import Places, windows
+from farshift.leaderboard.storage.readers import ExportReader
+from sealed_cases import ON, SEED, WINDOW
+
+pytestmark = pytest.mark.usefixtures("decoded_once")
+
+
+def test_a_revealed_window_verifies_on_the_board_and_from_an_export(revealed, tmp_path):
+    assert verify(revealed).differences == []
+    export(revealed, tmp_path / "export")
+    found = verify(ExportReader(tmp_path / "export"))
+    assert (found.differences, found.not_recomputed) == ([], [])
+    assert list((tmp_path / "export").rglob("answers/*.zip"))
+
+
+@pytest.mark.parametrize("what", ["draw/draw.toml", "draw/inputs.parquet", "profile.json", "scores", "answers"])
+def test_a_changed_or_missing_file_is_found(revealed, what):
+    place = revealed.path / "sealed" / WINDOW / what
+    path = next(iter(sorted(place.iterdir()))) if place.is_dir() else place
+    content = path.read_bytes()
+    path.write_bytes(content + b" ")
+    assert any(path.name in line and "changed" in line for line in verify(revealed).differences)
+    path.unlink()
+    assert any(path.name in line and "missing" in line for line in verify(revealed).differences)
+
+
+class Folder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def file(self, path: str) -> Path | None:
+        return self.path / path if (self.path / path).is_file() else None
+
+
+def changed(board, kind, **body):
+    """The board's records, those of a kind with another body."""
+    return [
+        replace(record, body=record.body | body) if record.kind == kind else record for record in board.ledger.records()
+    ]
+
+
+def test_a_seed_other_than_the_committed_one_is_found(revealed):
+    records = changed(revealed, "seed_revealed", seed="00" * 32)
+    differences, _ = verify_sealed(Folder(revealed.path), records)
+    assert any("is not the one that was committed to" in line for line in differences)
+
+
+def test_terms_that_were_changed_after_the_commitment_are_found(revealed):
+    records = changed(revealed, "seed_committed", closes="2032-01-01T00:00:00Z")
+    differences, _ = verify_sealed(Folder(revealed.path), records)
+    assert any("other terms" in line for line in differences)
+
+
+def test_other_inputs_than_the_seed_gives_are_found(revealed, tmp_path):
+    """A board that hands out rows of its own choice and reveals the committed seed."""
+    window = windows(revealed.ledger.records())[WINDOW]
+    benchmark = find_benchmark(ON)
+    forged = opening_files(window.terms, SEED, draw(benchmark, bytes(32)), benchmark)
+    shutil.copytree(revealed.path / "sealed", tmp_path / "sealed")
+    for path, content in forged.items():
+        (tmp_path / path).write_bytes(content)
+    digest = read_draw((tmp_path / Places(WINDOW).card).parent).digest
+    records = changed(revealed, "window_opened", inputs=digest)
+    differences, _ = verify_sealed(Folder(tmp_path), records)
+    assert any("gives another draw than the published one" in line for line in differences)
+
+
+def test_a_score_that_the_answers_do_not_give_is_found(revealed, tmp_path):
+    shutil.copytree(revealed.path / "sealed", tmp_path / "sealed")
+    path = min((tmp_path / "sealed" / WINDOW / "scores").iterdir())
+    path.write_text(path.read_text().replace('"accuracy@1"', '"accuracy@2"'))
+    differences, _ = verify_sealed(Folder(tmp_path), revealed.ledger.records())
+    assert any("computed again, their score differs" in line for line in differences)
+
+
+def test_records_in_an_order_that_no_board_writes_are_found(revealed):
+    records = revealed.ledger.records()
+    by_kind = {record.kind: record for record in records}
+    late = [record for record in records if record.kind != "seed_committed"]
+    assert any("before the board committed" in line for line in verify_sealed(Folder(revealed.path), late)[0])
+    twice = [*records, replace(by_kind["submitted"], seq=99)]
+    found = verify_sealed(Folder(revealed.path), twice)[0]
+    assert any("took answers after it was closed" in line for line in found)
+    team = by_kind["submitted"].body | {"submission": "0" * 64}
+    second = [*records[:4], replace(records[3], body=team), *records[4:]]
+    found = verify_sealed(Folder(revealed.path), second)[0]
+    assert any("has more than one submission" in line for line in found)
+    outside = [
+        replace(record, time="2031-02-01T00:00:00Z") if record.kind == "submitted" else record for record in records
+    ]
+    assert any("outside the window" in line for line in verify_sealed(Folder(revealed.path), outside)[0])
+    unscored = [record for record in records if record.kind != "scored"]
+    assert any("were never scored" in line for line in verify_sealed(Folder(revealed.path), unscored)[0])
+
+
+def test_a_window_of_a_benchmark_that_is_not_here_is_not_recomputed(revealed, monkeypatch):
+    monkeypatch.delenv("FARSHIFT_PATH")
+    differences, not_recomputed = verify_sealed(Folder(revealed.path), revealed.ledger.records())
+    assert differences == []
+    assert len(not_recomputed) == 1
+    assert "no benchmark named 'coins/longer'" in not_recomputed[0]

@@ -1,0 +1,155 @@
+"""A window: committed before it opens, one submission of each team while it is open, revealed after it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from farshift.core.errors import BadSubmission, FarshiftError
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.sealed import submit as collecting
+from farshift.leaderboard.sealed.close import close
+from farshift.leaderboard.sealed.results import results
+from farshift.leaderboard.sealed.seal import seal, seed_file
+from farshift.leaderboard.sealed.submit import submit_answers
+from farshift.leaderboard.sealed.window import moment, windows
+from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, Clock, kinds, sealed
+
+pytestmark = pytest.mark.usefixtures("decoded_once")
+
+
+def test_the_commitment_comes_before_the_window_and_binds_seed_and_terms(board):
+    assert kinds(board) == ["opened", "seed_committed", "window_opened"]
+    window = windows(board.ledger.records())[WINDOW]
+    assert window.terms.commitment(SEED) == window.commitment
+    assert window.terms.commitment(bytes(32)) != window.commitment
+    for name in ("window", "benchmark", "manifest", "opens", "closes"):
+        assert replace(window.terms, **{name: "other"}).commitment(SEED) != window.commitment
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "why"),
+    [
+        ("2020-01-01", "2031-01-01", "is past"),
+        ("2031-01-02", "2031-01-01", "before it opens"),
+        ("soon", "2031-01-01", "is not a time"),
+        ("2031-01-02", "2031-13-01", "is not a time"),
+    ],
+)
+def test_times_that_make_no_window_are_refused(board, clock, opens, closes, why):
+    with pytest.raises(FarshiftError, match=why):
+        seal(board, ON, opens, closes, clock)
+    assert kinds(board) == ["opened", "seed_committed", "window_opened"]
+
+
+def test_times_are_utc_whatever_zone_they_are_written_in():
+    assert moment("2031-01-01T02:00:00+02:00") == moment("2031-01-01") == moment("2031-01-01T00:00:00Z")
+
+
+def test_windows_of_one_benchmark_are_numbered(board, clock):
+    assert sealed(board, clock, bytes(32)).name == "coins__longer-2"
+    assert list(windows(board.ledger.records())) == [WINDOW, "coins__longer-2"]
+
+
+def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock):
+    file = handed.answers["ann"]
+    for at, state in (("2030-12-31T23:59:59Z", "announced"), (CLOSES, "due")):
+        clock.set(at)
+        with pytest.raises(FarshiftError, match=f"it is {state} now"):
+            submit_answers(board, WINDOW, file, clock=clock)
+    clock.set(OPENS)
+    assert submit_answers(board, WINDOW, file, clock=clock).new
+    clock.set(CLOSES)
+    close(board, WINDOW, clock)
+    clock.set(OPENS)  # a board whose clock was set back
+    with pytest.raises(FarshiftError, match="takes answers from"):
+        submit_answers(board, WINDOW, handed.answers["bob"], clock=clock)
+
+
+def test_one_submission_is_taken_of_each_team(opened, handed, clock, tmp_path, monkeypatch):
+    first = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
+    again = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
+    assert (again.new, again.seq, again.submission) == (False, first.seq, first.submission)
+    check = collecting.check_answers
+
+    def renamed(file, sealed):
+        submission, entry = check(file, sealed)
+        return replace(submission, card=replace(submission.card, team="  ANN ")), entry
+
+    monkeypatch.setattr(collecting, "check_answers", renamed)
+    with pytest.raises(FarshiftError, match="one submission is taken of each team"):
+        submit_answers(opened, WINDOW, handed.answers["bob"], clock=clock)
+    assert kinds(opened).count("submitted") == 1
+
+
+def test_a_team_that_once_gave_a_key_must_give_it_ever_after(opened, handed, clock):
+    submit_answers(opened, WINDOW, handed.answers["ann"], "a long secret", clock)
+    clock.set("2030-12-31T00:00:00Z")
+    again = sealed(opened, clock)  # the same seed again: the same answers fit but for the window's name
+    clock.set(OPENS)
+    known = windows(opened.ledger.records()).values()
+    for key, refused in (("", True), ("another", True), ("a long secret", False)):
+        hashed = collecting.key_digest("Ann ", key)
+        if refused:
+            with pytest.raises(FarshiftError, match="submitted with a key before"):
+                collecting._require_key(known, "Ann ", hashed)
+        else:
+            collecting._require_key(known, "Ann ", hashed)
+    assert again.name == "coins__longer-2"
+    assert "a long secret" not in str([record.body for record in opened.ledger.records()])
+
+
+def test_answers_to_another_window_are_refused(opened, handed, clock):
+    clock.set("2030-12-31T00:00:00Z")
+    sealed(opened, clock, bytes(32))
+    clock.set(OPENS)
+    with pytest.raises(BadSubmission, match="another version"):
+        submit_answers(opened, "coins__longer-2", handed.answers["ann"], clock=clock)
+
+
+def test_a_window_is_not_closed_before_its_time(opened, clock):
+    with pytest.raises(FarshiftError, match=f"closes at {CLOSES}: it is open now"):
+        close(opened, WINDOW, clock)
+    assert "window_closed" not in kinds(opened)
+
+
+def test_at_the_close_every_answer_is_scored_and_the_seed_revealed(revealed):
+    assert kinds(revealed)[3:] == ["submitted"] * 3 + ["window_closed"] + ["scored"] * 3 + ["seed_revealed"]
+    window = windows(revealed.ledger.records())[WINDOW]
+    assert window.seed == SEED
+    found = results(revealed, WINDOW)
+    assert found["state"] == "revealed"
+    for entry in found["entries"]:
+        score = entry["score"]
+        assert score["entry_identity"] and score["metric"] == "accuracy@1"
+        assert (score["id"]["rows"], score["ood"]["rows"]) == (88, 176)
+        assert score["views"]["public_ood"]["rows"] == 176
+        assert 0.5 < score["ood"]["value"] < 0.9
+
+
+def test_the_team_that_knew_the_published_test_is_flagged_and_no_other(revealed):
+    entries = {entry["team"]: entry["contrast"] for entry in results(revealed, WINDOW)["entries"]}
+    for view in ("id", "ood"):
+        assert entries["cheat"][view]["flag"] == "better on public"
+        assert entries["cheat"][view]["low"] > 0
+        assert entries["cheat"][view]["p_holm"] <= 3 * entries["cheat"][view]["p"] + 1e-5
+        assert entries["ann"][view]["flag"] == entries["bob"][view]["flag"] == ""
+
+
+def test_closing_again_changes_nothing(revealed, clock):
+    before = len(revealed.ledger.records())
+    assert close(revealed, WINDOW, clock).seed == SEED
+    assert len(revealed.ledger.records()) == before
+
+
+def test_a_seed_that_is_lost_after_the_commitment_is_asked_for(board, clock):
+    seed_file(board, WINDOW).unlink()
+    clock.set(CLOSES)
+    with pytest.raises(FarshiftError, match="is missing: put it back"):
+        close(board, WINDOW, clock)
+
+
+def test_a_window_nobody_answered_is_revealed_all_the_same(opened):
+    close(opened, WINDOW, Clock(CLOSES))
+    assert results(opened, WINDOW)["entries"] == []
+    assert verify(opened).differences == []
