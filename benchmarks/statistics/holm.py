@@ -12,8 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .joint_covariance import JointCovariance
-
 
 def holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """The adjusted p-values of `p` (m,), in the same order; a claim holds at the 5 % level where it is at most 0.05."""
@@ -25,12 +23,3 @@ def holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     adjusted = np.empty_like(given)
     adjusted[order] = np.minimum(np.maximum.accumulate(given[order] * times), 1.0)
     return adjusted
-
-
-def against_baseline(joint_covariance: JointCovariance, baseline: int) -> NDArray[np.float64]:
-    """The p of each entry's difference to the entry at position `baseline`, two-sided t, Holm-adjusted over the others,
-    (M,); NaN at the baseline itself. Which of the two is better is the sign of `joint.difference`."""
-    others = np.delete(np.arange(len(joint_covariance)), baseline)
-    found = np.full(len(joint_covariance), np.nan)
-    found[others] = holm(joint_covariance.p(others, np.full_like(others, baseline)))
-    return found

@@ -6,9 +6,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from farshift.benchmarks.statistics.holm import against_baseline, holm
+from farshift.benchmarks.statistics.holm import holm
 from farshift.benchmarks.statistics.interval import paired_difference
-from farshift.benchmarks.statistics.joint_covariance import joint_covariance
 from farshift.benchmarks.statistics.mcnemar import mcnemar
 from farshift.benchmarks.statistics.paired_test import compare_rows
 from farshift.benchmarks.statistics.sample import RowScores
@@ -126,17 +125,6 @@ def test_holms_adjustment_is_statsmodels():
 def test_holm_refuses_what_is_no_p():
     with pytest.raises(ValueError, match="leave tests that have none out"):
         holm([0.1, np.nan])
-
-
-def test_every_entry_against_a_baseline():
-    rng = np.random.default_rng(2)
-    hard = rng.uniform(-0.2, 0.2, 500)
-    samples = [RowScores((rng.uniform(size=(1, 500)) < value + hard).astype(float)) for value in (0.5, 0.52, 0.7, 0.3)]
-    found = against_baseline(joint_covariance(samples), 1)
-    assert np.isnan(found[1])
-    plain = [compare_rows(samples[one], samples[1])["t"]["p"] for one in (0, 2, 3)]
-    assert np.log(found[[0, 2, 3]]) == pytest.approx(np.log(holm(plain)), rel=0.02)
-    assert (found[[0, 2, 3]] <= 0.05).tolist() == [False, True, True]
 
 
 def binary(values: str) -> RowScores:
