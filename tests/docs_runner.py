@@ -6,7 +6,7 @@ A fenced block is one of
     sh           commands
     python       a program
     text         what the block before it prints; … in a line stands for anything, … alone for any lines
-    math         a formula
+    formula      a formula
 
 A line of `text` that begins with `farshift: error:` is one on stderr, and says that the commands end with code 2.
 """
@@ -57,7 +57,7 @@ def examples(text: str) -> list[Example]:
     for block in _FENCED.finditer(text):
         language, content = block.groups()
         named = _NAMED.match(content)
-        if language == "math":
+        if language == "formula":
             continue
         if language == "text":
             is_next = found and not text[end : block.start()].strip()

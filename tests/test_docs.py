@@ -102,7 +102,7 @@ def test_no_example_of_a_page_is_left_out(page):
     text = (ROOT / "docs" / page).read_text("utf-8")
     found = [example for some in BY_PAGE[page].values() for example in some]
     blocks = len(found) + sum(example.printed is not None for example in found)
-    formulas = len(re.findall(r"^```math$", text, re.MULTILINE))
+    formulas = len(re.findall(r"^```formula$", text, re.MULTILINE))
     assert len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)) == 2 * (blocks + formulas)
     outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r"^(?: {4}|\t)\S", outside, re.MULTILINE), "an indented block is not run: fence it"
