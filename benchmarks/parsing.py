@@ -38,7 +38,7 @@ class Place:
 
 @contextmanager
 def named_errors(where: object) -> Iterator[None]:
-    """Whatever the user's code raises becomes a `ModelError` that says where; an exit is no way out."""
+    """Whatever the user's code raises becomes a `ModelError` that says where; an exit is not a way out."""
     try:
         yield
     except FarshiftError:
@@ -271,7 +271,7 @@ def _scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float3
     bad = np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))
     if len(bad):
         raise ModelError(
-            f"predict gave scores that are no probabilities for row {place.rows[bad[0]]:016x} ({len(bad)} rows; "
+            f"predict gave scores that are not probabilities for row {place.rows[bad[0]]:016x} ({len(bad)} rows; "
             f"they sum to {sums[bad[0]]:.4g}): apply a softmax, or give classes, on {place}"
         )
     return values.astype(np.float32)

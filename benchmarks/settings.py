@@ -45,7 +45,7 @@ def _short(value: Any) -> Any:
         return value
     try:
         text = json.dumps(value, default=_spelled)
-    except (TypeError, ValueError):  # keys that are no names, a list that holds itself
+    except (TypeError, ValueError):  # keys that are not names, a list that holds itself
         text = _spelled(value)
     return text if len(text) <= _SHORT else f"sha256:{sha256(text.encode()).hexdigest()}"
 

@@ -192,7 +192,7 @@ def migrate_board(path: Path | str) -> tuple[str | None, str | None]:
 
 def _read_card(path: Path) -> dict[str, Any]:
     if not (path / "board.toml").is_file():
-        raise FarshiftError(f"{path} is no board: make one with farshift board init {path}")
+        raise FarshiftError(f"{path} is not a board: make one with farshift board init {path}")
     card = read_toml(path / "board.toml")
     if card.get("format") != FORMAT or not isinstance(card.get("key"), str) or "name" not in card:
         raise FarshiftError(f"{path / 'board.toml'}: format {card.get('format')!r} is not {FORMAT}, or it lacks a key")

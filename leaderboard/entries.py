@@ -141,7 +141,7 @@ def entries(records: Sequence[Record]) -> dict[str, Entry]:
 
 def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entry], list[str]]:
     """All entries by name, and what is wrong with their records. What was submitted to a sealed window
-    (`window` in the body) is no entry of a table."""
+    (`window` in the body) is not an entry of a table."""
     found: dict[str, Entry] = {}
     problems: list[str] = []
     for record in records:

@@ -24,7 +24,7 @@ FACADE = Path("loaders/part.py")
 
 
 def files() -> list[Path]:
-    """Every Python file of the package, relative to its root; Alembic's migrations are no part of it."""
+    """Every Python file of the package, relative to its root; Alembic's migrations are not part of it."""
     found = [path.relative_to(ROOT) for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]
     return [path for path in found if "migrations" not in path.parts]
 

@@ -43,7 +43,7 @@ def test_a_stored_table_gives_its_lines_back(tmp_path):
 
 @pytest.mark.slow
 def test_numbers_over_many_benchmarks_cover_as_often_as_they_say():
-    """100 trials: what lies four Monte Carlo standard errors outside its goal is no chance."""
+    """100 trials: what lies four Monte Carlo standard errors outside its goal is not chance."""
     trials = 100
     for found in report(trials):
         low, high = found["goal"]

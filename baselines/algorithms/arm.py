@@ -1,11 +1,11 @@
-"""Adaptive risk minimisation with a contextual meta-learner: the network is told what its test batch looks like.
+"""Adaptive risk minimisation with a contextual meta-learner: the network is given the mean features of its test batch.
 
     c(S) = mean over the rows x' of a support S of g(x');   min  mean over x in S of CE(f(x + c(S)), y)
 
 Each environment's rows in a batch are one support while training; in prediction, the rows that are given together are.
 Zhang et al., NeurIPS 2021 (ARM-CML). The paper appends the context to the input; here g is a perceptron on the
 network's first representation (`embed`: a vector, or an image with its channels) and is added to it, so that any
-classifier can be told. A trap of DomainBed's code that is avoided: it cuts a prediction batch into supports of the
+classifier can use it. A trap of DomainBed's code that is avoided: it cuts a prediction batch into supports of the
 training size (8) whenever that divides it, and takes the whole of it for one otherwise.
 """
 
@@ -54,8 +54,8 @@ class Contextual(nn.Module):
     def encode(self, x: Tensor, supports: int = 1) -> Tensor:
         """Features (K, n, width) of rows (K, n, ..) that are `supports` equal shares, one after the other."""
         rows = self.context(x.flatten(2)).unflatten(1, (supports, -1))
-        told = rows.mean(2, keepdim=True).expand_as(rows).flatten(1, 2)
-        features: Tensor = self.network.encode(x + told.view_as(x))
+        mean = rows.mean(2, keepdim=True).expand_as(rows).flatten(1, 2)
+        features: Tensor = self.network.encode(x + mean.view_as(x))
         return features
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
-"""Conditional domain-adversarial training: within a class, the environment cannot be told from the features.
+"""Conditional domain-adversarial training: within a class, the features do not reveal the environment.
 
 As dann.py, with D the mean over classes of the mean CE(environment | discriminator(z + e_y)) over the class's rows, and
-e_y a learned vector of class y. Li et al., ECCV 2018 (class priors normalised), with one discriminator that is told the
+e_y a learned vector of class y. Li et al., ECCV 2018 (class priors normalised), with one discriminator that gets the
 class in place of one for each, as in DomainBed (ICLR 2021, arXiv:2007.01434).
 
 A trap of that code that is avoided: it divides by the largest class of the batch and one, so that D shrinks with each
@@ -58,8 +58,8 @@ class Algorithm(Unconditional):
         return [*super().adversaries(network), *network.labels.parameters()]
 
     def read(self, network: Any, features: Tensor, target: Tensor) -> Tensor:
-        told: Tensor = features + network.labels(target)
-        return told
+        conditioned: Tensor = features + network.labels(target)
+        return conditioned
 
     def average(self, errors: Tensor, batch: Batch) -> Tensor:
         own = F.one_hot(batch.target, self.about.outputs).to(errors.dtype)

@@ -1,4 +1,4 @@
-"""Domain-adversarial training: features from which the environment cannot be told.
+"""Domain-adversarial training: features that do not reveal the environment.
 
     network:        min  CE(y) - lambda D        D = CE(environment | discriminator(z)), z = features
     discriminator:  min  D + gamma mean |d CE / d z|^2

@@ -63,7 +63,7 @@ class Algorithm(Plain):
         strength = 1 / (self.hyperparameters["inverse_strength"].double() * rows[:, :, 0].sum(1))
         target = F.one_hot(val.target[0], classes).double()
         scaled = (features - mean[:, None]) / deviation[:, None]
-        # A replica whose features are no numbers must not stop the others.
+        # A replica whose features are not numbers must not stop the others.
         weight, bias = fitted(scaled.nan_to_num(0.0, 0.0, 0.0), target, rows, strength)
         weight = weight / deviation[:, None]
         network.head.weight.copy_(weight)

@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {"certainty": 1.0, "batch_size": 32}
 SEARCH: dict[str, Any] = {"certainty": ["choice", -1.0, 0.0, 0.5, 1.0, 5.0]}
 
 LEAST_ENTROPY = 1e-12
-"""A head that is quite certain must not have a weight that is no number."""
+"""A head that is quite certain must not have a weight that is not a number."""
 
 
 class Algorithm(Base):

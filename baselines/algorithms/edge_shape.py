@@ -3,7 +3,7 @@
     min  [CE(f(x), y) + CE(f(e(x)), y)] / 2;   prediction: [softmax f(x) + softmax f(e(x))] / 2
 
 e(x) is Canny's edge map, given as an image like x. Efthymiadis et al., WACV 2025: its thin binary edges as a second
-domain, in training and prediction, from one detector. Its augmentations and its validation are no part of this.
+domain, in training and prediction, from one detector. Its augmentations and its validation are not part of this.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Algorithm(Base):
         super().__init__(hyperparameters, about)
         self.gives_logits = (
             hyperparameters["loss"] == "cross-entropy"
-        )  # outputs fitted to one-hot targets are no logits
+        )  # outputs fitted to one-hot targets are not logits
         self.smooths = any(hyperparameters.exact("label_smoothing"))
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:

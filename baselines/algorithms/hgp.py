@@ -3,8 +3,8 @@
     R + weight / E x sum_e [ hessian |H_e g_e - H g|^2 + gradient |g_e - g|^2 ]
 
 g_e and H_e are the gradient and the Hessian of R_e by the linear head; g and H, of the mean risk R, are constants. The
-released code finds H_e g_e as |g_e| grad |g_e|, whose gradient is no number where g_e is 0; the product in closed form
-has no such point. Its ColoredMNIST script sums over environments and weights both terms alike.
+released code finds H_e g_e as |g_e| grad |g_e|, whose gradient is NaN where g_e is 0; the product in closed form has
+no such point. Its ColoredMNIST script sums over environments and weights both terms alike.
 """
 
 from __future__ import annotations

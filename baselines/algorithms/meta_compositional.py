@@ -6,7 +6,7 @@ Conklin, Wang, Smith and Titov, ACL 2021 (arXiv:2106.04252), equations 1 and 2, 
     L = L_train(theta) + L_test(theta'),   theta' = theta - a grad L_train(theta),
 
 where each row x of the batch brings one meta-test row x' ~ softmax(k(x, x') / eta) from the training rows: rows like
-it, so that words met together must be told apart. The kernel k is the cosine of the counts of n-grams of the two
+it, so that words met together must be distinguished. The kernel k is the cosine of the counts of n-grams of the two
 inputs, up to `grams` words long (the spectrum kernel of Leslie et al., PSB 2002), which stands for the paper's string
 kernel of subsequences; x' is drawn among `pool_rows` rows, drawn anew in every step by their weights, never x itself.
 

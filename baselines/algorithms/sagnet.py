@@ -8,7 +8,7 @@ Style is the mean and deviation of a row's feature vector, content what is left 
 
 Nam et al., CVPR 2021, at the last features, as in DomainBed (ICLR 2021, arXiv:2007.01434). A trap of that code that is
 avoided: it takes steps on L_c and on lambda L_a in turn with one Adam, which rescales both by moments that mix them, so
-that lambda is no weight; here one step follows the gradient of the sum.
+that lambda is not a weight; here one step follows the gradient of the sum.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Subject:
     def losses(self, stack: ReplicaStack, rows: Tensor) -> Tensor:
         """The losses (C, m) of rows (C, m), their places, by a replica stack of C.
 
-        Cross-entropy, or the squared error where outputs are no logits; of a text the mean over its tokens."""
+        Cross-entropy, or the squared error where outputs are not logits; of a text the mean over its tokens."""
         algorithm = stack.algorithm
         if algorithm.adapts:
             raise NotApplicable("it changes while it predicts, so it has no gradients of its own")

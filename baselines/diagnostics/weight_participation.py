@@ -4,7 +4,7 @@ share.
     IPR(w) = sum_j |w_j|^4 / (sum_j |w_j|^2)^2
 
 `weights`: of the weights that enter each neuron, the mean over all neurons of linear, convolutional and recurrent
-layers and of a first layer on categories; vectors of words and places are no neurons. `fourier`: for networks of
+layers and of a first layer on categories; vectors of words and places are not neurons. `fourier`: for networks of
 one hidden layer on categories, of the Fourier components of each hidden neuron's weights from each input and to the
 classes, the mean over both: near 1 where a network has learned modular arithmetic by waves, lower where it memorises
 (Doshi et al., section 2).

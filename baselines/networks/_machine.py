@@ -1,6 +1,6 @@
 """A recurrent controller beside a memory that it changes by soft actions.
 
-It reads the whole input, then is fed blanks while it writes, so that all it knows of the input is in its state and
+It reads the whole input, then is fed blanks while it writes, so that all that remains of the input is in its state and
 its memory (Delétang et al., ICLR 2023, arXiv:2207.02098).
 """
 

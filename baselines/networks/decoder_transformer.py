@@ -56,7 +56,7 @@ class Network(nn.Module):
 
     def _run(self, x: Tensor, seen: Tensor, state: State, own: Tensor | None = None) -> tuple[Tensor, State]:
         """Features (K, n, T, width) of embedded tokens x, and the state after the last. seen: which columns, those of
-        the state first, are no padding, (K, n, S). own: how many columns each replica's rows have, (K,)."""
+        the state first, are not padding, (K, n, S). own: how many columns each replica's rows have, (K,)."""
         past, skipped = restored(state, "own"), (~seen).sum(dim=-1)
         x, kept = self.stack(x * math.sqrt(self.width), seen, past, skipped, columns=own)
         return x, {"seen": seen} | stored(kept, "own", len(x))

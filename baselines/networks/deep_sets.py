@@ -27,7 +27,7 @@ of rho's."""
 
 class Network(nn.Module):
     """The elements are the categories, whose ids mean the same in every field; or the rows of a numeric array of two or
-    more axes; or, of one axis, its numbers. `ModelError` for categories and numbers together, which are no set."""
+    more axes; or, of one axis, its numbers. `ModelError` for both, which do not form a set."""
 
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()

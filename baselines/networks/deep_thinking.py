@@ -105,5 +105,5 @@ class Network(nn.Module):
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The likeliest word for each token, ids (K, n, T), PAD after a row's last."""
         logits = self(source, source)
-        logits[..., :4] = -torch.inf  # the ids with a meaning of their own are no words
+        logits[..., :4] = -torch.inf  # the ids with a meaning of their own are not words
         return torch.where(source != PAD, logits.argmax(dim=-1), PAD)

@@ -4,8 +4,8 @@ A file holds `class Encoding(Position)` and its citation. An encoding may do any
 (`added`), turn queries and keys (`turned`), or add to the scores (`bias`). It stands in self-attention alone:
 cross-attention sees of positions what was added to the inputs.
 
-Settings that an encoding may read: `width`, `heads` and `position_range` (how many places it knows of, where its number
-is limited).
+Settings that an encoding may read: `width`, `heads` and `position_range` (the number of positions it
+has, where that is limited).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def keys(names: Sequence[str], device: str | torch.device = "cpu") -> Tensor:
 
 
 def stream(keys: Tensor, name: str, *counters: int | Tensor) -> Tensor:
-    """The keys (K,) of a named stream of each replica, further told apart by counters such as an epoch or a step (a
+    """The keys (K,) of a named stream of each replica, further distinguished by counters such as an epoch or a step (a
     tensor where the counter must not be a constant of a compiled graph)."""
     found = mixed(keys ^ _signed(key(name)))
     for counter in counters:

@@ -58,7 +58,7 @@ def record(run: Run | Path | str, home: Path = HOME) -> Path:
 
     run = run if isinstance(run, Run) else read_run(run)
     if run.card.model.kind != "baseline":
-        raise BadRun(f"{run.path} is the run of {run.model}, which is no baseline")
+        raise BadRun(f"{run.path} is the run of {run.model}, which is not a baseline")
     if run.candidates != ("last",):
         raise BadRun(f"{run.path} has the candidates {', '.join(run.candidates)}: only runs of one can be recorded")
     benchmark = find_benchmark(run.benchmark)
@@ -66,8 +66,8 @@ def record(run: Run | Path | str, home: Path = HOME) -> Path:
     table = run.predictions()
     pieces = [_piece(table, part, seed) for part in benchmark.predicted_parts for seed in run.seeds]
     card = run.card.to_dict()
-    told = {name: card[name] for name in ("benchmark", "model", "budget", "environment", "spent")}
-    stated = canonical_json({"format": FORMAT, "run": run.digest} | told)
+    origin = {name: card[name] for name in ("benchmark", "model", "budget", "environment", "spent")}
+    stated = canonical_json({"format": FORMAT, "run": run.digest} | origin)
     whole = pa.concat_tables(pieces).replace_schema_metadata({_CARD: stated})
     sink = pa.BufferOutputStream()
     pq.write_table(whole, sink, compression="zstd", compression_level=19, use_dictionary=True, write_statistics=False)
@@ -118,7 +118,7 @@ def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
         table = pq.read_table(file)
         card = json.loads(table.schema.metadata[_CARD])
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise BadRun(f"{file} is no recorded result: {first_line(error, 200)}") from error
+        raise BadRun(f"{file} is not a recorded result: {first_line(error, 200)}") from error
     if card.get("format") != FORMAT:
         raise BadRun(f"{file}: format {card.get('format')!r} is not {FORMAT}")
     found = find_benchmark(benchmark)
@@ -136,7 +136,7 @@ def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
 
 
 def _answers(benchmark: Benchmark, table: pa.Table, seeds: Sequence[int]) -> list[dict[str, Answers]]:
-    """For each seed, the answers to every part in the order in which the part hands out its rows."""
+    """For each seed, the answers to every part in the order of the part's rows."""
     import pyarrow.compute as pc
 
     kind = ARROW_TYPES[benchmark.task.type]

@@ -39,7 +39,7 @@ def of_rows(errors: Tensor, batch: Batch) -> Tensor:
 
 
 def mean(errors: Tensor, batch: Batch) -> Tensor:
-    """The mean over all targets of the batch, (K,): rows count by their weight, and PAD is no target."""
+    """The mean over all targets of the batch, (K,): rows count by their weight, and PAD is not a target."""
     weight = None if batch.weight is None else batch.weight.to(errors.dtype)
     if errors.ndim == 2:
         return errors.mean(1) if weight is None else (errors * weight).sum(1) / weight.sum(1)

@@ -65,7 +65,7 @@ class OptimiserStep:
 
     def over(self, parameters: Callable[[nn.Parameter], Any], tensors: Mapping[str, Tensor], factor: Tensor) -> Self:
         """The same optimiser step for a trace: over other parameters, with the optimiser's `tensors`, at a factor
-        that is told while it runs."""
+        that is an input of the trace."""
         found = copy.copy(self)
         found.parameters = [parameters(parameter) for parameter in self.parameters]
         found.optimiser = self.optimiser.over(parameters, tensors)  # type: ignore[attr-defined]

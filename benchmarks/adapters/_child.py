@@ -15,7 +15,7 @@ from threading import Thread
 from typing import IO
 
 GRACE = 1.0
-"""Seconds that a process is given to end by itself once nobody writes to it any more, and again once it is told to."""
+"""Seconds that a process is given to end by itself once nobody writes to it any more, and again after a signal."""
 
 _TOLD = 3
 """Lines of its last words that are repeated in an error."""

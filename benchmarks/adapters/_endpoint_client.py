@@ -29,7 +29,7 @@ _STOPS = {
     402: "it asks for payment first",
     403: "the key may not use this model",
     404: "there is no such model or address: check the model's name and the URL (most end in /v1)",
-    405: "the address is no such endpoint: check the URL (most end in /v1)",
+    405: "the address does not take such requests: check the URL (most end in /v1)",
 }
 
 _UP = "check that it is up and the URL is right, then run again"
@@ -195,7 +195,7 @@ class EndpointClient:
         try:
             body = json.loads(content)
         except (ValueError, RecursionError):
-            raise _Trouble("the response is no JSON") from None
+            raise _Trouble("the response is not JSON") from None
         error = body.get("error") if isinstance(body, dict) else None
         if error:
             said = error.get("message") if isinstance(error, dict) else error
@@ -211,7 +211,7 @@ class EndpointClient:
         if text is None:  # a model that spent its tokens before it said anything
             text = ""
         if not isinstance(text, str) or not isinstance(finish_reason, str) or not _encodable(text + finish_reason):
-            raise _Trouble("the response holds something that is no text")
+            raise _Trouble("the response holds something that is not text")
         usage = body.get("usage")
         return Response(text, finish_reason, _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"))
 

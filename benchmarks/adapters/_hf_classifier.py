@@ -17,7 +17,7 @@ from ._hf_tokens import pad_token, window
 class TextClassifier:
     """Asks a network with a classification head. A text over the model's context window is truncated, as in training.
 
-    Two inputs are a pair, in the task's order; three or more, or one that is no text, are refused with `ModelError`.
+    Two inputs are a pair, in the task's order; three or more, or one that is not text, are refused with `ModelError`.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class TextClassifier:
 
     def _texts(self, name: str, values: Any) -> list[str]:
         if values.dtype != object or not all(isinstance(value, str) for value in values):
-            raise ModelError(f"input {name!r} is no text, and a text classifier reads nothing else")
+            raise ModelError(f"input {name!r} is not text, and a text classifier reads nothing else")
         return list(values)
 
 

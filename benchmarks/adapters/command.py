@@ -113,7 +113,7 @@ class Command:
             raise
 
     def close(self) -> None:
-        """End the process. It starts anew if it is asked again."""
+        """End the process. The next call of `predict` starts a new one."""
         child, self._child = self._child, None
         if child is not None:
             child.close()
@@ -169,7 +169,7 @@ class Command:
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
-            raise self._error(f"wrote a line that is no JSON object: {said!r} (messages belong on stderr)")
+            raise self._error(f"wrote a line that is not a JSON object: {said!r} (messages belong on stderr)")
         name = message.get("id")
         if not isinstance(name, str) or name not in found:
             raise self._error(f"answered id {name!r}, which is none of this batch's: give back each id as it came")

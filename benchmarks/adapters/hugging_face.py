@@ -47,7 +47,7 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
     """The factory of `hf:REST`; a model of the Hub is downloaded here, once, and pinned to its commit.
 
     options: see `HuggingFaceOptions`. Raises `MissingExtra` without transformers, `Unavailable` where the Hub does not
-    give the model, `FarshiftError` for a folder that is not there, a wrong option, or weights that are no safetensors.
+    give the model, `FarshiftError` for a folder that is not there, a wrong option, or weights that are not safetensors.
     """
     read = read_options(HuggingFaceOptions, SCHEME, options)
     if any(importlib.util.find_spec(name) is None for name in ("torch", "transformers")):

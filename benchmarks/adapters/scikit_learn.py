@@ -86,7 +86,7 @@ def fit_weighted(estimator: Any, features: Any, label: NDArray[Any], weight: NDA
         repeated = [features[row] for row in copies] if isinstance(features, list) else features[copies]
         estimator.fit(repeated, label[copies])
     else:
-        raise ModelError(f"{type(estimator).__name__} takes no sample_weight, and the weights are no whole numbers")
+        raise ModelError(f"{type(estimator).__name__} takes no sample_weight, and the weights are not whole numbers")
 
 
 def answers_of(estimator: Any, features: Any, task: Task) -> Answers:

@@ -32,7 +32,7 @@ def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str
     - `metric`, `better`, `bounds`, `severity_unit`: what was measured, and along what;
     - `scores`: ID and OOD of each side;
     - `test`: for ID and OOD the exact paired test, named, with its p-value, and the t test (statistics/paired_test.py);
-      None for a metric that is no mean of rows;
+      None for a metric that is not a mean of rows;
     - `severity`: the difference at each severity (`view`, `from`, `to`);
     - `groups`: the difference in each OOD group, with its p-value and that adjusted by Holm (1979) for all groups."""
     pair = sides(left, right)

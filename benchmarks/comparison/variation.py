@@ -24,7 +24,7 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
     row and seed leave over, on ID and OOD (statistics/variation.py). Several runs are of one model on several draws of
     one family, such as `mnist/pair_flip_40_draw1` and `.._draw2`, and show the part of the data draw as well.
 
-    Raises `FarshiftError` for runs of a single seed, for a metric that is no mean of rows, and for several runs that
+    Raises `FarshiftError` for runs of a single seed, for a metric that is not a mean of rows, and for several runs that
     are not one model's on different draws of one family, by one protocol.
 
     >>> import farshift as fs

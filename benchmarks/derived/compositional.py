@@ -67,7 +67,7 @@ def _gap(failed: NDArray[np.bool_], known: NDArray[np.bool_], clusters: Codes | 
     held_clusters = None if clusters is None else codes(clusters[held])
     by_row = _ratio_spread(failed[:, held].sum(axis=0), known[:, held].sum(axis=0), seeds, held_clusters)
     by_seed = _ratio_spread(failed.sum(axis=1), known.sum(axis=1)) if seeds > 1 else None
-    # The ratio as a mean of rows, near where it is: what rows and seeds make together is told as of any mean.
+    # The ratio as a mean of rows, near where it is: the interaction of rows and seeds is estimated as for any mean.
     linear = RowScores((failed - value * known)[:, held] * held.sum() * seeds / known.sum(), _NO_ENDS, held_clusters)
     both, met = linear.interaction(), clustering(held_clusters)
     logit = int(held.sum()) if met.treated == "random" else 0

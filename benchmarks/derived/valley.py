@@ -69,5 +69,7 @@ def valley(levels: Mapping[float, tuple[Sample, Sample]]) -> Valley:
     peak = max(gaps, key=lambda level: gaps[level].value)
     rival = max((level for level in gaps if level != peak), key=lambda level: gaps[level].high)
     resolved = gaps[peak].low > gaps[rival].high
-    critical = peak if resolved else NotAvailable(f"the peak at {peak:g} is not told apart from level {rival:g}")
+    critical = (
+        peak if resolved else NotAvailable(f"the peak at {peak:g} does not differ significantly from level {rival:g}")
+    )
     return Valley(gaps, peak, resolved, min(gaps) < peak < max(gaps), critical)

@@ -40,7 +40,7 @@ def extraction(name: str, version: int, task: Task) -> Extract:
 
 
 def prediction(text: str, task: Task) -> Prediction | None:
-    """The prediction in `text`, which is an answer and nothing else; None if it is no valid answer to the task.
+    """The prediction in `text`, which is an answer and nothing else; None if it is not a valid answer to the task.
 
     A class is given by its name (in any case), or by its index where no name is itself a number. White space around
     the answer, and the asterisks and full stop that chat models put there, do not count for classes and numbers.

@@ -183,7 +183,7 @@ class CheckedModel:
 
 
 def differing(left: Answers, right: Answers, task: Task) -> NDArray[np.bool_]:
-    """Which rows have other answers, shape (n,). Rounding is no difference: probabilities and numbers may be
+    """Which rows have other answers, shape (n,). Rounding is not a difference: probabilities and numbers may be
     `TOLERANCE` apart, and a class may be another where the two are that close to equally probable."""
     if task.type == "regression":
         apart = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=1e-6)

@@ -143,7 +143,7 @@ def a_batch_may_be_one_row(model: CheckedModel) -> None:
 
 
 def asked_again_it_answers_alike(model: CheckedModel) -> None:
-    _none(model.departing(), model, "asked again, it answers otherwise")
+    _none(model.departing(), model, "the same rows a second time get other answers")
 
 
 def batches_do_not_matter(model: CheckedModel) -> None:

@@ -23,7 +23,7 @@ class TimeLimit:
 
     Code that never comes back to Python (a native loop, a lock) cannot be interrupted; where `give_up` is set it is
     called, from another thread, `GRACE` seconds later: it should end the process. Outside the main thread, and where
-    the system has no interval timers, only `give_up` is left. `seconds` of 0 is no limit.
+    the system has no interval timers, only `give_up` is left. `seconds` of 0 is not a limit.
     """
 
     def __init__(self, seconds: float, give_up: Callable[[], None] | None = None) -> None:

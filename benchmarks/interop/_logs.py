@@ -31,14 +31,14 @@ class Recorded:
     """One sample of a log.
 
     where: file and place, for people. row_id, entry_identity: the exported sample's; whatever stands there in the log.
-    told: the texts that the model was sent, the prompt in one of them. said: the model's own text, None where none came
+    sent: the texts that the model was sent, the prompt in one of them. said: the model's own text, None where none came
     back.
     """
 
     where: str
     row_id: Any
     entry_identity: Any
-    told: Sequence[str]
+    sent: Sequence[str]
     said: str | None
 
 
@@ -150,15 +150,15 @@ def _row_id(sample: Recorded, benchmark: Benchmark, identities: Collection[str],
         )
     row_id = int(sample.row_id, 16)
     if row_id not in expected:
-        raise BadRun(f"{sample.where}: {sample.row_id} is no row that {benchmark.name} predicts: the log was edited")
+        raise BadRun(f"{sample.where}: {sample.row_id} is not a row that {benchmark.name} predicts: the log was edited")
     return row_id
 
 
 def _is_wrapped(sample: Recorded, prompt: str, benchmark: Benchmark) -> bool:
     """Whether there is more to what the model was sent than the prompt; `BadRun` where the prompt is not in it."""
-    if list(sample.told) == [prompt]:
+    if list(sample.sent) == [prompt]:
         return False
-    if not any(prompt in text for text in sample.told):
+    if not any(prompt in text for text in sample.sent):
         raise BadRun(
             f"{sample.where}, was sent another prompt than {benchmark.name} exports: run the exported task as it is"
         )

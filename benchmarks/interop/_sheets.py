@@ -23,9 +23,9 @@ from ..prompting.prompt import Prompt
 class Sample:
     """One row, ready to be asked.
 
-    row_id: 16 hexadecimal digits. view: the sheet it is on. prompt: all that the model is told, examples included.
+    row_id: 16 hexadecimal digits. view: the sheet it is on. prompt: all that the model is given, examples included.
     target: the true label as text. label: the true label as a metric takes it (a class by its index). entry_identity:
-    the benchmark's, so that a log tells what it is of. canary: the benchmark's; no model is told it.
+    the benchmark's, so that a log says what it is of. canary: the benchmark's; no model sees it.
     """
 
     row_id: str

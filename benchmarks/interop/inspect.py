@@ -148,6 +148,6 @@ def _epochs(path: Path, log: Any) -> list[Log]:
 
 def _recorded(sample: Any, where: str) -> Recorded:
     """What the model was sent is all that stands in the conversation before its answer."""
-    told = [message.text for message in sample.messages if message.role != "assistant"]
+    sent = [message.text for message in sample.messages if message.role != "assistant"]
     said = sample.output.completion if sample.output.choices else None
-    return Recorded(where, sample.metadata.get("row_id"), sample.metadata.get("entry_identity"), told, said)
+    return Recorded(where, sample.metadata.get("row_id"), sample.metadata.get("entry_identity"), sent, said)

@@ -174,22 +174,22 @@ def _samples(path: Path) -> Iterator[Recorded]:
             sample = json.loads(line)
         except (ValueError, RecursionError) as error:
             last = "the file was cut off" if number == len(lines) else "the file was edited"
-            raise BadRun(f"{where}, is not JSON: {last}, or it is no samples_*.jsonl") from error
+            raise BadRun(f"{where}, is not JSON: {last}, or it is not a samples_*.jsonl") from error
         yield _recorded(sample, where)
 
 
 def _recorded(sample: Any, where: str) -> Recorded:
     try:
         doc, sent, ((said,),) = sample["doc"], sample["arguments"]["gen_args_0"]["arg_0"], sample["resps"]
-        row_id, identity, told = doc.get("row_id"), doc.get("entry_identity"), _told(sent)
+        row_id, identity, texts = doc.get("row_id"), doc.get("entry_identity"), _texts(sent)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-        told, said = [], None
-    if not told or not all(isinstance(text, str) for text in (*told, said)):
+        texts, said = [], None
+    if not texts or not all(isinstance(text, str) for text in (*texts, said)):
         raise BadRun(f"{where}, is not one prompt with one response: name the samples_*.jsonl of an exported task")
-    return Recorded(where, row_id, identity, told, said)
+    return Recorded(where, row_id, identity, texts, said)
 
 
-def _told(sent: Any) -> list[Any]:
+def _texts(sent: Any) -> list[Any]:
     """The texts of what was sent: a prompt, or for a chat endpoint messages, written as JSON in a list of one."""
     if isinstance(sent, str):
         return [sent]

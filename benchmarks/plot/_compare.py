@@ -36,7 +36,7 @@ def draw_comparison(found: Mapping[str, Any], out: Path | str) -> Path:
 
 def picture(found: Mapping[str, Any]) -> Figure:
     """Up to three panels, left minus right with paired 95 % t intervals: ID, OOD and gap; the difference along
-    severity (hollow: ID rows; filled: OOD rows); and each OOD group. Zero is no difference."""
+    severity (hollow: ID rows; filled: OOD rows); and each OOD group. Zero is not a difference."""
     percent = list(found["bounds"] or ()) == [0, 1]
     groups = _shown(found["groups"])
     panels = 1 + bool(found["severity"]) + bool(groups)

@@ -81,7 +81,7 @@ class Look:
 
 
 VIEWS = {"id": Look(BLUE, "o", "-"), "ood": Look(VERMILION, "D", "--")}
-"""ID and OOD, where they are what is told apart; ID is hollow besides."""
+"""ID and OOD, where these two are what colours distinguish; ID is hollow besides."""
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:

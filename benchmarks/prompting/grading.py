@@ -36,7 +36,7 @@ def answers_in(texts: Sequence[str | None], prompt: Prompt, part: str, row_ids: 
 
 
 def _prediction(text: str, prompt: Prompt) -> Any:
-    # What JSON can say and UTF-8 cannot (half of a surrogate pair) is no text that anyone could store.
+    # What JSON can say and UTF-8 cannot (half of a surrogate pair) is not text that anyone could store.
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         return _LOST
     prediction = prompt.read(text)

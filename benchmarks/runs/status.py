@@ -55,7 +55,7 @@ def statuses(folders: Sequence[Path]) -> list[Status]:
 
 def _runs(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise FarshiftError(f"{folder} is no folder")
+        raise FarshiftError(f"{folder} is not a folder")
     # os.walk passes over what another process removes meanwhile.
     return sorted({Path(place) for place, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
 
@@ -70,7 +70,7 @@ def _status(path: Path) -> Status:
             return _finished(path)
         return _unfinished(path, plan, shards)
     except (KeyError, TypeError, ValueError) as error:
-        raise BadRun(f"{path} is no run that can be read ({type(error).__name__}: {error}): leave it out") from error
+        raise BadRun(f"{path} is not a run that can be read ({type(error).__name__}: {error}): leave it out") from error
 
 
 def _unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:

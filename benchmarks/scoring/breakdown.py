@@ -83,7 +83,7 @@ def _buckets(severity: NDArray[Any], most: int) -> list[tuple[Any, Any]]:
 
 def extrapolation_of(scored: RunPredictions, views: Views, by: Metric) -> Extrapolation | None:
     """Area under the severity curve, and the severity at which the score halves; None without severities, or for a
-    metric that is no mean of rows between 0 and 1."""
+    metric that is not a mean of rows between 0 and 1."""
     severities = [scored.benchmark.view(view)[0].carried.get("severity") for view in ("id", "ood")]
     if by.per_row is None or by.bounds != (0.0, 1.0) or by.better == "lower":
         return None

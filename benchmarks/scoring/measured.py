@@ -134,8 +134,8 @@ def _each_has_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bool
 def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
     """The cluster of each row, by name, shape (n,): the split's group; None where there is none.
 
-    Groups that are the levels of severity under another name (lengths, depths) are no clusters but what a split of this
-    `kind` of shift varies: other rows would be of the same levels. Domains are clusters whatever they differ in."""
+    Groups that are the levels of severity under another name (lengths, depths) are not clusters but what a split of
+    this `kind` varies: other rows would be of the same levels. Domains are clusters whatever they differ in."""
     groups, severity = part.carried.get("group"), part.carried.get("severity")
     if groups is None or severity is None or kind == "domain":
         return groups

@@ -162,7 +162,7 @@ class Score:
     id, ood, gap: by the primary metric. views: every view by it. metrics: ID, OOD and gap by each other metric.
     selections: what each selection rule would have chosen. worst_group, severity and what follows are None or empty
     where the benchmark or the answers have no such thing. `spent` is what the model's side reports to have spent, and
-    `remarks` what it remarked of each seed (diagnostics among it); they are no part of the score, since they are never
+    `remarks` what it remarked of each seed (diagnostics among it); they are not part of the score, since they are never
     twice the same.
     """
 

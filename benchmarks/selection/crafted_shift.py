@@ -31,7 +31,7 @@ def unavailable(benchmark: Benchmark) -> str:
         schema = benchmark.split.source.schema
         for name in benchmark.task.inputs:
             if len(schema[name].shape) < 2:
-                return f"the input {name!r} is no image, and augmentations are for images"
+                return f"the input {name!r} is not an image, and augmentations are for images"
     return needs_part(benchmark, "id_val")
 
 

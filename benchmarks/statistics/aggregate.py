@@ -63,7 +63,7 @@ class Incomplete:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """The aggregates of a table. `rows`: by mean, best first (the order is no ranking); `incomplete`: by name."""
+    """The aggregates of a table. `rows`: by mean, best first (the order is not a ranking); `incomplete`: by name."""
 
     over: tuple[str, ...]
     benchmarks: Treated

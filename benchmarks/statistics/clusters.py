@@ -55,8 +55,8 @@ def count(clusters: Codes | None) -> int | None:
 
 @dataclass(frozen=True)
 class Clustering:
-    """What an interval was told of the rows' clusters: how many there are, and how they were treated; None where rows
-    are drawn independently. `mixed`: of a difference between rows that were treated unlike."""
+    """The rows' clusters as an interval treats them: how many there are, and how they were treated; None where rows are
+    drawn independently. `mixed`: of a difference between rows that were treated unlike."""
 
     count: int | None = None
     treated: Treated | Literal["mixed"] | None = None
@@ -82,14 +82,14 @@ INDEPENDENT = Clustering()
 def in_plain_english(views: Mapping[str, Clustering]) -> str:
     """What intervals over the rows of some views, by name, say of clusters, for the end of the line that explains them;
     empty where the rows of no view are known to come in clusters."""
-    told = ""
+    text = ""
     for how, words in _WORDS.items():
         met = {name: one.count for name, one in views.items() if one.treated == how}
         if met and how == "one":
-            told += f"; {' and '.join(met)} rows from one domain{' each' * (len(met) > 1)}: {words}"
+            text += f"; {' and '.join(met)} rows from one domain{' each' * (len(met) > 1)}: {words}"
         elif met:
-            told += f"; {' and '.join(f'{name} rows in {number}' for name, number in met.items())} clusters, {words}"
-    return told
+            text += f"; {' and '.join(f'{name} rows in {number}' for name, number in met.items())} clusters, {words}"
+    return text
 
 
 _WORDS = {

@@ -8,7 +8,7 @@ estimated by
 
 (two-way crossed random effects; the interaction of rows and seeds, chance in single predictions among it, is in both
 terms, and taken off once; never so that less is left than either). Where rows come in clusters the first term is that
-of clusters.py; for any statistic that is no mean of rows, the jackknife's (sample.py), over whole clusters likewise.
+of clusters.py; for any statistic that is not a mean of rows, the jackknife's (sample.py), over whole clusters likewise.
 The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin 1946). That of a value on a
 scale with two ends over clusters drawn at random, which are often few, is symmetric in logits (Korn and Graubard,
 Survey Methodology 1998): near an end of the scale one that is symmetric in the value holds the truth too seldom.

@@ -1,4 +1,4 @@
-"""How sure is a number that is no mean of rows? Leave out one group of rows at a time: the delete-a-group jackknife.
+"""How sure is a number that is not a mean of rows? Leave out one group of rows at a time: the delete-a-group jackknife.
 
 With m_j of n rows in group j, h_j = n / m_j, the number t of all rows and t_j of all rows but group j's,
 

@@ -2,8 +2,8 @@
 
 Rows are shared: a hard draw of rows is hard for everybody, and cancels in differences. So the row part of the
 covariance is that of the M means over the same rows (clusters.py), or that of their jackknife's pseudo-values where the
-metric is no mean of rows (jackknife.py). Training seeds are each entry's own: their variance is added on the diagonal,
-less the interaction of rows and seeds, which the row part has in it already (interval.py).
+metric is not a mean of rows (jackknife.py). Training seeds are each entry's own: their variance is added on the
+diagonal, less the interaction of rows and seeds, which the row part has in it already (interval.py).
 
 Few seeds of one entry say little of how much its training varies; those of all entries say more (moderation.py).
 
@@ -172,7 +172,7 @@ class _Training:
 
 def _df(rows: Matrix, row_df: float, training: _Training, alike: NDArray[np.bool_]) -> Matrix:
     """Satterthwaite's degrees of freedom of every difference, and on the diagonal of every value: from the covariance
-    (M, M) of the row parts, which has `row_df`, and the seed parts of those two that are no copies."""
+    (M, M) of the row parts, which has `row_df`, and the seed parts of those two that are not copies."""
     by_rows, once = _of_differences(rows), np.eye(len(rows), dtype=bool)
     first, second = once | ~alike, ~alike
 
@@ -180,7 +180,7 @@ def _df(rows: Matrix, row_df: float, training: _Training, alike: NDArray[np.bool
         return np.where(first, parts[:, None], 0.0) + np.where(second, parts, 0.0)
 
     total, left = by_rows + both(training.variance), by_rows + both(training.added)
-    safe = np.where(total > 0, total, 1.0)  # by shares of the total: squares of very small variances are no floats
+    safe = np.where(total > 0, total, 1.0)  # by shares of the total: squares of very small variances are not floats
     seeds = [
         np.where(there, part / safe, 0.0)
         for there, part in ((first, training.variance[:, None]), (second, training.variance))

@@ -11,12 +11,12 @@ one tail probability in common, not one t: it is found from Gaussian draws of th
 takes the t quantile of its own degrees of freedom: a Gaussian copula with t margins.
 
 With few degrees of freedom to an entry (20 clusters, 5 seeds) the estimated covariance shows more structure than there
-is: of 40 equal entries on 6 clusters some were told apart in 57 % of trials. There, KNOWN or fewer to an entry, pairs
-count as independent, 1 - level^(1 / pairs), which holds for every covariance (Sidak, JASA 1967) and costs some three
-per cent of a critical value.
+is: of 40 equal entries on 6 clusters some differed significantly in 57 % of trials. There, KNOWN or fewer to an entry,
+pairs count as independent, 1 - level^(1 / pairs), which holds for every covariance (Sidak, JASA 1967) and costs some
+three per cent of a critical value.
 
-This is the single-step rule: a pair is told apart exactly where its simultaneous interval excludes 0, and where its
-adjusted p is at most 1 - level.
+This is the single-step rule: a pair differs significantly exactly where its simultaneous interval excludes 0, and where
+its adjusted p is at most 1 - level.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MaxT:
 
     @property
     def differs(self) -> NDArray[np.bool_]:
-        """Which pairs are told apart, (M, M)."""
+        """Which pairs differ significantly, (M, M)."""
         return np.abs(self.joint_covariance.t) > self.critical
 
     def adjusted(self) -> Matrix:
@@ -87,7 +87,7 @@ class MaxT:
 
 
 def max_t(joint_covariance: JointCovariance, level: float = LEVEL, stream: str = "max-t") -> MaxT:
-    """Compare all pairs of entries at once, with `level` (in (0, 1)) the chance that no two equal ones are told apart.
+    """Compare all pairs of entries at once, with `level` (in (0, 1)) the chance that no two equal ones seem to differ.
 
     stream: the name that seeds the draws. Another NumPy may draw other numbers: the critical values then move within
     their Monte Carlo error, some tenths of a per cent. Time and memory: DRAWS x M^2 / 2 steps, in blocks."""

@@ -24,7 +24,7 @@ FEWEST = 4
 
 CAUTION = 2.0
 """Standard errors by which entries are taken as more unlike than they look: with none, some of 15 equal entries whose
-training is very unlike were told apart in 10 to 15 % of trials with three and two seeds."""
+training is very unlike differed significantly in 10 to 15 % of trials with three and two seeds."""
 
 Array = NDArray[np.float64]
 

@@ -1,13 +1,14 @@
 """Which ranks can an entry have? Sets of ranks that hold all true ranks at once, with a stated probability.
 
 An entry's rank set runs from 1 + the number of entries that are surely better to M - the number that are surely worse,
-where surely means told apart by the max-t rule over all pairs (max_t.py). As long as no pair is told apart wrongly,
-which has the probability `level`, every true rank lies in its set, and of entries that truly tie all ranks that they
-share (Mogstad, Romano, Shaikh and Wilhelm, Inference for Ranks, REStud 2024). The share of resamples in which an entry
-takes a rank says no such thing: where all entries tie, the percentiles of these shares miss nearly always.
+where surely means significantly, by the max-t rule over all pairs (max_t.py). As long as no pair is declared to
+differ by mistake, which has the probability `level`, every true rank lies in its set, and of entries that truly tie all
+ranks that they share (Mogstad, Romano, Shaikh and Wilhelm, Inference for Ranks, REStud 2024). The share of resamples in
+which an entry takes a rank says no such thing: where all entries tie, the percentiles of these shares miss nearly
+always.
 
 The probability of being best is the share of draws, value + Gaussian noise of the joint covariance, in which an entry
-is first. It says how decided the first place is on these data; it is no posterior, and with few seeds too sure of
+is first. It says how decided the first place is on these data; it is not a posterior, and with few seeds too sure of
 itself.
 """
 
@@ -29,7 +30,7 @@ Better = Literal["higher", "lower"]
 @dataclass(frozen=True)
 class RankSets:
     """low, high (M,): the least and the greatest rank of each entry, from 1; best (M,): its probability of being best,
-    1 in sum; differs (M, M): which pairs are told apart; critical (M, M): their critical t; pairs: all of the
+    1 in sum; differs (M, M): which pairs differ significantly; critical (M, M): their critical t; pairs: all of the
     comparison, with its simultaneous intervals and adjusted p."""
 
     low: NDArray[np.int64]
@@ -69,7 +70,7 @@ def chances_of_being_best(joint_covariance: JointCovariance, better: Better = "h
     """The share of draws in which each entry is first, (M,); entries whose difference has no noise and whose values are
     equal share it."""
     same = (joint_covariance.variance == 0) & (joint_covariance.difference == 0)
-    first = same.argmax(axis=1)  # the first of those that an entry cannot be told from
+    first = same.argmax(axis=1)  # the first of those with the same values as an entry
     kept, where, copies = np.unique(first, return_inverse=True, return_counts=True)
     distinct = joint_covariance.select(kept)
     values = distinct.values[:, None] * (1 if better == "higher" else -1)

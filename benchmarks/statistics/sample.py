@@ -48,7 +48,7 @@ class Sample(Protocol):
 
     @property
     def clustering(self) -> Clustering:
-        """What `spread` knows of the clusters in which the rows come."""
+        """What `spread` takes into account of the clusters in which the rows come."""
         ...
 
     def spread(self) -> Spread:

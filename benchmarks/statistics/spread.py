@@ -75,5 +75,5 @@ def together(spreads: Sequence[Spread]) -> Spread:
     total = fsum(spread.variance for spread in parts)
     if not parts or not isfinite(total):
         return Spread(total, min(spread.df for spread in spreads))
-    # By shares of the total: squares of very large or very small variances are no floats.
+    # By shares of the total: squares of very large or very small variances are not floats.
     return Spread(total, 1 / fsum((spread.variance / total) ** 2 / spread.df for spread in parts))

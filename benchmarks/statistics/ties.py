@@ -1,11 +1,11 @@
-"""Which entries cannot be told apart? Groups for a table: entries that share a letter are not told apart.
+"""Which entries do not differ significantly? Groups for a table: those that share a letter.
 
-Not being told apart is no equivalence: A may tie with B and B with C while A and C differ. So groups overlap, and where
-standard errors differ they need not be runs of neighbours either: A and C, known from many seeds, may differ, and both
-tie with a B between, above or below them. A compact letter display (Piepho, Journal of Computational and Graphical
-Statistics 2004) shows the relation exactly: two entries share a group if, and only if, they are not told apart. All
-largest groups can be exponentially many; these are as many as it takes (Gramm et al., Journal of Computational and
-Graphical Statistics 2007), found by covering one pair after another.
+Not differing significantly is not an equivalence: A may tie with B and B with C while A and C differ. So
+groups overlap, and where standard errors differ they need not be runs of neighbours either: A and C, known from many
+seeds, may differ, and both tie with a B between, above or below them. A compact letter display (Piepho, Journal of
+Computational and Graphical Statistics 2004) shows the relation exactly: two entries share a group if, and only if, they
+do not differ. All largest groups can be exponentially many; these are as many as it takes (Gramm et al., Journal of
+Computational and Graphical Statistics 2007), found by covering one pair after another.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .ranks import Better
 def tie_groups(values: NDArray[np.float64], differs: NDArray[np.bool_], better: Better = "higher") -> list[list[int]]:
     """Groups of entries, by their positions, best first within each group and among them.
 
-    values (M,); differs (M, M), symmetric: which pairs are told apart. No two entries of a group are told apart, none
-    could be added to it, every pair that is not told apart lies in a group together, and so does each entry."""
+    values (M,); differs (M, M), symmetric: which pairs differ significantly. No two entries of a group differ, none
+    could be added to it, every pair that does not differ lies in a group together, and so does each entry."""
     order = np.argsort(-values if better == "higher" else values, kind="stable")
     tied = ~differs[np.ix_(order, order)]
     np.fill_diagonal(tied, True)

@@ -5,7 +5,7 @@ The score of row i, of cluster c, by the model of training seed s, is taken as
     y_is = mean + cluster_c + row_i + seed_s + (row x seed)_is
 
 independent effects, whose variances are the components: rows are crossed with seeds and nested in clusters. What a row
-and a seed leave over, chance in a single prediction and the interaction, cannot be told apart with one prediction of
+and a seed leave over, chance in a single prediction and the interaction, cannot be separated with one prediction of
 each. The components are estimated from mean squares, each set to what it is expected to be (analysis of variance
 estimators: Searle, Casella and McCulloch, Variance Components, 1992, chapters 3 and 4), unbiased but for being cut off
 at 0. Together they are the variance of the score of a single prediction: of a new row, by a model of a new seed.
@@ -75,7 +75,7 @@ def components(scores: Scores, clusters: Codes | None = None) -> Components:
     """The components of `scores` (seeds, rows) of two or more seeds and rows, with `clusters` (rows,)."""
     seeds, rows = scores.shape
     if seeds < 2 or rows < 2:
-        raise ValueError(f"{seeds} seeds on {rows} rows: variation is told apart with two or more of each")
+        raise ValueError(f"{seeds} seeds on {rows} rows: its components can be separated with two or more of each")
     by_row, by_seed, mean = scores.mean(axis=0), scores.mean(axis=1), scores.mean()
     left_over = _mean_square(scores - by_row - by_seed[:, None] + mean, (rows - 1) * (seeds - 1))
     seed = (rows * _mean_square(by_seed - mean, seeds - 1) - left_over) / rows

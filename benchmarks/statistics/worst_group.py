@@ -7,7 +7,7 @@ answers:
   the minimum observed, on average: about how much worse the picking makes it look.
 - `low`, `high`: an interval for the lowest true mean. low is the lowest of the groups' own lower limits: it holds since
   the truly worst group's does. high is the lowest of upper limits that hold for all groups at once which may be the
-  worst; which these are is told apart first, at a tenth of the error (after Romano, Shaikh and Wolf, Econometrica
+  worst; which these are is decided first, at a tenth of the error (after Romano, Shaikh and Wolf, Econometrica
   2014). The percentiles of the bootstrapped minimum are no such interval: they carry the bias twice.
 - `groups`: intervals of all groups that hold at once. Groups are independent samples of rows, for which the max-t rule
   needs no simulation: each has the t quantile of the level^(1 / G) (Sidak, JASA 1967), at its own degrees of freedom. A

@@ -52,7 +52,7 @@ def _overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
                 f"declares training on {other.name}, which {shared} as {own.name}, where the test lies",
                 None,
             )
-    return "none", f"{name} is no source or split that the test rows of {benchmark.name} are known to lie in", 0
+    return "none", f"{name} is not a source or split that the test rows of {benchmark.name} are known to lie in", 0
 
 
 def plain(name: str) -> str:

@@ -53,7 +53,7 @@ def fingerprints(corpus: Corpus, benchmark: Benchmark) -> dict[str, Any]:
 
 
 def row_texts(part: Part, benchmark: Benchmark) -> list[str]:
-    """The text of each row's inputs, fields joined by spaces; empty where an input is no text."""
+    """The text of each row's inputs, fields joined by spaces; empty where an input is not text."""
     schema = benchmark.split.source.schema
     if any(schema[name].type != "string" for name in benchmark.task.inputs):
         return []

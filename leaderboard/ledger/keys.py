@@ -57,7 +57,7 @@ def create_key(path: Path) -> SigningKey:
 
 
 def signed_by(public: str, hash: str, signature: str) -> bool:
-    """Whether `signature` over `hash` was made with the private half of `public`; False for whatever is no hexadecimal
+    """Whether `signature` over `hash` was made with the private half of `public`; False for whatever is not hexadecimal
     of the right length."""
     _require()
     from cryptography.exceptions import InvalidSignature

@@ -67,7 +67,7 @@ def read_line(line: bytes) -> Record:
         record = Record(**read)
         canonical = record.line()
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError("is no record") from error
+        raise ValueError("is not a record") from error
     if canonical != line or type(record.seq) is not int or not isinstance(record.body, dict):
         raise ValueError("is not written as a record is")
     for name in ("time", "kind", *_HEX):

@@ -137,7 +137,7 @@ class Store:
         try:
             body = json.loads(found["body"])
         except (TypeError, ValueError, RecursionError) as error:
-            raise FarshiftError(f"the ledger in {self.name}: the body of record {found['seq']} is no JSON") from error
+            raise FarshiftError(f"the ledger in {self.name}: the body of record {found['seq']} is not JSON") from error
         return Record(**found | {"body": body})
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ def _parsed(url: str) -> URL:
     try:
         found = make_url(url)
     except (ArgumentError, ValueError) as error:
-        raise FarshiftError("the store is no database URL: try postgresql+psycopg://USER@HOST/DATABASE") from error
+        raise FarshiftError("the store is not a database URL: try postgresql+psycopg://USER@HOST/DATABASE") from error
     if found.drivername == "postgresql":
         found = found.set(drivername="postgresql+psycopg")
     if found.drivername not in ("sqlite", "postgresql+psycopg"):

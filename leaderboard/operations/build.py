@@ -32,7 +32,7 @@ from .submit import submit
 from .verify import verify
 
 BUILT = Path("derived") / "built.json"
-"""Which run each job gave: job by its key. May be deleted: its jobs are then asked again."""
+"""Which run each job gave: job by its key. May be deleted: its jobs then run again."""
 
 Fetch = Callable[[str, str], Run]
 

@@ -68,7 +68,7 @@ def difference(samples: Sequence[Sample], cells: Sequence[Sequence[str]]) -> dic
 
 
 def within_cells(sample: Sample, cells: Sequence[str]) -> Spread:
-    """The variance of a mean whose rows were drawn so many from each cell. Of a metric that is no mean of rows, the
+    """The variance of a mean whose rows were drawn so many from each cell. Of a metric that is not a mean of rows, the
     jackknife's, which knows no cells and is larger."""
     pooled = sample.pooled()
     if not isinstance(pooled, RowScores):

@@ -49,7 +49,7 @@ def moment(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise FarshiftError(f"{text[:60]!r} is no time: write it as 2026-12-01 or 2026-12-01T18:00:00Z") from error
+        raise FarshiftError(f"{text[:60]!r} is not a time: write it as 2026-12-01 or 2026-12-01T18:00:00Z") from error
     found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     return found.replace(microsecond=0)
 

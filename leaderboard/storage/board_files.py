@@ -28,7 +28,7 @@ def place_problem(path: Any) -> str:
     """What is wrong with a path that a record names; empty if nothing is. Records may be untrusted: a path
     never leaves the folder, and never names what a board keeps to itself."""
     if not isinstance(path, str) or not _PATH.fullmatch(path) or path.split("/")[0] in _PRIVATE:
-        return f"names {str(path)[:80]!r}, which is no place for a file of a board"
+        return f"names {str(path)[:80]!r}, which is not a place for a file of a board"
     return ""
 
 

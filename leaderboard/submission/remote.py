@@ -44,7 +44,7 @@ class RemoteBoard:
         file = Path(file)
         digest = check(file).digest
         if offline():
-            raise Unavailable(f"{self.url} was not asked: FARSHIFT_OFFLINE is set")
+            raise Unavailable(f"{self.url} was not contacted: FARSHIFT_OFFLINE is set")
         target = f"{self.url.rstrip('/')}/{PATH}"
         return persist(lambda: self._post(target, file, digest), f"{file} could not be handed in at {target}")
 
@@ -67,7 +67,7 @@ class RemoteBoard:
             ):
                 return _understood(answer, target, _read(answer, target))
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise Unavailable(f"{target} cannot be asked: {first_line(error)}") from error
+            raise Unavailable(f"{target} cannot be reached: {first_line(error)}") from error
         except httpx2.TransportError as error:
             raise Broken(str(error) or type(error).__name__) from error
 
@@ -85,7 +85,7 @@ def _read(answer: httpx2.Response, target: str) -> bytes:
     for piece in answer.iter_bytes():
         got += piece
         if len(got) > MAX_ANSWER:
-            raise FarshiftError(f"{target} answered with over {MAX_ANSWER} bytes: it is no board of Farshift's")
+            raise FarshiftError(f"{target} answered with over {MAX_ANSWER} bytes: it is not a board of Farshift's")
     return bytes(got)
 
 

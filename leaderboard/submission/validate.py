@@ -253,7 +253,7 @@ def _entry(run: _Read, problems: Problems) -> Iterator[ValidRun]:
 
 
 def _add_duplicates(entries: list[ValidRun], problems: Problems) -> None:
-    """Two entries of one model on one benchmark, budget and rule could not be told apart."""
+    """Two entries of one model on one benchmark, budget and rule could not be distinguished."""
     seen: dict[tuple[Any, ...], int] = {}
     for number, entry in enumerate(entries):
         key = (entry.benchmark.name, entry.model, entry.budget, entry.steps, entry.selection)

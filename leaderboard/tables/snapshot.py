@@ -59,7 +59,7 @@ def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None
     rows, without = rows_of_entries(board, standings)
     against = baselines_of(board.path)
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
-    windows = [{name: told for name, told in one.items() if name != "state"} for one in all_results(board)]
+    windows = [{name: value for name, value in one.items() if name != "state"} for one in all_results(board)]
     filed, tried = read_challenges(board.ledger.records()), board.attempts()
     views = tuple(
         table_view(table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""))

@@ -15,7 +15,7 @@ from ..entries import Standing
 
 @dataclass(frozen=True)
 class Table:
-    """The entries of one identity, by OOD score, best first. The order is no ranking: see the rank sets.
+    """The entries of one identity, by OOD score, best first. The order is not a ranking: see the rank sets.
 
     current: whether this version of Farshift scores the identity; notes and audit: what is known of the benchmark."""
 

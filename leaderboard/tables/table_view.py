@@ -146,7 +146,7 @@ def _notes(
     if count:
         notes.append(
             f"Rank sets: all {count} true ranks by OOD lie in their sets at once with 95 % confidence (max-t over all "
-            "pairs, rows paired). Entries that share a letter are not told apart."
+            "pairs, rows paired). Entries that share a letter do not differ significantly."
         )
         notes.append(
             "Behind the first: intervals that hold for all pairs at once. Best: how many draws an entry leads."

@@ -69,7 +69,7 @@ def submission_card(card: dict[str, Any], file: str, problems: Problems) -> Subm
 def who_and_model(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
     """Name, team, note and the model card of a submission.toml or of a card that is handed to `pack`."""
     for key in sorted(set(card) - {*_TEXTS, "model"}):
-        problems.add("card-key", file, f"is no key of a card: {', '.join((*_TEXTS, 'model'))} are", key)
+        problems.add("card-key", file, f"is not a key of a card: {', '.join((*_TEXTS, 'model'))} are", key)
     texts = {name: _text(card.get(name, ""), most, file, name, problems) for name, most in _TEXTS.items()}
     return SubmissionCard(**texts, model=_model(card.get("model", {}), file, problems), runs=())
 
@@ -80,7 +80,7 @@ def _model(said: Any, file: str, problems: Problems) -> ModelCard:
         return ModelCard()
     known = [*ModelCard.__dataclass_fields__]
     for key in sorted(set(said) - set(known)):
-        problems.add("card-key", file, f"is no key of a model card: {', '.join(known)} are", f"model.{key}")
+        problems.add("card-key", file, f"is not a key of a model card: {', '.join(known)} are", f"model.{key}")
     parameters = said.get("parameters")
     if parameters is not None and (type(parameters) is not int or not 0 <= parameters < 2**63):
         problems.add("card-value", file, "must be a whole number, 0 or more", "model.parameters")

@@ -29,7 +29,7 @@ _THRIFT = {"thrift_string_size_limit": 16 * MIB, "thrift_container_size_limit": 
 
 
 def read_card(content: bytes) -> dict[str, Any]:
-    """A card's tables. Raises `Refused` where it is no TOML, or holds what no card needs."""
+    """A card's tables. Raises `Refused` where it is not TOML, or holds what no card needs."""
     try:
         found = tomllib.loads(content.decode("utf-8"))
     except RecursionError as error:
@@ -164,7 +164,7 @@ def _copy(batch: pa.RecordBatch, writer: Any, schema: pa.Schema, wanted: Wanted)
     columns = [batch.column(name) for name in schema.names]
     sizes = np.zeros(batch.num_rows, np.int64)
     for column, name in zip(columns, schema.names, strict=True):
-        column.validate(full=True)  # text that is no UTF-8 among others
+        column.validate(full=True)  # text that is not UTF-8 among others
         if name in _texts(schema):
             lengths = _lengths(column)
             most = wanted.text_bytes if name == "prediction" else NAME_BYTES

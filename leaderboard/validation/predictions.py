@@ -177,7 +177,7 @@ def _score_problems(
             fine, must = np.isfinite(scores).all(axis=1), "not finite"
         else:
             fine = (scores >= 0).all(axis=1) & (abs(scores.sum(axis=1, dtype=np.float64) - 1) < _SUM_TOLERANCE)
-            must = "no probabilities (each row sums to 1)"
+            must = "not probabilities (each row sums to 1)"
         wrong = ~fine & answered[start : start + len(chunk)]
         if wrong.any():
             what = f"the scores of {wrong.sum()} or more rows are {must}"

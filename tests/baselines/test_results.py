@@ -74,7 +74,7 @@ def test_a_run_of_ones_own_model_is_no_baseline(tmp_path):
     import numpy as np
 
     own = fs.evaluate(lambda batch: np.zeros(len(batch["a"]), np.int64), on=ON, seeds=1, out=tmp_path / "own")
-    with pytest.raises(BadRun, match="which is no baseline"):
+    with pytest.raises(BadRun, match="which is not a baseline"):
         record(own, tmp_path)
 
 

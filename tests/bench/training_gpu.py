@@ -146,7 +146,7 @@ def twelve(
     made = training(bench, network, each, data, sizes, 12, device=device)
     made.run()
     if path != "never" and not (made.whole and made.whole.graphs):
-        raise SystemExit(f"{network}: its steps are no graphs with compile = {path}")
+        raise SystemExit(f"{network}: its steps are not graphs with compile = {path}")
     return made.stack.network  # type: ignore[no-any-return]
 
 

@@ -143,7 +143,7 @@ def test_labels_that_do_not_fit_the_task_are_refused(labels, names, complaint):
 def test_inputs_that_are_no_text_or_too_many_are_refused(weights):
     with pytest.raises(ModelError, match="reads a text or a pair of texts, and this task has 3 inputs"):
         model(weights["plain"], Task("classification", ("a", "b", "c"), "d", classes=3))
-    with pytest.raises(ModelError, match="input 'text' is no text"):
+    with pytest.raises(ModelError, match="input 'text' is not text"):
         model(weights["plain"], WAY).predict({"text": np.arange(3)})
 
 

@@ -165,7 +165,7 @@ ONE = READ + "row, = rows(1)\n"
         (
             ONE + "print('Loading weights')",
             SUM,
-            r"a line that is no JSON object: 'Loading weights' \(messages belong on",
+            r"a line that is not a JSON object: 'Loading weights' \(messages belong on",
         ),
         (ONE + "print('[1]')", SUM, "no JSON object: '\\[1\\]'"),
         (ONE + "sys.stdout.buffer.write(b'\\xff\\n')", SUM, "no JSON object"),

@@ -242,7 +242,10 @@ BROKEN = {
         r"gave class \d+ for row .*not one of 0..6",
     ),
     "a batch may be one row": (Squeezes(), r"predict gave \w+ instead of 1 predictions"),
-    "asked again it answers alike": (Counts(), "asked again, it answers otherwise: 64 of 64 rows, the first is row 0"),
+    "asked again it answers alike": (
+        Counts(),
+        "the same rows a second time get other answers: 64 of 64 rows, the first is row 0",
+    ),
     "batches do not matter": (
         Standardises(),
         r"in batches of 1 it answers otherwise than in one of 64: \d+ of 64 rows",
@@ -307,7 +310,7 @@ def test_a_check_does_not_blame_a_model_for_what_another_check_holds(model, only
 @pytest.mark.parametrize(
     ("model", "complaint"),
     [
-        (Unnormalised(), "gave scores that are no probabilities"),
+        (Unnormalised(), "gave scores that are not probabilities"),
         (lambda batch: batch["a"][:-1], "63 predictions for 64 rows"),
         (lambda batch: batch["a"] / 1, "dtype float64, expected whole numbers"),
         (lambda batch: 1 / 0, r"raised ZeroDivisionError: division by zero \(test_conformance.py:\d+\)"),

@@ -37,7 +37,7 @@ def test_a_peak_whose_interval_meets_another_is_not_resolved():
     found = valley({1: level(200, 190), 2: level(200, 150), 3: level(200, 148), 4: level(200, 195)})
     assert found.gaps[3].low <= found.gaps[2].high
     assert (found.peak, found.resolved) == (3, False)
-    assert found.critical == NotAvailable("the peak at 3 is not told apart from level 2")
+    assert found.critical == NotAvailable("the peak at 3 does not differ significantly from level 2")
 
 
 def test_a_peak_at_the_end_is_not_bracketed():
@@ -78,7 +78,7 @@ def test_the_record_holds_every_level():
         "critical": 2,
     }
     unresolved = valley({1: level(300, 200), 2: level(300, 200), 3: level(300, 200)}).to_dict()
-    assert unresolved["critical"] == {"n/a": "the peak at 1 is not told apart from level 2"}
+    assert unresolved["critical"] == {"n/a": "the peak at 1 does not differ significantly from level 2"}
 
 
 def test_equal_levels_are_seldom_resolved():

@@ -216,7 +216,7 @@ FIRST_ID_ROW = r"[0-9a-f]{16}"
         ),
         (
             lambda lines: [edited(lines[0], doc=json.loads(lines[0])["doc"] | {"row_id": "0" * 16})],
-            r"0000000000000000 is no row that echo/long predicts",
+            r"0000000000000000 is not a row that echo/long predicts",
         ),
         (
             lambda lines: [lines[0].replace('"arg_0": "Reverse', '"arg_0": "Please reverse')],

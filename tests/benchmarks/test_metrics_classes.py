@@ -1,4 +1,4 @@
-"""Metrics of named classes: held against scikit-learn, where a lost row is a class of its own that is no label."""
+"""Metrics of named classes: held against scikit-learn, where a lost row is a class of its own that is not a label."""
 
 from __future__ import annotations
 

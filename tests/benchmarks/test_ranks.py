@@ -88,7 +88,7 @@ def test_degrees_of_freedom_are_satterthwaites_and_never_more_than_typical_seeds
     calm = RowScores(agreeing, (-np.inf, np.inf))
     found = joint_covariance([*noisy, calm])
     assert (found.df[:6, :6] < 4.5).all()  # rows hardly matter: little more than those of both entries' seeds
-    assert found.df[6, 6] < 5  # three seeds agree, where the others' do not: that is no evidence of many df
+    assert found.df[6, 6] < 5  # three seeds agree, where the others' do not: that is not evidence of many df
     single = joint_covariance([RowScores(one.scores[:1], one.bounds) for one in noisy])
     assert single.df == pytest.approx(np.full((6, 6), 499.0))
 
@@ -154,7 +154,7 @@ def test_what_has_no_noise_is_told_apart_and_nothing_is_divided_by_zero():
 
 
 def test_all_right_against_all_wrong_is_told_apart():
-    """Every row differs by 1: their difference has no variance in the sample, and is no tie for that."""
+    """Every row differs by 1: their difference has no variance in the sample, and is not a tie for that."""
     sets = rank_sets(joint_covariance([RowScores(np.full((1, 50), value)) for value in (1.0, 0.0)]))
     assert sets.low.tolist() == [1, 2]
 

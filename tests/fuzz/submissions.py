@@ -184,7 +184,7 @@ def worker(shared: Path, name: str, start: int, stop: int, step: int) -> int:
         _STATE.pack_into(state, 0, case, began)
         outcome = outcome_of(look, content)
         spent = time.time() - began
-        if spent > SECONDS:  # once more, for a machine that is busy with other things is no hang
+        if spent > SECONDS:  # once more, for a machine that is busy with other things is not a hang
             began = time.time()
             outcome = outcome_of(look, content)
             spent = time.time() - began

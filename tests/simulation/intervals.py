@@ -116,7 +116,7 @@ def of_a_difference_of_gaps(world: World, source: Source) -> bool:
 
 
 def of_a_square(world: World, source: Source) -> bool:
-    """The square of a mean, a number that is no mean of rows: by leaving out groups of rows, or whole clusters."""
+    """The square of a mean, a number that is not a mean of rows: by leaving out groups of rows, or whole clusters."""
     scores, codes = world.scores(source, world.rows_of(source)), world.codes()
     ids = np.arange(scores.rows, dtype=np.uint64)
     groups = deal(ids, codes, most_groups(ids, codes))
