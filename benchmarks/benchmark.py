@@ -82,7 +82,7 @@ class Benchmark:
         return protocol.quick_seeds if budget == "quick" else protocol.seeds
 
     def rule(self, name: str | None) -> Rule:
-        """The selection rule called `name`, held to those that the protocol allows; its first by default."""
+        """The selection rule called `name`, one of those that the protocol allows; its first by default."""
         allowed = self.definition.protocol.selection
         if name is not None and name not in allowed:
             raise FarshiftError(f"selection {name!r}: the protocol of {self.name} allows {' or '.join(allowed)}")
@@ -138,8 +138,8 @@ class Benchmark:
         return open_split(self.definition.split)
 
     def check(self) -> None:
-        """Hold the definition to its data: inputs of role input, the split's label, parts and views that have rows."""
-        self.metrics  # noqa: B018  (held to their versions)
+        """Check the definition against its data: roles of inputs, the split's label, parts and views that have rows."""
+        self.metrics  # noqa: B018  (checks their versions)
         schema, label = self.split.source.schema, self.manifest.definition.label
         for name in self.definition.task.inputs:
             if schema[name].role != "input":

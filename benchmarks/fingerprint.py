@@ -11,7 +11,7 @@ from typing import Any
 def fingerprint(model: Any) -> str:
     """sha256 over the source of a model's class or factory, an estimator's parameters and a torch module's weights.
 
-    Empty where there is no source to be had. Other things inside an object are not in it: what decides about them
+    Empty where no source is available. Other things inside an object are not in it: what decides about them
     belongs in the factory."""
     subject = model if inspect.isroutine(model) or isinstance(model, type) else type(model)
     try:

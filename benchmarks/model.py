@@ -82,7 +82,7 @@ class TrainableModel(Model, Protocol):
         shifted test rows (a dictionary of arrays), where the benchmark's protocol opens them, and None elsewhere.
 
         May return a dictionary of remarks (steps done, final loss): numbers and short texts go on the run card. `steps`
-        and `epochs` are held to the protocol's ceiling.
+        and `epochs` may not exceed the protocol's ceiling.
         """
         ...
 

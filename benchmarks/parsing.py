@@ -1,4 +1,4 @@
-"""Reading what `predict` gave: every kind of answer a model may give, held to the task, as `Answers`."""
+"""Reading what `predict` gave: every kind of answer a model may give, checked against the task, as `Answers`."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _array(values: Any, place: Place, task: Task) -> Answers:
 
 
 def _given(answers: Answers, place: Place, task: Task) -> Answers:
-    """`Answers` that a model made itself, held to the same as any other."""
+    """`Answers` that a model made itself, checked as any other."""
     status = np.asarray(answers.status)
     if status.shape != (len(answers),) or not np.isin(status, (ANSWERED, ABSTAINED, FAILED)).all():
         raise ModelError(

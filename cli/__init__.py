@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,9 +68,8 @@ def quickstart(
         [row["kind"], row["benchmark"], row["baseline"], row["role"], *_percent(row), view(row["memorised"])]
         for row in result.rows
     ]
-    seeds = sorted({row["seeds"] for row in result.rows})
     table(
-        f"Quick budget: fewer steps than a full run, {' or '.join(map(str, seeds))} seeds. Scores in percent.",
+        f"Quick budget: {_budget(result.rows)}. Scores in percent.",
         columns,
         rows,
         "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
@@ -80,6 +80,14 @@ def quickstart(
     for item in result.left_out:
         line(f"skipped: {item['benchmark']} ({item['kind']}): {item['why']}")
     line(f"{result.seconds:.0f} s. Runs: {out / 'runs'}. Board: {result.board}. Open {result.page.resolve()}")
+
+
+def _budget(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How the rows were trained, in words."""
+    seeds = " or ".join(str(count) for count in sorted({row["seeds"] for row in rows}))
+    short = sorted({(row["steps"], row["benchmark"]) for row in rows if row["steps"] is not None})
+    steps = ", ".join(f"{steps} on {benchmark}" for steps, benchmark in short)
+    return f"fewer steps than a full run{f' ({steps})' if steps else ''}, {seeds} seeds"
 
 
 @app.command()

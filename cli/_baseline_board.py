@@ -24,7 +24,7 @@ def build_board(
     workers: int = 2,
 ) -> Built:
     """Build, or go on with, the board of all recorded results, or of those of a suite, of some benchmarks, of some
-    baselines. Entries are held against the baseline that plays the plain part on a benchmark.
+    baselines. Entries are compared with the baseline that plays the plain part on a benchmark.
 
     Raises `UnknownName` for a benchmark or a baseline without a recorded result."""
     found = results()
@@ -46,7 +46,7 @@ def _require_known(what: str, names: Sequence[str], known: Collection[str]) -> N
 
 
 def plain(benchmarks: Collection[str]) -> dict[str, str]:
-    """For each benchmark the baseline that the others are held against: the one that plays the plain part on it, else
+    """For each benchmark the baseline that the others are compared with: the one that plays the plain part on it, else
     the multi-layer perceptron, which is plain empirical risk minimisation. A table without it has none."""
     roles = {on: one.name for one in recipes().values() for on in benchmarks if one.role_on(on) == "plain"}
     return {on: roles.get(on, PLAIN) for on in sorted(benchmarks)}

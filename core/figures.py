@@ -1,4 +1,4 @@
-"""Drawing with settings of one's own, and none of the user's."""
+"""Figures with Farshift's own Matplotlib settings, whatever the user's are."""
 
 from __future__ import annotations
 

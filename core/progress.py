@@ -1,4 +1,4 @@
-"""What long work tells whoever watches. Silent in a library; the command line listens and draws on stderr."""
+"""Progress of long work. Silent in a library; the command line listens and draws on stderr."""
 
 from __future__ import annotations
 

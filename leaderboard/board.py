@@ -155,7 +155,7 @@ class Board:
         return Standing(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))
 
     def stored(self, score: Scored) -> bytes:
-        """The file of a score, held to its digest in the ledger."""
+        """The file of a score, checked against its digest in the ledger."""
         path = self.path / score.path
         content = path.read_bytes() if path.is_file() else b""
         if sha256(content).hexdigest() != score.digest:

@@ -2,7 +2,7 @@
 a score or of the ledger.
 
     [baselines]
-    "scan/length" = "lstm"        # the model that the entries of a benchmark are held against
+    "scan/length" = "lstm"        # the model that the entries of a benchmark are compared with
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE = "settings.toml"
 
 
 def baselines_of(board: Path) -> dict[str, str]:
-    """For each benchmark the model that its entries are held against."""
+    """For each benchmark the model that its entries are compared with."""
     path = board / FILE
     found = read_toml(path).get("baselines", {}) if path.is_file() else {}
     if not isinstance(found, dict) or not all(isinstance(model, str) for model in found.values()):

@@ -1,4 +1,4 @@
-"""The options of an adapter, as a command line gives them: texts by name, held to a declaration."""
+"""The options of an adapter, as a command line gives them: texts by name, checked against a declaration."""
 
 from __future__ import annotations
 

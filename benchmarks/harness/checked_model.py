@@ -154,7 +154,7 @@ class CheckedModel:
         return {name: np.array(self.columns[name][rows]) for name in self.task.inputs}
 
     def ask(self, model: Model, rows: Rows = ALL) -> Answers:
-        """What a model answers to some rows, held to the task; `ModelError` says what is wrong with it."""
+        """What a model answers to some rows, checked against the task; `ModelError` says what is wrong with it."""
         return read_answer(self.predict(model, self.batch(rows), rows), self._place(rows), self.task)
 
     def predict(self, model: Model, batch: Columns, rows: Rows = ALL) -> Any:

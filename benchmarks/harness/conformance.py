@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 def check_model(
     model: Any, task: Task | None = None, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
 ) -> None:
-    """Hold a model to its contract; `ModelError` lists every problem found, one a line.
+    """Check a model against its contract; `ModelError` lists every problem found, one a line.
 
-    task: what it is to predict from what. Without one it is held to each of four small tasks (two whole numbers or an
-      image to a class, numbers to a number, a text to a text) that it can answer at all.
+    task: what it is to predict from what. Without one it is checked on each of four small tasks (two whole numbers or
+      an image to a class, numbers to a number, a text to a text) that it can answer at all.
     batch: the rows to ask it for, by input, first axis the row. Drawn where there is none: texts for sequence tasks,
       numbers elsewhere (`columns_of`). A model with `fit` is trained on the same rows; their label may be among the
       columns, and is drawn where it is not. When asked, a model sees inputs alone.
@@ -139,7 +139,7 @@ def every_row_gets_an_answer_of_the_right_kind(model: CheckedModel) -> None:
 
 
 def a_batch_may_be_one_row(model: CheckedModel) -> None:
-    model.departing(slice(1))  # that it answers; what it answers is the next checks' affair
+    model.departing(slice(1))  # that it answers; the next checks compare what it answers
 
 
 def asked_again_it_answers_alike(model: CheckedModel) -> None:

@@ -1,4 +1,4 @@
-"""What other runners recorded, held to the benchmark that they were to run, and put together as seeds."""
+"""What other runners recorded, checked against the benchmark that they were to run, and put together as seeds."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def digests(files: Sequence[Path]) -> list[str]:
 
 def model_of(logs: Sequence[Log]) -> str:
     """The one model that the logs are of; `BadRun` where they name several, or none. Of a model in a local folder it is
-    the folder's own name: a run card tells nothing of anybody's disk."""
+    the folder's own name: a run card names no path of a disk."""
     models = sorted({log.model for log in logs} - {""})
     if not models:
         raise BadRun("the logs do not say which model they are of: give --name")

@@ -1,4 +1,4 @@
-"""The run: what evaluating one model on one benchmark writes, read back and held to its digests.
+"""The run: what evaluating one model on one benchmark writes, read back and checked against its digests.
 
     run.toml              what was run, in which environment, what it spent, and the digests
     predictions.parquet   part, row_id, seed, candidate, prediction, status, scores (predictions.py)
@@ -81,7 +81,7 @@ class RunLike:
 
 @dataclass(frozen=True)
 class Run(RunLike):
-    """A finished run, read and held to its digests."""
+    """A finished run, read and checked against its digests."""
 
     path: Path
 
@@ -117,7 +117,7 @@ def read_run(path: Path | str) -> Run:
 
 
 def read_card(path: Path) -> RunCard:
-    """The run card in a run.toml, held to its digest. Raises `BadRun` where it is not whole or was edited."""
+    """The run card in a run.toml, checked against its digest. Raises `BadRun` where it is not whole or was edited."""
     card = read_toml(path)
     if problem := card_problem(card):
         raise BadRun(f"{path}: {problem}")

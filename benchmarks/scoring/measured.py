@@ -1,4 +1,4 @@
-"""A run's predictions, held to the benchmark row by row, ready to be measured by any metric on any rows."""
+"""A run's predictions, checked against the benchmark row by row, ready to be measured by any metric on any rows."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
 
 
 class RunPredictions:
-    """The predictions of every candidate and seed of a run, held to be exactly the rows that they should be."""
+    """The predictions of every candidate and seed of a run, checked to be exactly the rows that they should be."""
 
     def __init__(self, benchmark: Benchmark, predictions: pa.Table, card: RunLike) -> None:
         self.benchmark, self.seeds, self.candidates, self.finals = benchmark, card.seeds, card.candidates, card.finals
@@ -172,8 +172,8 @@ class RunPredictions:
         return self.rows(self.benchmark.definition.views[name].part, part, truth, chosen)
 
     def rows(self, name: str, part: Part, labels: NDArray[Any], chosen: Chosen) -> AnsweredRows:
-        """The rows `part`, all or some of those of the part `name`, held against `labels` (n,), answered by each seed's
-        chosen candidate."""
+        """The rows `part`, all or some of those of the part `name`, compared with `labels` (n,), answered by each
+        seed's chosen candidate."""
         answers = [self._answers(seed, name, chosen[seed], part.row_ids) for seed in self.seeds]
         clusters = codes(cluster_names(part, self.benchmark.kind))
         columns = part.numpy(self.benchmark.metric_fields)

@@ -1,5 +1,5 @@
-"""Canaries (benchmarks/canary.py) looked for: whoever finds one in a corpus, or has a model continue it, has found the
-benchmark's data there."""
+"""Canaries (benchmarks/canary.py), looked for in a corpus and in what a model writes: one that is found shows
+that the benchmark's data were there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model card declares to have been trained on, held against where a benchmark's test rows lie."""
+"""What a model card declares to have been trained on, compared with where a benchmark's test rows lie."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Ledger:
         return added
 
     def records(self) -> list[Record]:
-        """All records, held to their chain and to the signature of the last one, which stands for all before it;
+        """All records, checked against their chain and the signature of the last one, which stands for all before it;
         `FarshiftError` names the first thing that is wrong."""
         found = self.store.records()
         problems = link_problems(found)

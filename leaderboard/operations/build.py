@@ -85,7 +85,7 @@ def build(
     """Enter the runs of all jobs into the board at `folder`, which is made where there is none; verify everything;
     write the pages.
 
-    baselines: for a benchmark the model that its entries are held against. Raises `FarshiftError` where there is no
+    baselines: for a benchmark the model that its entries are compared with. Raises `FarshiftError` where there is no
     job, or a run cannot be entered; what was entered before is kept."""
     if not jobs:
         raise FarshiftError("there are no runs to build a board of")

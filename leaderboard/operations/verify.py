@@ -105,7 +105,7 @@ def _key_problems(records: list[Record], stated: str, known: str | None) -> list
 
 
 def _verify_files(copy: BoardReader, records: list[Record], found: Verification) -> set[str]:
-    """Hold every named file to its digest. Returns those that are what the ledger says."""
+    """Check every named file against its digest. Returns those that are what the ledger says."""
     hidden = set() if copy.whole else held_back(records)
     good = set()
     for path, digest in named_files(records).items():

@@ -2,7 +2,7 @@
 
 Rank sets, ties and paired differences need the scores of rows, not only their means. They are a pure function of the
 stored submission; `derived/rows/<entry>-<key>.npz` keeps them, and may be deleted at any time. Whatever is read from
-there is held to the score in the ledger: a file that does not give it is made again.
+there is checked against the score in the ledger: a file that does not give it is made again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MANY = 12
 class EntryRows:
     """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with an
     selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its
-    model card declares to have been trained on, held against the benchmark (contamination/declared.py)."""
+    model card declares to have been trained on, compared with the benchmark (contamination/declared.py)."""
 
     id: Sample
     ood: Sample

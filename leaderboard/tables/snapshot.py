@@ -53,7 +53,7 @@ class Snapshot:
 
 
 def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None) -> Snapshot:
-    """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are held against; by default
+    """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are compared with; by default
     each benchmark's own, as the board's settings.toml says."""
     standings = [one for one in board.standings() if benchmark in ("", one.score.benchmark)]
     rows, without = rows_of_entries(board, standings)

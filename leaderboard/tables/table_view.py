@@ -62,7 +62,7 @@ def _by_key(record: dict[str, Any]) -> dict[str, Any]:
 @dataclass(frozen=True)
 class TableView:
     """A table with its rows, best first. ranked: how many of them have a rank set; baseline: the model that the others
-    are held against, empty for none; detectable: the minimum detectable difference of its pairs; notes: what the
+    are compared with, empty for none; detectable: the minimum detectable difference of its pairs; notes: what the
     columns mean, and what is not in them."""
 
     table: Table
