@@ -347,6 +347,6 @@ def test_a_password_is_in_no_message(tmp_path, server):
     assert "hunter2" not in wrong.name + nowhere.name
     with pytest.raises(FarshiftError, match="cannot lie in mysql"):
         Store("mysql://owner:hunter2@host/db")
-    with pytest.raises(FarshiftError, match="no database URL") as odd:
+    with pytest.raises(FarshiftError, match="not a database URL") as odd:
         Store("hunter2:no url")
     assert "hunter2" not in str(odd.value)
