@@ -46,7 +46,7 @@ def one(benchmark, name: str, field: str = "training_data"):
         ("Prefix Sums", "source", "the split's test rows lie there"),
         ("prefix_sums/32_to_64", "training", "what every entry may train on"),
         ("prefix_sums/32_to_64@1", "training", "what every entry may train on"),
-        ("The Pile", "none", "no source or split"),
+        ("The Pile", "none", "not a source or split"),
         ("unknown", "unknown", "does not say"),
         ("scan/length", "none", "scan"),
     ],
