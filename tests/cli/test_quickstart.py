@@ -25,7 +25,7 @@ KINDS = ["domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory) -> Iterator[tuple[Path, dict, list[str]]]:
-    """A quickstart of two steps a replica on two of the kinds, offline: the machinery without the learning."""
+    """A quickstart of twenty steps a replica on two of the kinds, offline: the machinery without the learning."""
     out = tmp_path_factory.mktemp("quickstart")
     patch = pytest.MonkeyPatch()
     patch.setenv("FARSHIFT_OFFLINE", "1")
@@ -34,7 +34,7 @@ def trial(tmp_path_factory) -> Iterator[tuple[Path, dict, list[str]]]:
     patch.setattr("farshift.cli._quickstart.suite", lambda name: two)
     heard = Heard()
     with listening(heard):
-        found = quickstart(out / "out", engine="local", steps=2).record()
+        found = quickstart(out / "out", engine="local", steps=20).record()
     yield out / "out", found, heard.lines
     patch.undo()
 
@@ -79,7 +79,7 @@ def test_a_second_one_reuses_what_is_there_and_says_so(trial):
     out, found, _ = trial
     heard = Heard()
     with listening(heard):
-        again = quickstart(out, engine="local", steps=2).record()
+        again = quickstart(out, engine="local", steps=20).record()
     assert any("reusing 2 of 2 finished runs" in line for line in heard.lines)
     assert any("all runs are on" in line for line in heard.lines)
     assert not any(line.startswith("training") for line in heard.lines)
@@ -94,7 +94,7 @@ def test_one_that_lost_a_run_trains_only_that(trial, tmp_path):
     shutil.rmtree(Path(str(found["rows"][1]["run"]).replace(str(out), str(copy))))
     heard = Heard()
     with listening(heard):
-        again = quickstart(copy, engine="local", steps=2).record()
+        again = quickstart(copy, engine="local", steps=20).record()
     assert any("reusing 1 of 2 finished runs" in line for line in heard.lines)
     assert [row["ood"] for row in again["rows"]] == [row["ood"] for row in found["rows"]], "trained again, the same"
 
