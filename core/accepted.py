@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from .errors import FarshiftError
+from .errors import Unavailable
 from .files import user_home, write_atomically
 
 _given: ContextVar[tuple[str, ...]] = ContextVar("_given", default=())
 
 
-class LicenceNotAccepted(FarshiftError):
+class LicenceNotAccepted(Unavailable):
     """Data whose licence has to be accepted first."""
 
     licence = ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
 
+from ...core.accepted import require_accepted
 from ...core.canonical import identity_of
 from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName
 from ...core.files import cache_root, user_home
@@ -124,8 +125,14 @@ class Source:
             return self.build(own_folders)
         return stored_file(self.cached_at, lambda target: self.write(target, own_folders, engine))
 
+    def require_licence(self) -> None:
+        """`LicenceNotAccepted` where the owner wants the licence accepted and the user has not done so."""
+        if self.definition.accept:
+            require_accepted(self.definition.accept, f"source {self.name}", self.definition.terms)
+
     def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """The rows from the first distribution that can be had, held to the pinned count and digest, in memory."""
+        self.require_licence()
 
         def make(distribution: Distribution) -> tuple[pa.Table, pa.Table, str]:
             table, digest = identified(self.read(distribution, own_folders), self.schema)
@@ -135,7 +142,9 @@ class Source:
 
     def write(self, target: Path, own_folders: tuple[Path, ...] = (), engine: str = "local") -> tuple[int, str]:
         """Write the rows, from the first distribution that can be had and held to the pin, to `target` as an Arrow
-        file: in bounded memory where the reader gives them in pieces. Returns their number and digest."""
+        file: in bounded memory where the reader gives them in pieces. Returns their number and digest. Raises
+        `LicenceNotAccepted` where the licence has to be accepted first."""
+        self.require_licence()
 
         def make(distribution: Distribution) -> tuple[tuple[int, str], pa.Table, str]:
             arguments = self._arguments(distribution, own_folders)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ...core.accepted import require_accepted
 from ...core.errors import BadData, FarshiftError, Unavailable
 from ...core.files import cache_root, lock_elsewhere, locked, plain_disk_errors, user_home, write_atomically
 from ...splits.manifest import Manifest
@@ -35,24 +34,26 @@ def at_first_contact(manifest: Manifest, own_folders: tuple[Path, ...] = (), eng
     `LicenceNotAccepted` where their licence has to be accepted first. Nothing is written in any of these cases.
     """
     source = find_source(manifest.definition.source.name)
-    if not source.definition.digest:
-        with locked(lock_elsewhere(own_pin_at(source)), f"source {source.name}"):
-            source = with_own_pin(source)
-            if not source.definition.digest:
-                source = _pinned(source, own_folders, engine)
-    elif source.definition.accept:
-        require_accepted(source.definition.accept, f"source {source.name}", source.definition.terms)
+    source.require_licence()
     draft = Draft.model_validate(manifest.definition.model_dump(exclude={"identity", "parts"}))
-    # What was published keeps its flaws: nobody could count them before.
     out = user_home() / "splits" / "manifests"
-    return freeze_from(draft, source, out, engine, own_folders, keep_flaws=True)[0]
+    with locked(lock_elsewhere(own_pin_at(source)), f"source {source.name}"):
+        source = with_own_pin(source)
+        first = not source.definition.digest
+        if first:
+            source = _pinned(source, own_folders, engine)
+        try:
+            # What was published keeps its flaws: nobody could count them before.
+            return freeze_from(draft, source, out, engine, own_folders, keep_flaws=True)[0]
+        except FarshiftError:
+            if first:  # a second pull may bring other data
+                own_pin_at(source).unlink(missing_ok=True)
+            raise
 
 
 def _pinned(source: Source, own_folders: tuple[Path, ...], engine: str) -> Source:
     """The source, built into the cache from the first distribution that can be had and has the published counts, and
     its pin in the user's home."""
-    if source.definition.accept:
-        require_accepted(source.definition.accept, f"source {source.name}", source.definition.terms)
     refused: list[FarshiftError] = []
     for distribution in source.definition.distributions:
         try:

@@ -11,6 +11,7 @@ import pytest
 from farshift.core.accepted import LicenceNotAccepted
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.expected import CountsDiffer
+from farshift.loaders.acquire.source import find_source
 from farshift.loaders.split import load, open_split
 from farshift.splits.catalogue import find
 
@@ -137,7 +138,7 @@ def test_a_part_of_another_size_than_published_is_refused(defined, tmp_path):
     path.write_text(SPLIT.replace("train = 30, id_test = 10", "train = 29, id_test = 11"))
     with pytest.raises(Exception, match="part train has 30 rows .* published were 29"):
         load("clinics/west", mirror=data)
-    assert not (tmp_path / "home/splits").exists()
+    assert written(tmp_path / "home") == [], "a second pull may bring other data"
 
 
 def test_a_copy_with_another_md5_or_size_is_not_taken(defined):
@@ -167,6 +168,23 @@ def test_a_licence_is_accepted_once(defined, farshift, tmp_path, monkeypatch):
     assert (tmp_path / "home/accepted.txt").read_text() == "CC BY-NC 4.0\n"
     shutil.rmtree(tmp_path / "home/splits")
     assert len(load("clinics/west", mirror=data)) == 30
+
+
+def test_a_licence_is_asked_for_also_where_the_package_pins_the_rows(defined, farshift_json, tmp_path, monkeypatch):
+    data = defined(licence="CC BY-NC 4.0", accept="CC BY-NC 4.0")
+    monkeypatch.setenv("FARSHIFT_ACCEPT", "CC BY-NC 4.0")
+    farshift_json("splits", "pull", "clinics/west", "--data", data)
+    (lines,) = farshift_json("splits", "lock", "clinics/west")
+    text = SOURCE.format(licence="CC BY-NC 4.0", accept="CC BY-NC 4.0", known="")
+    pins = lines["source"].partition("[[distributions]]")[0]
+    (tmp_path / "definitions/loaders/sources/clinics.toml").write_text(pins + text)
+    monkeypatch.delenv("FARSHIFT_ACCEPT")
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "another home"))
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "another cache"))
+    with pytest.raises(LicenceNotAccepted):
+        find_source("clinics").table((data,))
+    monkeypatch.setenv("FARSHIFT_ACCEPT", "CC BY-NC 4.0")
+    assert find_source("clinics").table((data,)).num_rows == 60
 
 
 def test_the_lines_to_contribute_pin_everybody_to_the_same_rows(defined, farshift, farshift_json, tmp_path):
