@@ -73,7 +73,7 @@ def splits_show(name: str, json: Json = False) -> None:
     parts = record.pop("parts")
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
     record["audit"] = manifest.audit_summary()
-    _tell({key: value for key, value in record.items() if key != "format" and value is not False})
+    _tell(_without_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
         table("", ["part", "rows", "with copies", "digest"], rows)
     else:
@@ -329,6 +329,11 @@ def _tell(record: dict[str, Any], indent: str = "") -> None:
 def _filled(record: dict[str, Any]) -> dict[str, Any]:
     found = {key: _filled(value) if isinstance(value, dict) else value for key, value in record.items()}
     return {key: value for key, value in found.items() if value not in ("", [], {})}
+
+
+def _without_false(record: dict[str, Any]) -> dict[str, Any]:
+    found = {key: _without_false(value) if isinstance(value, dict) else value for key, value in record.items()}
+    return {key: value for key, value in found.items() if value is not False}
 
 
 def _folders(named: list[Path] | None, option: str = "--mirror") -> tuple[Path, ...]:
