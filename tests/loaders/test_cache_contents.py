@@ -46,6 +46,9 @@ def full(cache: Path) -> Path:
     kept(cache, f"files/ab/{digest}")
     mark(cache / "files" / "ab" / digest, "f" * 64)
     aged(cache / "files" / "ab" / f"{digest}.ok", 60)
+    kept(cache, f"trees/{'ef' * 20}")
+    mark(cache / "trees" / ("ef" * 20), "f" * 64)
+    aged(cache / "trees" / f"{'ef' * 20}.ok", 55)
     stored(cache, "sources/made-v1-0123-45.arrow", days=50)
     stored(cache, "splits/made-split-0123-45.arrow", days=40)
     stored(cache, "handouts/made-split-0123456789abcdef/train.arrow", days=30)
@@ -61,7 +64,7 @@ def left(cache: Path) -> list[str]:
 
 def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
     told = contents()
-    order = ["files", "sources", "splits", "handouts", "quarantine"]
+    order = ["files", "trees", "sources", "splits", "handouts", "quarantine"]
     assert [entry["kind"] for entry in told["entries"]] == order
     assert told["kinds"].keys() == {*order, "responses"}
     on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
