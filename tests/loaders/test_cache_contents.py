@@ -139,7 +139,7 @@ def test_verify_passes_over_what_is_being_written(cache):
 
 
 def test_clear_takes_the_kinds_and_ages_that_were_named(full):
-    assert [entry.kind for entry in clear(older_than=45).removed] == ["files", "sources"]
+    assert [entry.kind for entry in clear(older_than=45).removed] == ["files", "trees", "sources"]
     assert [entry.kind for entry in clear(["handouts", "splits"], older_than=35).removed] == ["splits"]
     assert left(full) == ["handouts", "responses", "quarantine"]
     assert [entry.kind for entry in clear(["handouts"]).removed] == ["handouts"]
