@@ -114,7 +114,7 @@ def test_readers_stand_end_to_end_with_a_constant_each(tmp_path):
     (tmp_path / "a.csv").write_text("word\nx\ny\n")
     (tmp_path / "b.csv").write_text("word\nz\n")
     files = {name: tmp_path / name for name in ("a.csv", "b.csv")}
-    reader = {"reader": "csv_table", "options": {"texts": {"text": "word"}}}
+    reader = {"reader": "table", "options": {"columns": {"text": "word"}}}
     of = [reader | {"files": [name], "constants": {"origin": name}} for name in ("b.csv", "a.csv")]
     found = pa.concat_tables(together.pieces(files, of=of, schema=ORIGINS))
     assert found.to_pydict() == {"text": ["z", "x", "y"], "origin": ["b.csv", "a.csv", "a.csv"]}
