@@ -68,6 +68,16 @@ class OtherRange:
     later: int
 
 
+SHORT = 0.5
+LONG = 30.0
+
+
+def patience(*faults: object) -> float:
+    """The seconds without a byte after which a client should give a connection up: few where one of these faults
+    stalls, and else so many that a busy machine is never taken for a fault."""
+    return SHORT if any(isinstance(fault, Stall) for fault in faults) else LONG
+
+
 Fault = Refuse | Cut | WrongLength | Flip | Trickle | Stall | IgnoreRange | OtherRange
 
 

@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer.body[: len(answer.body) // 2] if half else answer.body)
         if half:
             self.wfile.flush()
-            time.sleep(1.0 if fault == "stall" else 0)
+            time.sleep(3.0 if fault == "stall" else 0)
             self.close_connection = True
 
 

@@ -8,11 +8,11 @@ from types import ModuleType
 from typing import Any
 
 from ...core.canonical import identity_of
-from ...core.errors import BadDefinition, Unavailable
+from ...core.errors import Unavailable
 from ...core.files import cache_root, file_sha256, locked, offline, plain_disk_errors
-from ...core.plugins import module
 from ...core.progress import say
 from ...splits.pins import FilePin
+from .. import mirrors
 from ..cache.store import intact, mark
 from ..mirrors import MirrorFailed, folder
 
@@ -57,11 +57,7 @@ def _from_folders(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list
 
 def _from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list[str]) -> bool:
     for mirror in pin.mirrors:
-        kind = module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
-        try:
-            name = kind.describe(mirror)
-        except KeyError as error:
-            raise BadDefinition(f"a mirror of {pin.name} ({mirror.get('sort')}) lacks {error}") from error
+        kind, name = mirrors.opened(mirror, pin.name)
         if kind.NETWORK and offline():
             reasons.append(f"{name}: not asked (offline)")
             continue

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ...core.canonical import identity_of
-from ...core.errors import BadData, BadDefinition, Unavailable
+from ...core.errors import BadData, Unavailable
 from ...core.files import cache_root, file_sha256, locked, offline, plain_disk_errors
-from ...core.plugins import module
 from ...core.progress import say
 from ...splits.pins import TreePin
+from .. import mirrors
 from ..cache.store import intact, mark
 from ..mirrors import MirrorFailed, folder
 from .git_tree import tree_hashes
@@ -29,11 +29,7 @@ def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePi
     if found := _own_copy(pin, own_folders, reasons):
         return found
     for mirror in pin.mirrors:
-        kind = module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
-        try:
-            name = kind.describe(mirror)
-        except KeyError as error:
-            raise BadDefinition(f"a mirror of {pin.name} ({mirror.get('sort')}) lacks {error}") from error
+        kind, name = mirrors.opened(mirror, pin.name)
         path = cache_root() / "trees" / (pin.tree or identity_of(mirror)[:40])
         if not intact(path):
             if kind.NETWORK and offline():

@@ -8,9 +8,9 @@ from pathlib import Path
 from ...core.canonical import identity_of
 from ...core.errors import Unavailable
 from ...core.files import cache_root, file_sha256, locked, offline, plain_disk_errors
-from ...core.plugins import module
 from ...core.progress import say
 from ...splits.pins import FilePin, FirstFile
+from .. import mirrors
 from ..cache.store import mark
 from ..mirrors import MirrorFailed
 
@@ -29,8 +29,7 @@ def fetch_first(wanted: FirstFile, own_folders: tuple[Path, ...] = ()) -> tuple[
                 name=wanted.name, sha256=file_sha256(path), bytes=path.stat().st_size, mirrors=wanted.mirrors
             ), path
     for mirror in wanted.mirrors:
-        kind = module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
-        name = kind.describe(mirror)
+        kind, name = mirrors.opened(mirror, wanted.name)
         if kind.NETWORK and offline():
             reasons.append(f"{name}: not reached (offline)")
             continue

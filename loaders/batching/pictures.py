@@ -50,6 +50,8 @@ def _decode(files: Sequence[bytes], pixels: NDArray[np.uint8], start: int) -> No
             with image.open(io.BytesIO(files[place])) as picture:
                 picture.draft("RGB", (side, side))  # a large JPEG is decoded at a half, quarter or eighth of its size
                 found = picture.convert("RGB").resize((side, side), image.Resampling.BILINEAR)
+        except MemoryError:  # says nothing of the picture
+            raise
         except Exception as error:  # a decoder meets anything, and raises anything
             raise BadData(f"picture {place} of {len(files)} cannot be decoded: {first_line(error)}") from error
         pixels[place] = np.asarray(found)

@@ -7,10 +7,25 @@ A mirror module has `NETWORK` (whether it needs one), `describe(mirror)` for mes
 from __future__ import annotations
 
 import errno
+from types import ModuleType
+from typing import Any
+
+from ...core.errors import BadDefinition
+from ...core.plugins import module
 
 
 class MirrorFailed(Exception):
     """This mirror did not give the file; the message says why. The next one is tried."""
+
+
+def opened(mirror: dict[str, Any], wanted: str) -> tuple[ModuleType, str]:
+    """The module of a mirror's kind, and how messages name it; `BadDefinition` where it lacks what its kind needs.
+    `wanted` is what it is a mirror of."""
+    kind = module("loaders/mirrors", str(mirror.get("sort")), "sort of mirror")
+    try:
+        return kind, kind.describe(mirror)
+    except KeyError as error:
+        raise BadDefinition(f"a mirror of {wanted} ({mirror.get('sort')}) lacks {error}") from error
 
 
 def own_disk(error: BaseException) -> bool:

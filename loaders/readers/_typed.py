@@ -152,32 +152,43 @@ def _cast(cells: Cells, column: pa.ChunkedArray, item: str, title: str, decimal:
     kind = {"bool": pa.bool_()}.get(item) or getattr(pa, item)()
     if decimal != "." and pa.types.is_string(column.type):
         column = pc.replace_substring(column, decimal, ".")
-    try:
-        return column.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass
-    if item.endswith("int64"):  # whole numbers are written 3.0 where a number beside them is missing
-        try:
-            if pc.max(pc.abs(wide := column.cast(pa.float64()))).as_py() < _EXACT:
-                return wide.cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            pass
+    found, refused = _converted(column, kind)
+    if refused is None:
+        return found
     index = _first_wrong(column, kind)
-    raise cells.wrong(index, f"{title} is {column[index].as_py()!r}, and not {_WHAT[item]}")
+    raise cells.wrong(index, f"{title} is {column[index].as_py()!r}, and not {_WHAT[item]}") from refused
+
+
+def _converted(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[Any, Exception | None]:
+    """A column as another type; or None, and what Arrow says against it. Whole numbers may be written 3.0, as they are
+    where a number beside them is missing, as far as such numbers are exact."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        return column.cast(kind), None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        refused: Exception = error
+    if not pa.types.is_integer(kind):
+        return None, refused
+    try:
+        wide = column.cast(pa.float64())
+        exact = pc.all(pc.less(pc.abs(wide), _EXACT)).as_py()
+        return (wide.cast(kind), None) if exact else (None, refused)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        return None, error
 
 
 def _first_wrong(column: pa.ChunkedArray, kind: pa.DataType) -> int:
-    """The first cell that cannot be cast, by halving."""
-    import pyarrow as pa
-
+    """The first cell for which a column cannot be converted, by halving. Where each half can be alone (a number written
+    3.0 beside one too large for that), the first after which the cells before it cannot stay as they are."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
-        part = column.slice(low, middle - low)
-        try:
-            part.cast(pa.float64()).cast(kind) if pa.types.is_integer(kind) else part.cast(kind)
+        # From the beginning: how the cells are read together decides.
+        if _converted(column.slice(0, middle), kind)[1] is None:
             low = middle
-        except pa.ArrowInvalid:
+        else:
             high = middle
     return low
 

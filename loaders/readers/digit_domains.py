@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, MissingExtra
+from ...core.errors import BadData, MissingExtra, first_line
 from ._idx import images_and_labels
 from ._rdata import read_rdata
 from ._tensors import tensor_column
@@ -99,8 +99,10 @@ def _pixels(content: bytes, where: str) -> NDArray[np.uint8]:
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
             found = np.asarray(picture.convert("RGB"))
+    except MemoryError:  # says nothing of the picture
+        raise
     except Exception as error:  # a decoder meets anything, and raises anything
-        raise BadData(f"{where} is no whole PNG") from error
+        raise BadData(f"{where} is no whole PNG: {first_line(error)}") from error
     if found.shape != (SIDE, SIDE, 3):
         raise BadData(f"{where} has {found.shape[1]} x {found.shape[0]} pixels, not {SIDE} x {SIDE}")
     return found

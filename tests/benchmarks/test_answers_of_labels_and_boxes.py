@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.answers import Answers, Failed
 from farshift.benchmarks.boxes import BadBoxes, overlaps, read_boxes, write_boxes
-from farshift.benchmarks.harness.conformance import checks
+from farshift.benchmarks.harness.conformance import CHECKS, checks
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.parsing import Place, read_answer
 from farshift.benchmarks.runs.predictions import answers_table, read_answers
@@ -107,7 +107,43 @@ class Scorer:
         return np.stack([batch["x"], -batch["x"], 0 * batch["x"]], axis=1).astype(float)
 
 
+class Turned(Finder):
+    """Boxes whose corners are in the wrong order."""
+
+    def predict(self, batch):
+        return [np.array([[9, 9, 0, 0, 0.5]]) for _ in batch["x"]]
+
+
+class Counting(Scorer):
+    """Scores that hang on how many rows are asked about at once."""
+
+    def predict(self, batch):
+        return super().predict(batch) + len(batch["x"])
+
+
+def failing(model, task):
+    """The names of the checks that a model fails."""
+    names = set()
+    for name, check in checks(model, task=task):
+        try:
+            check()
+        except ModelError:
+            names.add(name)
+    return names
+
+
 @pytest.mark.parametrize(("model", "task"), [(Finder, BOXES), (Scorer, LABELS)])
 def test_models_of_either_kind_pass_the_checks_of_the_contract(model, task):
-    for _, check in checks(model, task=task):
-        check()
+    assert len(checks(model, task=task)) == len(CHECKS) > 0
+    assert failing(model, task) == set()
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "fails"),
+    [
+        (Turned, BOXES, "every row gets an answer of the right kind"),
+        (Counting, LABELS, "batches do not matter"),
+    ],
+)
+def test_models_that_break_the_contract_fail_the_check_of_it(model, task, fails):
+    assert fails in failing(model, task)

@@ -9,7 +9,7 @@ from farshift.core import retry
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http
 from farshift.loaders.stream.open import stream
-from hub_faults import Cut, Fault, Flip, Meanwhile, Refuse, Stall
+from hub_faults import LONG, Cut, Fault, Flip, Meanwhile, Refuse, Stall, patience
 from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, send_clients_to, stocked
 from hub_server import REPOSITORY, serving
 
@@ -20,7 +20,7 @@ MEMORY = 1 << 16
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(http, "STALL", 0.2)
+        patch.setattr(http, "STALL", LONG)
         send_clients_to(hub, patch, tmp_path_factory.mktemp("hf"))
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"), 2_000_000)
 
@@ -68,7 +68,8 @@ SURVIVED: dict[str, tuple[str, list[Fault]]] = {
 
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("where", "faults"), SURVIVED.values(), ids=SURVIVED)
-def test_a_passing_fault_of_the_hub_changes_nothing(shop, sort, where, faults):
+def test_a_passing_fault_of_the_hub_changes_nothing(shop, sort, where, faults, monkeypatch):
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     shop.restock()
     for fault in faults:
         shop.hub.faults.plan(where, fault)

@@ -12,7 +12,20 @@ from farshift.core.draws import bits
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import Halted, http
 from farshift.loaders.remote.http import HttpFile
-from hub_faults import Cut, Fault, IgnoreRange, Meanwhile, OtherRange, Refuse, Stall, Trickle, WrongLength
+from hub_faults import (
+    LONG,
+    SHORT,
+    Cut,
+    Fault,
+    IgnoreRange,
+    Meanwhile,
+    OtherRange,
+    Refuse,
+    Stall,
+    Trickle,
+    WrongLength,
+    patience,
+)
 from hub_server import Hub, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +37,7 @@ CONTENT = bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes()  # 
 def hub() -> Iterator[Hub]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(http, "STALL", 0.15)
+        patch.setattr(http, "STALL", LONG)
         yield hub
 
 
@@ -64,7 +77,8 @@ SURVIVED = {
 
 
 @pytest.mark.parametrize("faults", SURVIVED.values(), ids=SURVIVED)
-def test_a_passing_fault_costs_time_and_nothing_else(hub, file, faults):
+def test_a_passing_fault_costs_time_and_nothing_else(hub, file, faults, monkeypatch):
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     plan(hub, *faults)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
     assert hub.faults.left == 0, "every fault came"
@@ -75,7 +89,7 @@ REFUSED = {
     "down": ([Refuse(500)] * retry.TRIES, Unavailable, "could not be had in 6 tries .the server answered 500"),
     "busy for good": ([Refuse(429, "0")] * retry.TRIES, Unavailable, "answered 429.*try again later"),
     "cut for good": ([Cut(0)] * retry.TRIES, Unavailable, "bytes 10000 to 110000 could not be had in 6 tries"),
-    "stalled for good": ([Stall(0)] * retry.TRIES, Unavailable, "no byte came for 0.15 seconds"),
+    "stalled for good": ([Stall(0)] * retry.TRIES, Unavailable, f"no byte came for {SHORT:g} seconds"),
     "no ranges": ([IgnoreRange()], Unavailable, "does not support range requests"),
     "no ranges after a cut": ([Cut(1_000), IgnoreRange()], Unavailable, "does not support range requests"),
     "always another range": ([OtherRange(1)] * retry.TRIES, Unavailable, "Content-Range is"),
@@ -83,11 +97,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("faults", "sort", "reason"), REFUSED.values(), ids=REFUSED)
-def test_a_lasting_fault_is_one_error_and_the_next_read_works(hub, file, faults, sort, reason):
+def test_a_lasting_fault_is_one_error_and_the_next_read_works(hub, file, faults, sort, reason, monkeypatch):
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     plan(hub, *faults)
     with pytest.raises(sort, match=reason) as refused:
         file.read(10_000, 110_000, Event())
     assert "\n" not in str(refused.value)
+    monkeypatch.setattr(http, "STALL", LONG)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
 
 

@@ -9,7 +9,21 @@ from farshift.core import retry
 from farshift.core.errors import BadData, FarshiftError, Unavailable
 from farshift.loaders.remote import http
 from farshift.loaders.stream.open import stream
-from hub_faults import Cut, Fault, Flip, IgnoreRange, Meanwhile, OtherRange, Refuse, Stall, Trickle, WrongLength
+from hub_faults import (
+    LONG,
+    SHORT,
+    Cut,
+    Fault,
+    Flip,
+    IgnoreRange,
+    Meanwhile,
+    OtherRange,
+    Refuse,
+    Stall,
+    Trickle,
+    WrongLength,
+    patience,
+)
 from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, stocked
 from hub_server import serving
 from hypothesis import given, settings
@@ -23,7 +37,7 @@ BODY = {"shards": "GET */shards/*-00000[12].tar", "parquet": "GET */parquet/rows
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(http, "STALL", 0.2)
+        patch.setattr(http, "STALL", LONG)
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
 
 
@@ -37,11 +51,14 @@ def epoch(part, start: int = 0):
     return part.batches(64, seed=3, start=start)
 
 
-def check_ends_well(shop: Shop, streamed, sort: type | None, reason: str = "", again=None) -> None:
+def check_ends_well(shop: Shop, streamed, sort: type | None, reason: str = "", again=None, seconds=LONG) -> None:
     """The contract: what was handed out is right, whatever came; an error is one line; the rest follows exactly, from
-    the same stream or from one that is opened `again`."""
+    the same stream or from one that is opened `again`. While there are faults a connection without a byte is given up
+    after so many seconds."""
     whole = plain(epoch(shop.part))
-    taken, error = drained(epoch(streamed))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http, "STALL", seconds)
+        taken, error = drained(epoch(streamed))
     assert taken == whole[: len(taken)]
     if sort is None:
         assert error is None
@@ -76,7 +93,7 @@ def test_a_passing_fault_changes_nothing(shop, sort, faults):
     streamed = opened(shop, sort)
     for fault in faults:
         shop.hub.faults.plan(BODY[sort], fault)
-    check_ends_well(shop, streamed, None)
+    check_ends_well(shop, streamed, None, seconds=patience(*faults))
 
 
 REFUSED: dict[str, tuple[Fault, int, str]] = {
@@ -84,18 +101,17 @@ REFUSED: dict[str, tuple[Fault, int, str]] = {
     "down": (Refuse(500), 99, "answered 500"),
     "busy for good": (Refuse(429, "0"), 99, "answered 429"),
     "cut for good": (Cut(0), 99, "could not be had in 6 tries"),
-    "stalled for good": (Stall(100), 99, "no byte came for 0.05 seconds"),
+    "stalled for good": (Stall(100), 99, f"no byte came for {SHORT:g} seconds"),
     "no ranges": (IgnoreRange(), 99, "does not support range requests"),
 }
 
 
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("fault", "times", "reason"), REFUSED.values(), ids=REFUSED)
-def test_a_lasting_fault_is_one_error_and_the_epoch_goes_on_there(shop, sort, fault, times, reason, monkeypatch):
-    monkeypatch.setattr(http, "STALL", 0.05)
+def test_a_lasting_fault_is_one_error_and_the_epoch_goes_on_there(shop, sort, fault, times, reason):
     streamed = opened(shop, sort)
     shop.hub.faults.plan(BODY[sort], fault, times)
-    check_ends_well(shop, streamed, Unavailable, reason)
+    check_ends_well(shop, streamed, Unavailable, reason, seconds=patience(fault))
 
 
 @pytest.mark.parametrize("sort", SORTS)
@@ -126,7 +142,8 @@ OPENING: dict[str, tuple[list[Fault], type | None]] = {
 
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("faults", "error"), OPENING.values(), ids=OPENING)
-def test_opening_through_a_fault_is_the_stream_or_one_error(shop, sort, faults, error):
+def test_opening_through_a_fault_is_the_stream_or_one_error(shop, sort, faults, error, monkeypatch):
+    monkeypatch.setattr(http, "STALL", patience(*faults))
     shop.restock()
     for fault in faults:
         shop.hub.faults.plan("GET */main/*", fault)

@@ -16,6 +16,9 @@ from farshift.core.canonical import identity_of
 from farshift.core.errors import BadDefinition, FarshiftError, Unavailable, UnknownName
 from farshift.core.progress import listening
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
+from farshift.loaders.acquire.fetch_tree import fetch_tree
+from farshift.loaders.acquire.first_file import fetch_first
+from farshift.splits.pins import FirstFile, TreePin
 from servers import HUB_COMMIT, hub, web
 from support import Heard
 
@@ -221,8 +224,13 @@ def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path)
 def test_a_mirror_of_an_unknown_sort_or_without_its_keys_is_a_bad_definition(cache):
     with pytest.raises(UnknownName, match="did you mean https"):
         fetch_file(pin({"sort": "http"}))
+    mirrors = [{"sort": "https"}]
     with pytest.raises(BadDefinition, match="lacks 'url'"):
-        fetch_file(pin({"sort": "https"}))
+        fetch_file(pin(*mirrors))
+    with pytest.raises(BadDefinition, match="lacks 'url'"):
+        fetch_first(FirstFile(name="data.bin", mirrors=mirrors))
+    with pytest.raises(BadDefinition, match="lacks 'url'"):
+        fetch_tree(TreePin(name="data", mirrors=mirrors))
 
 
 def test_an_empty_file_is_had_without_a_word(cache):

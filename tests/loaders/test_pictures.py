@@ -54,3 +54,12 @@ def test_a_picture_that_cannot_be_decoded_is_named_by_its_place():
 
 def test_the_decoder_is_named_with_its_version():
     assert decoder().split()[0] == "Pillow"
+
+
+def test_a_machine_without_memory_is_not_a_picture_that_is_broken(monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Image.Image, "resize", full)
+    with pytest.raises(MemoryError):
+        decoded([picture(0)], 8)
