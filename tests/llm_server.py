@@ -29,7 +29,7 @@ class Llm:
     the context window, as two servers say it), "filter" (of prompts), "filtered" (of responses), "quota", "key" (a
     refusal that repeats the key), "reset" (half the body, then the connection breaks), "half" (half the body, of a
     length that says so), "html", "empty", "shape", "null", "number", "unicode", "error" (with status 200), "length" (cut
-    off), "late" (after a second).
+    off), "late" (after four seconds).
     """
 
     answer: Callable[[str], str] = last_word
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, error = refusals[name]
             return self._send(status, {"error": error})
         if name == "late":
-            time.sleep(1)
+            time.sleep(4)
         body = self._said(request, prompt, name)
         if name in ("html", "half", "reset"):
             content = json.dumps(body).encode()

@@ -212,13 +212,13 @@ def test_scores_for_some_predictions_only_are_refused(model):
 
 def test_a_command_that_falls_silent_is_given_up(model, monkeypatch):
     monkeypatch.setattr(_child, "GRACE", 0.2)
-    silent = model(READ + "row, _ = rows(2)\nsay(id=row['id'], prediction=1)\ntime.sleep(60)", timeout="0.5")
-    with pytest.raises(ModelError, match=r"wrote nothing for 0.5 s after 1 of 2 answers .*option timeout"):
+    silent = model(READ + "row, _ = rows(2)\nsay(id=row['id'], prediction=1)\ntime.sleep(60)", timeout="4")
+    with pytest.raises(ModelError, match=r"wrote nothing for 4 s after 1 of 2 answers .*option timeout"):
         silent.predict(pairs((0, 0), (1, 0)))
 
 
 def test_slow_answers_are_no_silence(model):
-    slow = model(READ + "for row in rows(5): time.sleep(0.15); say(id=row['id'], prediction=1)", timeout="0.6")
+    slow = model(READ + "for row in rows(5): time.sleep(1); say(id=row['id'], prediction=1)", timeout="4.5")
     assert slow.predict(pairs(*[(0, 0)] * 5)) == [1] * 5
 
 

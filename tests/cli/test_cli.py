@@ -352,7 +352,7 @@ def test_ctrl_c_is_one_line_and_keeps_what_was_done(tmp_path):
         time.sleep(0.02)
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
-    assert "interrupted; finished work is kept" in child.communicate(timeout=30)[1]
+    assert "interrupted; finished work is kept" in child.communicate(timeout=120)[1]
     assert child.returncode == 130
     assert done.exists()
 

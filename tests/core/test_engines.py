@@ -160,5 +160,5 @@ def test_ctrl_c_ends_worker_processes_at_once_and_silently(tmp_path):
         assert process.stdout.readline() == "begun\n"
         time.sleep(2.0)  # until the workers are there
         os.killpg(process.pid, signal.SIGINT)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=120)
     assert (out, "Traceback" in errors) == ("interrupted\n", False)

@@ -190,7 +190,7 @@ def test_under_many_processes_no_reader_sees_half_a_file_and_the_cache_ends_unde
     victim.send_signal(signal.SIGKILL)
     victim.communicate()
     for child in workers:
-        said, complaint = child.communicate(timeout=60)
+        said, complaint = child.communicate(timeout=180)
         assert said == "begun\ndone\n", complaint
     assert 0 < size() <= 60_000
     assert all(intact(entry.path) for entry in entries(*REMADE) if entry.markers())

@@ -135,11 +135,10 @@ def test_when_no_mirror_gives_the_file_every_reason_is_told(cache, faults, reaso
         assert fetch_file(pin(https(site))).read_bytes() == BODY, "the next call works again"
 
 
-def test_a_mirror_that_is_down_is_told_at_once(cache):
-    start = time.perf_counter()
+def test_a_mirror_that_is_down_is_told_without_a_second_try(cache, monkeypatch):
+    monkeypatch.setattr(time, "sleep", pytest.fail)
     with pytest.raises(Unavailable, match="refused"):
         fetch_file(pin({"sort": "https", "url": "http://127.0.0.1:9/x"}))
-    assert time.perf_counter() - start < 5
 
 
 def test_offline_asks_no_network_and_says_so(cache, monkeypatch):
@@ -248,7 +247,7 @@ def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache, stop):
         wanted = pin(https(site), body=big)
         child = subprocess.Popen([sys.executable, "-c", code, wanted.model_dump_json()], stdout=subprocess.PIPE)
         partial = partial_file(cache, wanted)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline and not (partial.exists() and partial.stat().st_size > 0):
             time.sleep(0.001)
         child.send_signal(stop)
@@ -264,7 +263,7 @@ def test_two_processes_pulling_the_same_file_download_it_once(cache):
         wanted = pin(https(site), body=BODY * 32)
         command = [sys.executable, "-c", code, wanted.model_dump_json()]
         children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-        paths = {child.communicate(timeout=60)[0].strip() for child in children}
+        paths = {child.communicate(timeout=180)[0].strip() for child in children}
         assert len(paths) == 1
         assert Path(paths.pop()).read_bytes() == BODY * 32
         assert len(site.requests) == 1

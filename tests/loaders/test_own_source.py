@@ -188,7 +188,7 @@ print(len(pin_source(data, "mine", home, home).table()))
 def test_two_processes_that_pin_one_source_make_it_once(home):
     command = [sys.executable, "-c", PIN, str(home)]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.communicate(timeout=60)[0] for process in started] == ["100\n", "100\n"]
+    assert [process.communicate(timeout=180)[0] for process in started] == ["100\n", "100\n"]
     assert not list((home / "cache" / "sources").glob(".*.tmp"))
 
 
