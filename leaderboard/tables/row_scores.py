@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...benchmarks.scoring.breakdown import MAX_GROUPS
 from ...benchmarks.scoring.measured import RunPredictions
+from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import mean
 from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
@@ -27,7 +28,7 @@ from ...benchmarks.statistics.worst_group import worst_group
 from ...core.canonical import canonical_json, identity_of
 from ...core.durable import ADVICE
 from ...core.engines import Needs, map_jobs
-from ...core.errors import Unavailable
+from ...core.errors import Unavailable, first_line
 from ...core.files import write_atomically
 from ...core.progress import advance
 from ..board import Board
@@ -36,7 +37,7 @@ from ..entries import Standing
 from ..submission.validate import ValidRun, check
 from .standings import older
 
-KEPT = 1
+KEPT = 2
 """The version of what is kept: raised by any change of it."""
 
 VIEWS = ("id", "ood")
@@ -91,11 +92,11 @@ def rows_of_entries(board: Board, standings: Sequence[Standing]) -> tuple[dict[s
         else:
             found[standing.entry] = kept
     advance("reading rows", len(wanted), len(wanted))
-    _make(board, lacking)
+    failed = _make(board, lacking)
     for standing in (one for group in lacking.values() for one in group):
         kept = _read(_place(board, standing), standing)
         if kept is None:
-            without[standing.entry] = "its rows could not be computed here (its data cannot be had, or were changed)"
+            without[standing.entry] = failed.get(standing.submission, _OTHER_SCORE)
         else:
             found[standing.entry] = kept
     return found, without
@@ -106,34 +107,35 @@ def _place(board: Board, standing: Standing) -> Path:
     return board.path / "derived" / "rows" / f"{standing.entry}-{key[:12]}.npz"
 
 
-def _make(board: Board, lacking: Mapping[str, list[Standing]]) -> None:
-    """Compute and keep the rows of the entries of some submissions."""
-    if not lacking:
-        return
+_OTHER_SCORE = "its rows, scored here, do not give the score in the ledger (`farshift board verify` says where)"
+
+
+def _make(board: Board, lacking: Mapping[str, list[Standing]]) -> dict[str, str]:
+    """Compute and keep the rows of the entries of some submissions; by submission why those of some cannot be."""
     jobs = [
         (board.submission_file(submission), {one.run: _place(board, one) for one in group})
         for submission, group in lacking.items()
     ]
-    if len(jobs) < MANY:
-        for number, job in enumerate(jobs):
-            advance("computing rows", number, len(jobs))
-            _keep(job)
-    else:
-        for number, _ in enumerate(map_jobs("processes", _keep, jobs, Needs(workers=2))):
-            advance("computing rows", number, len(jobs))
-    advance("computing rows", len(jobs), len(jobs))
+    failed: dict[str, str] = {}
+    done = map(_keep, jobs) if len(jobs) < MANY else map_jobs("processes", _keep, jobs, Needs(workers=2))
+    for number, (submission, reason) in enumerate(zip(lacking, done, strict=True)):
+        advance("computing rows", number + 1, len(jobs))
+        if reason:
+            failed[submission] = f"its data cannot be had here: {reason}"
+    return failed
 
 
-def _keep(job: tuple[Path, Mapping[int, Path]]) -> None:
-    """Compute the rows of some runs of a stored submission, and keep each in its place."""
+def _keep(job: tuple[Path, Mapping[int, Path]]) -> str:
+    """Compute the rows of some runs of a stored submission, and keep each in its place; why they cannot be, or ""."""
     submission, places = job
     try:
         read = check(submission, set(places))
-    except Unavailable:  # its readers say so
-        return
+    except Unavailable as error:
+        return first_line(error)
     for number, entry in zip(sorted(places), read.entries, strict=True):
         rows = replace(rows_of(entry), declared=tuple(declared(read.card.model, entry.benchmark)))
         write_atomically(places[number], packed(rows), ADVICE)
+    return ""
 
 
 def packed(rows: EntryRows) -> bytes:
@@ -148,7 +150,12 @@ def packed(rows: EntryRows) -> bytes:
         elif isinstance(sample, Replicates):
             arrays[f"{view}.per_seed"] = np.array(sample.per_seed)
             arrays[f"{view}.without"], arrays[f"{view}.sizes"] = sample.without, sample.sizes
-    arrays["said"] = np.frombuffer(canonical_json({"worst": rows.worst, "declared": list(rows.declared)}), np.uint8)
+    said = {
+        "worst": rows.worst,
+        "declared": list(rows.declared),
+        "clustering": {view: getattr(rows, view).clustering.to_dict() for view in VIEWS},
+    }
+    arrays["said"] = np.frombuffer(canonical_json(said), np.uint8)
     content = io.BytesIO()
     np.savez_compressed(content, allow_pickle=False, **arrays)
     return content.getvalue()
@@ -163,18 +170,19 @@ def _small(scores: NDArray[np.float64]) -> NDArray[Any]:
 def unpacked(content: bytes) -> EntryRows:
     """The rows of an .npz file; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not one."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        on_id, on_ood = (_sample(arrays, view) for view in VIEWS)
         said = json.loads(arrays["said"].tobytes())
+        on_id, on_ood = (_sample(arrays, view, said["clustering"][view]) for view in VIEWS)
         return EntryRows(on_id, on_ood, said["worst"], tuple(said["declared"]))
 
 
-def _sample(arrays: Mapping[str, NDArray[Any]], view: str) -> Sample:
+def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:
     low, high = arrays[f"{view}.bounds"].tolist()
     if f"{view}.scores" in arrays:
         scores = arrays[f"{view}.scores"].astype(np.float64)
         return RowScores(scores, (low, high), arrays.get(f"{view}.clusters"))
     per_seed = arrays[f"{view}.per_seed"].tolist()
-    return Replicates(per_seed, arrays[f"{view}.without"], arrays[f"{view}.sizes"], (low, high))
+    without, sizes = arrays[f"{view}.without"], arrays[f"{view}.sizes"]
+    return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering))
 
 
 def _read(place: Path, standing: Standing) -> EntryRows | None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import farshift as fs
+import numpy as np
 import pytest
-from farshift.core.errors import BadDefinition, FarshiftError
+from farshift.benchmarks.statistics.clusters import Clustering
+from farshift.benchmarks.statistics.interval import mean
+from farshift.benchmarks.statistics.sample import Replicates
+from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.publish.site import build
 from farshift.leaderboard.settings import baselines_of, write_baselines
 from farshift.leaderboard.submission.pack import pack
-from farshift.leaderboard.tables.row_scores import packed, rows_of_entries, unpacked
+from farshift.leaderboard.tables.row_scores import EntryRows, packed, rows_of_entries, unpacked
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.tables.standings import tables
 
@@ -190,3 +195,37 @@ def test_the_command_prints_tables_in_every_form(board, farshift, farshift_json)
     refused = farshift("board", "standings", board.path, "--csv", "--json")
     assert refused.returncode == 2
     assert "choose one of" in refused.stderr
+
+
+@pytest.mark.parametrize("treated", [(None, None), (1, "one"), (4, "fixed"), (30, "random")])
+def test_rows_of_a_score_that_is_no_mean_are_kept_with_how_their_clusters_were_treated(treated):
+    sizes = np.full(5, 8)
+    without = np.array([[0.6, 0.7, 0.65, 0.62, 0.7], [0.5, 0.55, 0.52, 0.6, 0.58]])
+    sample = Replicates([0.65, 0.55], without, sizes, (0.0, 1.0), Clustering(*treated))
+    rows = EntryRows(sample, replace(sample, per_seed=[0.4, 0.45]))
+    again = unpacked(packed(rows))
+    assert [mean(view).to_dict() for view in (again.id, again.ood)] == [
+        mean(view).to_dict() for view in (rows.id, rows.ood)
+    ]
+    assert mean(again.id).clustering == Clustering(*treated)
+
+
+def test_an_entry_whose_data_cannot_be_had_says_why(board, monkeypatch):
+    def gone(*_):
+        raise Unavailable("rows.csv is not available: it has no mirrors")
+
+    shutil.rmtree(board.path / "derived")
+    monkeypatch.setattr("farshift.leaderboard.tables.row_scores.check", gone)
+    found, without = rows_of_entries(board, board.standings())
+    assert found == {}
+    assert set(without.values()) == {"its data cannot be had here: rows.csv is not available: it has no mirrors"}
+
+
+def test_an_entry_whose_rows_give_another_score_says_so(board, monkeypatch):
+    from farshift.leaderboard.tables import row_scores
+
+    shutil.rmtree(board.path / "derived")
+    right = row_scores.rows_of
+    monkeypatch.setattr(row_scores, "rows_of", lambda entry: replace(right(entry), id=right(entry).ood))
+    without = rows_of_entries(board, board.standings())[1]
+    assert any("do not give the score in the ledger" in reason for reason in without.values())
