@@ -80,9 +80,9 @@ def test_every_entry_of_the_catalogue_is_frozen_or_can_be_pulled_and_has_a_bench
 
 def test_what_nobody_has_an_address_for_is_wanted_and_not_listed():
     wanted = (ROOT / "docs/wanted.md").read_text("utf-8")
-    for name in ("DF40", "COLO", "ObjectNet", "WebVision", "Wild-Time"):
+    for name in ("DF40", "COLO", "ImageNet-O", "CLEVR-CoGenT", "Wild-Time"):
         assert f"| {name}" in wanted
-    assert not {name for name in sources() if name in ("df40", "colo", "objectnet")}
+    assert not {name for name in sources() if name in ("df40", "colo", "imagenet_o")}
 
 
 @for_each(OF_DEFINITIONS)

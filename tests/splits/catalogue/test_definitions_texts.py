@@ -144,6 +144,39 @@ def test_a_split_with_places_that_no_question_has_is_refused(place, tmp_path):
         pulled(twin("cfq/mcd1", place), laid(tmp_path / "data", {"cfq.tar.gz": tar(files)}))
 
 
+def test_cfq_without_a_query_for_each_question_is_refused(place, tmp_path):
+    files = cfq() | {"cfq/dataset.json": b'[{"questionPatternModEntities": "Did M0 say \\"no\\""}]'}
+    with pytest.raises(BadData, match="1 questions and 0 queries"):
+        pulled(twin("cfq/mcd1", place), laid(tmp_path / "data", {"cfq.tar.gz": tar(files)}))
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "longest"),
+    [("clutrr_23/longer", "gen_train23_test2to10", 3), ("clutrr_234/longer", "gen_train234_test2to10", 4)],
+)
+def test_clutrr_is_tested_on_longer_chains(place, tmp_path, name, folder, longest):
+    head = ",id,story,query,target,target_text,clean_story,proof_state,f_comb,task_name,genders,task_split\r\n"
+
+    def table(part, lengths, marked=False):
+        rows = [
+            f'{n},{part}{n},"[Ann], of {part} {n},\n came.","(\'Ann\', \'Bo{n}\')",{n % 21},x,x,"[]",a-b,task_1.{length},a,{part}\r\n'
+            for n, length in enumerate(lengths)
+        ]
+        return ("\ufeff" * marked + head + "".join(rows)).encode()
+
+    known = list(range(2, longest + 1))
+    files = {
+        "train.csv": table("train", known * 3, marked=True),
+        "validation.csv": table("train", known[:1], marked=True),
+        "test.csv": table("test", [*range(2, 11)]),
+    }
+    split, parts = pulled(twin(name, place), laid(tmp_path / folder, files))
+    assert parts == {"train": 3 * len(known), "id_val": 1, "id_test": len(known), "ood_test": 9 - len(known)}
+    assert values(split, "ood_test", "length") == list(range(longest + 1, 11))
+    assert values(split, "ood_test", "query")[0] == f"('Ann', 'Bo{len(known)}')"
+    assert "training reaches severity" in split.manifest.audit()["why"]
+
+
 def pcfg(name, train, test):
     files = {}
     for part, lines in (("train", train), ("test", test)):
@@ -240,17 +273,21 @@ def test_gsm_plus_is_tested_on_perturbed_problems(place, tmp_path):
         return jsonl({"question": f"{part} {n}?", "answer": f"It is <<1+1=2>>2.\n#### {n},000"} for n in range(rows))
 
     solutions = jsonl({"question": "test 0?", "ground_truth": "x"} for _ in range(0))
-    plus = parquet(
-        question=[f"perturbed {n}?" for n in range(8)],
-        answer=[str(n) for n in range(7)] + ["None"],
-        perturbation_type=["critical thinking", "numerical variation"] * 4,
-        seed_question=["test 0?"] * 8,
+    plus = jsonl(
+        {
+            "question": f"perturbed {n}?",
+            "solution": "So.",
+            "answer": str(n) if n < 7 else "None",
+            "perturbation_type": ("critical thinking", "numerical variation")[n % 2],
+            "seed_question": "test 0?",
+        }
+        for n in range(8)
     )
     data = laid(tmp_path / "data", {
         "train.jsonl": problems("train", 6),
         "test.jsonl": problems("test", 3),
         "example_model_solutions.jsonl": solutions,
-        "gsm-plus-test.parquet": plus,
+        "test-00000-of-00001.jsonl": plus,
     })  # fmt: skip
     split, parts = pulled(twin("gsm_plus/perturbed", place), data)
     assert parts == {"train": 6, "id_test": 3, "ood_test": 8}

@@ -1,0 +1,57 @@
+"""WebVision 1.0: pictures that Google found for the names of ImageNet's classes, and checked ones for validation (Li et
+al. 2017, arXiv 1708.02862)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData
+from ._layout import whole, with_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..acquire.members import Members
+
+
+def pieces(files: dict[str, Any], *, train: str, val: str, info: str, classes: int) -> Iterator[pa.Table]:
+    """`image`, `category` and `published` (train, val) of the pictures that `train_filelist_google.txt` and
+    `val_filelist.txt` of the tree `info` list with one of the first `classes` numbers.
+
+    Pictures are found by the end of their path (q0001/NAME.jpg; of validation NAME.jpg), for people unpack them into
+    different folders.
+    """
+    lists = whole(files, info)
+    for part, tree, name, depth in (
+        ("train", train, "train_filelist_google.txt", 2),
+        ("val", val, "val_filelist.txt", 1),
+    ):
+        held = whole(files, tree)
+        rows = [row for row in _rows(lists, name) if row[1] < classes]
+        place = {_end(path, depth): path for path in held.names()}
+        if absent := sorted({path for path, _ in rows if _end(path, depth) not in place}):
+            raise BadData(f"{held.where} has no picture {absent[0]} ({len(absent):,} of {len(rows):,} are missing)")
+        yield from with_files(
+            held,
+            [place[_end(path, depth)] for path, _ in rows],
+            {"category": [number for _, number in rows], "published": [part] * len(rows)},
+        )
+
+
+def _rows(held: Members, name: str) -> list[tuple[str, int]]:
+    """The path and the number of each line of a list."""
+    fit = [path for path in held.names() if path.rpartition("/")[2] == name]
+    if len(fit) != 1:
+        raise BadData(f"{held.where} has {len(fit)} lists {name}, not one")
+    rows = []
+    for number, line in enumerate(held.read(fit[0]).decode("utf-8", "replace").splitlines(), 1):
+        path, _, category = line.strip().rpartition(" ")
+        if not path or not category.isdecimal():
+            raise BadData(f"{held.where}: {name}, line {number} is no path and number: {line[:60]!r}")
+        rows.append((path, int(category)))
+    return rows
+
+
+def _end(path: str, depth: int) -> str:
+    return "/".join(path.split("/")[-depth:])
