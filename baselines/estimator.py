@@ -53,7 +53,9 @@ class Estimator:
         self.task = task
         self.estimator = estimator(recipe, benchmark, name, extra)
         fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)
-        self.remarks = {"rows": float(len(labels))}
+        self.remarks: dict[str, Any] = {"rows": float(len(labels))}
+        if self.encoding.decoder:
+            self.remarks["decoder"] = self.encoding.decoder
 
     def predict(self, batch: Columns) -> Answers | list[str]:
         features = self.encoding.features(batch)

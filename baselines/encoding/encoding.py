@@ -19,13 +19,15 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from ...loaders.batching.pictures import decoded
+from ...loaders.batching.pixels import opened, whole
+from ...loaders.decoders import DEFAULT, decoder
 from ..formats import Format, Texts, format_of
 
 SETTINGS: dict[str, Any] = {
     "inputs": "auto",
     "buckets": 4096,
     "side": 32,
+    "decoder": "pillow",
     "stretch": 4.0,
     "format": "plain",
     "pieces": "io",
@@ -36,10 +38,10 @@ SETTINGS: dict[str, Any] = {
 }
 """inputs: `auto`, `categories` or `numbers` (classification): a scalar integer column is a category, anything
 else is numbers. buckets: into which the words and pairs of words of a text are hashed (classification). side: to how
-many pixels a side encoded pictures are resized (classification). stretch: a
-decoded text has at most this many times the tokens of the longest in training, as its format writes it. format: a
-file of formats/; pieces and hint_range are read by some. augment: a file of augmentations/, read by which are copies
-(added rows for each) and hint_task."""
+many pixels a side encoded pictures are resized, and decoder, a file of `loaders/decoders/`, what decodes them
+(classification). stretch: a decoded text has at most this many times the tokens of the longest in training, as its
+format writes it. format: a file of formats/; pieces and hint_range are read by some. augment: a file of
+augmentations/, read by which are copies (added rows for each) and hint_task."""
 
 PAD, BOS, EOS, UNKNOWN = range(4)
 """Token ids with a meaning of their own; a vocabulary's words follow."""
@@ -91,12 +93,13 @@ class ClassEncoding:
         buckets: int = 4096,
         pieces: Mapping[str, Any] = _WORDS,
         side: int = 32,
+        by: str = DEFAULT,
     ) -> None:
         """pieces: of a text, as options of scikit-learn's `HashingVectorizer`."""
         if how not in ("auto", "categories", "numbers"):
             raise ModelError(f"setting inputs = {how!r}: use auto, categories or numbers")
         assert task.classes, "a classification task says how many classes it has"
-        self.task, self.how, self.side = task, how, side
+        self.task, self.how, self.side, self.by = task, how, side, by
         self.pictures = [name for name in task.inputs if _encoded(train[name])]
         train = self._decoded(train)
         self.categories = [name for name in task.inputs if self._categorical(train[name])]
@@ -113,7 +116,12 @@ class ClassEncoding:
 
     def _decoded(self, batch: Columns) -> Columns:
         """The columns with pixels in place of encoded pictures."""
-        return {**batch, **{name: decoded(batch[name].tolist(), self.side) for name in self.pictures}}
+        return {**batch, **{name: whole(opened(batch[name], self.side, self.by)) for name in self.pictures}}
+
+    @property
+    def decoder(self) -> str:
+        """What decodes its pictures, with its version; empty where it reads none."""
+        return decoder(self.by).version if self.pictures else ""
 
     def _categorical(self, column: NDArray[Any]) -> bool:
         if self.how == "auto":
@@ -264,4 +272,6 @@ def encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEn
         raise ModelError(
             f"setting format = {settings['format']!r}: formats are of texts, and this is a {task.type} task"
         )
-    return ClassEncoding(task, train, settings["inputs"], settings["buckets"], side=settings["side"])
+    return ClassEncoding(
+        task, train, settings["inputs"], settings["buckets"], side=settings["side"], by=settings["decoder"]
+    )

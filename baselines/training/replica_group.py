@@ -284,6 +284,8 @@ class Fit:
                     "parameters": float(size(stack.network)),
                     "replicas": float(len(members)),
                 }
+                if decoder := getattr(coding, "decoder", ""):
+                    remarks["decoder"] = decoder
                 found = self._trained.setdefault(members[number].label, _Trained(coding, {}, remarks))
                 assert isinstance(found, _Trained)
                 found.stacks[candidate] = stack, place

@@ -1,66 +1,102 @@
-"""Encoded pictures as pixels: decoded and resized when they are used, on all cores."""
+"""Encoded pictures as pixels: decoded and resized on all cores."""
 
 from __future__ import annotations
 
-import io
 import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, MissingExtra, first_line
+from ...core.errors import BadData, first_line
+from ..decoders import DEFAULT, Decoder, decoder
 
-_AT_ONCE = 64
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Files: TypeAlias = "Sequence[bytes] | NDArray[Any] | pa.Array"
+"""The contents of picture files: bytes in a list or an object array, or an Arrow array of binary values."""
+
+_AT_ONCE = 16
 """Pictures of one job of a thread."""
 
+_PIECE_BYTES = 32 * 2**20
+"""Of the pixels that are handed on at once: big writes make files that are read quickly."""
 
-def decoded(files: Sequence[bytes], side: int) -> NDArray[np.uint8]:
-    """The pixels of pictures (JPEG, PNG, WebP, TIFF ..), as RGB, shape (n, side, side, 3): resized by bilinear
-    interpolation over all pixels that one covers, whatever their proportions (as DomainBed resizes).
 
-    By Pillow, whose version decides the last bits of a JPEG: `decoder` names it for run cards. Raises `BadData` with
-    the place of a picture that cannot be decoded.
+class BadPicture(BadData):
+    """A picture that cannot be decoded: its place among the others, and why."""
+
+    def __init__(self, message: str, place: int, why: str) -> None:
+        super().__init__(message)
+        self.place, self.why = place, why
+
+    @classmethod
+    def at(cls, place: int, count: int, why: str) -> BadPicture:
+        return cls(f"picture {place} of {count} cannot be decoded: {why}", place, why)
+
+
+def decoded(files: Files, side: int, name: str = DEFAULT) -> NDArray[np.uint8]:
+    """The pixels of pictures (JPEG, PNG, WebP, TIFF ..) by the decoder `name`, as RGB, shape (n, side, side, 3).
+
+    Raises `BadPicture` with the place of a picture that cannot be decoded.
     """
     pixels = np.empty((len(files), side, side, 3), np.uint8)
-    starts = range(0, len(files), _AT_ONCE)
-    threads = min(len(starts), os.cpu_count() or 1)
-    if threads <= 1:
-        for start in starts:
-            _decode(files, pixels, start)
-        return pixels
-    with ThreadPoolExecutor(threads) as pool:  # Pillow frees the interpreter's lock
-        list(pool.map(partial(_decode, files, pixels), starts))
+    start = 0
+    for piece in decoded_pieces(files, side, decoder(name)):
+        pixels[start : start + len(piece)] = piece
+        start += len(piece)
     return pixels
 
 
-def decoder() -> str:
-    """What decodes, with its version."""
-    return f"Pillow {_pillow().__version__}"
+def decoded_pieces(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np.uint8]]:
+    """The pixels of pictures in order, some (m, side, side, 3) at a time: while a piece is used, threads decode the
+    next. A piece is valid until the next is asked for."""
+    rows = max(1, _PIECE_BYTES // (side * side * 3))
+    starts = range(0, len(files), rows)
+    buffers = [np.empty((min(rows, len(files)), side, side, 3), np.uint8) for _ in starts[:2]]
 
+    def decode(first: int, start: int, stop: int, pixels: NDArray[np.uint8]) -> None:
+        for place in range(start, stop):
+            pixels[place - first] = _one(files, place, side, by)
 
-def _decode(files: Sequence[bytes], pixels: NDArray[np.uint8], start: int) -> None:
-    image = _pillow().Image
-    side = pixels.shape[1]
-    for place in range(start, min(start + _AT_ONCE, len(files))):
-        try:
-            with image.open(io.BytesIO(files[place])) as picture:
-                picture.draft("RGB", (side, side))  # a large JPEG is decoded at a half, quarter or eighth of its size
-                found = picture.convert("RGB").resize((side, side), image.Resampling.BILINEAR)
-        except MemoryError:  # says nothing of the picture
-            raise
-        except Exception as error:  # a decoder meets anything, and raises anything
-            raise BadData(f"picture {place} of {len(files)} cannot be decoded: {first_line(error)}") from error
-        pixels[place] = np.asarray(found)
+    def begin(pool: ThreadPoolExecutor, number: int) -> list[Future[None]]:
+        first = starts[number]
+        last = min(first + rows, len(files))
+        jobs = range(first, last, _AT_ONCE)
+        pixels = buffers[number % 2]
+        return [pool.submit(decode, first, start, min(start + _AT_ONCE, last), pixels) for start in jobs]
 
-
-def _pillow() -> Any:
+    if len(files) <= _AT_ONCE:  # threads would take longer to begin
+        for number, first in enumerate(starts):
+            decode(first, first, min(first + rows, len(files)), buffers[number % 2])
+            yield buffers[number % 2][: len(files) - first]
+        return
+    pool = ThreadPoolExecutor(os.cpu_count() or 1)  # a decoder frees the interpreter's lock
     try:
-        import PIL
-        import PIL.Image
-    except ImportError as error:
-        raise MissingExtra("decoding pictures", "train") from error
-    return PIL
+        ahead = begin(pool, 0)
+        for number, first in enumerate(starts):
+            now = ahead
+            ahead = begin(pool, number + 1) if number + 1 < len(starts) else []
+            for job in now:
+                job.result()
+            yield buffers[number % 2][: min(rows, len(files) - first)]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def content_of(files: Files, place: int) -> bytes | memoryview:
+    """One file's content; of an Arrow array, without a copy."""
+    held = files[place]
+    return held if isinstance(held, bytes) else memoryview(held.as_buffer())
+
+
+def _one(files: Files, place: int, side: int, by: Decoder) -> NDArray[np.uint8]:
+    try:
+        return by.decode(content_of(files, place), side)
+    except MemoryError:  # says nothing of the picture
+        raise
+    except Exception as error:  # a decoder meets anything, and raises anything
+        raise BadPicture.at(place, len(files), first_line(error)) from error

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ...core.files import cache_root as cache_root
 from ...core.files import file_sha256, locked, plain_disk_errors, write_atomically
@@ -25,6 +25,8 @@ from .limit import cache_limit, keep_within_limit
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+T = TypeVar("T")
 
 
 def _marker(path: Path) -> Path:
@@ -66,6 +68,11 @@ def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
 def stored_file(path: Path, write: Callable[[Path], object]) -> pa.Table:
     """The Arrow file at `path`, memory-mapped. Where it is absent or damaged, `write` makes it: a temporary file first,
     which is then flushed and renamed."""
+    return stored(path, write, memory_mapped)
+
+
+def stored(path: Path, write: Callable[[Path], object], opened: Callable[[Path], T]) -> T:
+    """What `opened` makes of the file at `path`, written first as in `stored_file` where it is absent or damaged."""
     cache_limit()  # a wrong one is refused before any work
     built = False
     with one_call() as outermost:
@@ -76,10 +83,10 @@ def stored_file(path: Path, write: Callable[[Path], object]) -> pa.Table:
                         say(f"{path} was cut off or changed: building it again")
                     _write(path, write)
                     built = True
-        table = memory_mapped(path)
+        found = opened(path)
     if outermost:
         keep_within_limit(built)
-    return table
+    return found
 
 
 def memory_mapped(path: Path) -> pa.Table:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from encoded_files import picture
 from farshift.core.errors import BadData
-from farshift.loaders.batching.pictures import decoded, decoder
+from farshift.loaders.batching.pictures import decoded
+from farshift.loaders.decoders import decoder
 from PIL import Image
 
 
@@ -53,7 +54,7 @@ def test_a_picture_that_cannot_be_decoded_is_named_by_its_place():
 
 
 def test_the_decoder_is_named_with_its_version():
-    assert decoder().split()[0] == "Pillow"
+    assert decoder().version.split()[0] == "Pillow"
 
 
 def test_a_machine_without_memory_is_not_a_picture_that_is_broken(monkeypatch):
