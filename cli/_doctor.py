@@ -13,6 +13,8 @@ from ..core.errors import FarshiftError
 from ..core.files import cache_root, offline, write_atomically
 from ..loaders.acquire.source import sources
 from ..loaders.cache.store import intact
+from ..splits.catalogue import listing
+from ..splits.folding import headline
 
 _CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "httpx2", "filelock", "tomli-w")
 _EXTRAS = {
@@ -31,7 +33,7 @@ def examine() -> list[dict[str, Any]]:
         absent = [name for name in names if _version(name) is None]
         detail = f"absent: {', '.join(absent)} (pip install 'farshift[{extra}]')" if absent else _versions(names)
         found.append({"check": f"extra {extra}", "ok": None if absent else True, "detail": detail})
-    found += [_cache(), _registry(), _device()]
+    found += [_cache(), _registry(), _device(), _check("splits", True, headline(listing()))]
     for source in sources().values():
         if source.definition.digest and intact(source.cached_at):
             detail = "in the cache"

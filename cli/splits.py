@@ -33,32 +33,37 @@ Accept = Annotated[
 @app.command("list")
 def splits_list(
     kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    all_: Annotated[bool, typer.Option("--all", help="Each manifest on its own line, families unfolded.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="All splits as a Markdown page.")] = False,
     json: Json = False,
 ) -> None:
-    """List every split, or those of a kind of shift."""
+    """List all splits, or those of a kind of shift: a line for each family (the rates and draws of one rule of label
+    noise, the versions of a split). --json has every manifest, with its family."""
     if markdown:
-        if kind or json:
-            raise FarshiftError("--markdown is the page of all splits: leave out --kind and --json")
+        if kind or json or all_:
+            raise FarshiftError("--markdown is the page of all splits: leave out --kind, --all and --json")
         from ..splits.catalogue_page import markdown as page
 
         return print(page(), end="")
     from ..splits.catalogue import listing
+    from ..splits.folding import by_family, headline, name_of
 
     found = listing(kind)
     if json:
         return emit_json(found)
+    lines = [[record] for record in found] if all_ else by_family(found)
     rows = [
         [
-            f"{s['name']}@{s['version']}",
-            s["kind"],
-            s["state"],
-            ", ".join(f"{k} {v:,}" for k, v in s["parts"].items()),
-            s["title"],
+            name_of(members),
+            members[0]["kind"],
+            members[0]["state"],
+            ", ".join(f"{k} {v:,}" for k, v in members[0]["parts"].items()),
+            members[0]["title"],
         ]
-        for s in found
+        for members in lines
     ]
     table("", ["split", "kind", "state", "rows", "title"], rows)
+    line(headline(found) + ("" if all_ else "; --all lists each manifest"))
 
 
 @app.command("show")

@@ -9,6 +9,7 @@ from typing import Any
 from ..core.errors import BadDefinition, FarshiftError, UnknownName
 from ..core.files import user_home
 from ..core.plugins import PACKAGE, files
+from .folding import family
 from .manifest import NAME, Manifest, known_kind, read_manifest
 
 LOCK = PACKAGE / "splits" / "manifests.lock"
@@ -75,13 +76,15 @@ def published_identities() -> dict[str, str]:
 
 
 def listing(of_kind: str | None = None) -> list[dict[str, Any]]:
-    """One record per manifest (of a kind of shift). `state` is `frozen`; `pulled` where a definition was frozen in the
-    user's home by its first pull; or `definition` where it was not yet."""
+    """One record per manifest (of a kind of shift). `family` is the split's own name, or that of the grid of label noise
+    that it is of. `state` is `frozen`; `pulled` where a definition was frozen in the user's home by its first pull; or
+    `definition` where it was not yet."""
     of_kind = None if of_kind is None else known_kind(of_kind)
     return [
         {
             "name": manifest.name,
             "version": manifest.definition.version,
+            "family": family(manifest.definition),
             "kind": manifest.definition.kind,
             "source": manifest.definition.source.name,
             "state": state(manifest),

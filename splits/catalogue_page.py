@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from .catalogue import manifests
+from .catalogue import listing, manifests
+from .folding import family, headline
 from .manifest import KINDS, Manifest
 
 _DRAW = re.compile(r"_draw\d+$")
@@ -14,23 +15,26 @@ _DRAW = re.compile(r"_draw\d+$")
 
 def markdown() -> str:
     """The page in Markdown. Draws of one split share a line."""
-    every = manifests()
+    every, records = manifests(), listing()
     frozen = [manifest for manifest in every if manifest.frozen]
-    sources = {manifest.definition.source.name for manifest in frozen}
+    definitions = [manifest for manifest in every if not manifest.frozen]
     lines = [
         "# The splits",
         "",
         "This page is made by `farshift splits list --markdown > docs/splits.md`. A row in full, its identity and",
         "its whole audit: `farshift splits show NAME --json`. To make your own: [own-splits.md](own-splits.md).",
         "",
+        f"Frozen: {headline([record for record in records if record['state'] != 'definition'])}.",
+        f"Definitions: {headline([record for record in records if record['state'] == 'definition'])}.",
+        "A family is a split with all its versions, or all rates and draws of one rule of label noise over one source.",
     ]
-    lines += [f"{len(frozen)} frozen splits over {len(sources)} sources, and {len(every) - len(frozen)} definitions."]
     for kind in KINDS:
         of_kind = [manifest for manifest in frozen if manifest.definition.kind == kind]
-        lines += ["", f"## {kind.capitalize()}: {len(of_kind)}", ""]
+        families = {family(manifest.definition) for manifest in of_kind}
+        lines += ["", f"## {kind.capitalize()}: {len(families)} families ({len(of_kind)} manifests)", ""]
         lines += _rows(("split", "rows", "what it is", "its audit"), [_frozen(group) for group in _draws(of_kind)])
     lines += ["", "## Definitions: frozen where the data are first pulled", ""]
-    defined = [_defined(manifest) for manifest in every if not manifest.frozen]
+    defined = [_defined(manifest) for manifest in definitions]
     return "\n".join(lines + _rows(("split", "kind", "what it is", "licence"), defined)) + "\n"
 
 

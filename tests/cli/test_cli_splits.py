@@ -28,9 +28,29 @@ def test_a_definition_says_that_its_data_are_to_be_brought(farshift, farshift_js
     assert said[-1].startswith("a definition: its rows are pinned when you first pull it")
 
 
-@pytest.mark.parametrize("option", [("--kind", "length"), ("--json",)])
+@pytest.mark.parametrize("option", [("--kind", "length"), ("--all",), ("--json",)])
 def test_the_page_of_all_splits_is_never_a_part_of_them(farshift, option):
-    assert "leave out --kind and --json" in one_line_error(farshift("splits", "list", "--markdown", *option))
+    assert "leave out --kind, --all and --json" in one_line_error(farshift("splits", "list", "--markdown", *option))
+
+
+def test_the_list_has_a_line_for_each_family_and_with_all_one_for_each_manifest(farshift, farshift_json):
+    found = farshift_json("splits", "list", "--kind", "corrupted-label")
+    families = {one["family"] for one in found}
+    sources = {one["source"] for one in found}
+    counted = f"{len(families)} families ({len(found)} manifests) over {len(sources)} sources"
+    folded = farshift("splits", "list", "--kind", "corrupted-label").stdout
+    every = farshift("splits", "list", "--kind", "corrupted-label", "--all").stdout
+    assert folded.splitlines()[-1] == f"{counted}; --all lists each manifest"
+    assert every.splitlines()[-1] == counted
+    assert folded.count("@1 ") == len(families) < len(found) == every.count("@1 ")
+    assert " mnist/pair_flip_20_draw1@1 and 14 more " in folded
+    assert " mnist/pair_flip_45_draw5@1 " in every
+
+
+def test_older_versions_of_a_split_are_in_the_line_of_the_newest(farshift):
+    folded = farshift("splits", "list", "--kind", "easy-to-hard").stdout
+    assert " arc_agi/version_2@2 and 1 older " in folded
+    assert " arc_agi/version_2@1 " not in folded
 
 
 def test_a_misspelt_engine_is_refused_before_anything_is_read(farshift, tmp_path):

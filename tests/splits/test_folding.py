@@ -1,0 +1,65 @@
+"""Families of splits: what a listing folds into a line, and what a headline counts once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from farshift.splits.catalogue import listing, manifests
+from farshift.splits.folding import by_family, family, headline, name_of
+
+RECORDS = listing()
+
+
+def record(name: str, version: int = 1, of: str = "", source: str = "a") -> dict:
+    return {"name": name, "version": version, "family": of or name, "source": source}
+
+
+def test_the_grid_of_label_noise_is_a_family_for_each_rule_and_source():
+    grid = [one for one in RECORDS if one["name"].rpartition("_")[2].startswith("draw")]
+    sizes = Counter(one["family"] for one in grid)
+    assert len(grid) == 300
+    assert set(sizes.values()) == {15}
+    forms = ("symmetric_exclusive", "symmetric_inclusive", "pair_flip", "asymmetric", "instance_dependent")
+    sources = ("optdigits", "pendigits", "mnist", "fashion_mnist")
+    assert set(sizes) == {f"{source}/{form}" for source in sources for form in forms}
+
+
+@pytest.mark.parametrize("kind", ["domain", "length", "compositional", "easy-to-hard"])
+def test_splits_of_other_kinds_are_families_of_their_own(kind):
+    assert all(one["family"] == one["name"] for one in RECORDS if one["kind"] == kind)
+
+
+def test_labels_that_people_gave_are_not_rates_of_one_rule():
+    assert family(next(one for one in manifests() if one.name == "cifar10_pictures/human_worst").definition) == (
+        "cifar10_pictures/human_worst"
+    )
+
+
+def test_a_family_is_of_one_source_kind_and_rule():
+    found = {one["family"]: (one["source"], one["kind"]) for one in RECORDS}
+    rules: dict[str, set[str]] = {}
+    for one in manifests():
+        rules.setdefault(family(one.definition), set()).add(one.definition.rule)
+    assert all((one["source"], one["kind"]) == found[one["family"]] for one in RECORDS)
+    assert {name: of for name, of in rules.items() if len(of) > 1} == {}
+
+
+def test_no_record_is_lost_by_folding():
+    folded = [one for members in by_family(RECORDS) for one in members]
+    assert sorted(folded, key=repr) == sorted(RECORDS, key=repr)
+
+
+def test_a_family_is_named_by_its_first_split_and_the_newest_version():
+    (members,) = by_family([record("a/b", 1), record("a/b", 2), record("a/b", 3)])
+    assert name_of(members) == "a/b@3 and 2 older"
+    (members,) = by_family([record("a/n_1", of="a/n"), record("a/n_2", of="a/n")])
+    assert name_of(members) == "a/n_1@1 and 1 more"
+    assert name_of([record("a/b")]) == "a/b@1"
+
+
+def test_a_headline_counts_families_manifests_and_sources():
+    several = [record("a/n_1", of="a/n"), record("a/n_2", of="a/n"), record("b/c", source="b")]
+    assert headline(several) == "2 families (3 manifests) over 2 sources"
+    assert headline(several[:1]) == "1 family (1 manifest) over 1 source"
+    assert headline([]) == "0 families (0 manifests) over 0 sources"
