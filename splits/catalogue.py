@@ -76,9 +76,8 @@ def published_identities() -> dict[str, str]:
 
 
 def listing(of_kind: str | None = None) -> list[dict[str, Any]]:
-    """One record per manifest (of a kind of shift). `family` is the split's own name, or that of the grid of label noise
-    that it is of. `state` is `frozen`; `pulled` where a definition was frozen in the user's home by its first pull; or
-    `definition` where it was not yet."""
+    """One record per manifest (of a kind of shift). `family`: `folding.family`. `state` is `frozen`; `pulled` where a
+    definition was frozen in the user's home by its first pull; or `definition` where it was not yet."""
     of_kind = None if of_kind is None else known_kind(of_kind)
     return [
         {
