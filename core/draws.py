@@ -46,4 +46,7 @@ def uniform(name: str, counters: NDArray[np.uint64]) -> NDArray[np.float64]:
 def shuffled(name: str, counters: NDArray[np.uint64]) -> NDArray[np.int64]:
     """A permutation of the positions of `counters`: by their draws, ties (2^-64) by the counters themselves."""
     counters = np.asarray(counters, np.uint64)
-    return np.lexsort((counters, bits(name, counters)))
+    drawn = bits(name, counters)
+    order = np.argsort(drawn)
+    ties = (drawn[order[1:]] == drawn[order[:-1]]).any()  # only of equal counters, and then the sort has to be stable
+    return np.lexsort((counters, drawn)) if ties else order

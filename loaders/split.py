@@ -82,7 +82,7 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
             f"and {source.path.name} defines version {source.definition.version} ({source.definition.digest[:12]}..)"
         )
     manifest.check_identity()
-    rows = source.table(own_folders)
+    rows = source.table(own_folders).replace_schema_metadata()
     assigned = stored_table(assigned_at(manifest, source), lambda: verified_rows(manifest, source, rows))
     return Split(manifest, source, rows, assigned)
 

@@ -33,6 +33,10 @@ _CHUNK = 65_536
 _LONG = 512
 """Bytes of a row, on average, from which rows are put together one by one."""
 
+_REPEATED = b"repeated_inputs"
+_MOST_REPEATED = 1 << 16
+"""Rows of repeated inputs up to which a table says which they are."""
+
 Bytes = NDArray[np.uint8]
 
 
@@ -75,46 +79,41 @@ def ragged(column: pa.ChunkedArray) -> tuple[Bytes, NDArray[np.int64]]:
     return content, bounds
 
 
-def _write(out: Bytes, at: NDArray[np.int64], block: Bytes) -> None:
-    """Write one row of `block` (or the one constant row it is) at each offset, and move the offsets on."""
-    width = block.shape[-1]
-    out[at[:, None] + np.arange(width)] = block
-    at += width
+def _column(content: Bytes, bounds: NDArray[np.int64]) -> pa.Array:
+    """Values that lie end to end, as an Arrow column of bytes."""
+    import pyarrow as pa
+
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(bounds)), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.large_binary(), len(bounds) - 1, buffers)
 
 
-def _canonical(table: pa.Table, fields: tuple[Field, ...]) -> tuple[Bytes, NDArray[np.int64]]:
-    """The rows' canonical bytes, end to end, and their offsets, shape (rows + 1,)."""
-    rows = table.num_rows
-    pieces: list[tuple[Bytes, Bytes | None, tuple[Bytes, NDArray[np.int64]] | None]] = []
-    lengths = np.full(rows, len(_VERSION), np.int64)
+def _block(values: Bytes) -> pa.Array:
+    """Values of one width, shape (rows, width), as an Arrow column of bytes."""
+    rows, width = values.shape
+    return _column(values.ravel(), np.arange(rows + 1, dtype=np.int64) * width)
+
+
+def _canonical(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None = None) -> pa.Array:
+    """The rows' canonical bytes, a value of an Arrow column each; with `ending` (one for all, or one a row, shape
+    (rows, width)) after each."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pieces: list[pa.Array | pa.Scalar] = []
+    constant = _VERSION  # what all rows have before the next piece
     for field in sorted(fields, key=lambda field: field.name):
-        head = _header(field)
+        constant += _header(field).tobytes()
         if field.item in ("string", "bytes"):
-            texts = ragged(table[field.name])
-            pieces.append((head, None, texts))
-            lengths += len(head) + 8 + np.diff(texts[1])
+            content, bounds = ragged(table[field.name])
+            sizes = np.ascontiguousarray(np.diff(bounds).astype("<i8")).view(np.uint8).reshape(-1, 8)
+            values = [_block(sizes), _column(content, bounds)]
         else:
-            fixed = _fixed(field, table[field.name])
-            pieces.append((head, fixed, None))
-            lengths += len(head) + fixed.shape[1]
-    bounds = np.zeros(rows + 1, np.int64)
-    np.cumsum(lengths, out=bounds[1:])
-    out = np.empty(bounds[-1], np.uint8)
-    at = bounds[:-1].copy()
-    _write(out, at, np.frombuffer(_VERSION, np.uint8))
-    for head, block, text in pieces:
-        _write(out, at, head)
-        if block is not None:
-            _write(out, at, block)
-        elif text is not None:
-            content, offsets = text
-            sizes = np.diff(offsets)
-            _write(out, at, np.ascontiguousarray(sizes.astype("<i8")).view(np.uint8).reshape(rows, 8))
-            total = int(offsets[-1] - offsets[0])
-            target = np.repeat(at - (offsets[:-1] - offsets[0]), sizes) + np.arange(total)
-            out[target] = content[offsets[0] : offsets[-1]]
-            at += sizes
-    return out, bounds
+            values = [_block(_fixed(field, table[field.name]))]
+        pieces += [pa.scalar(constant, pa.large_binary()), *values]
+        constant = b""
+    if ending is not None:
+        pieces.append(pa.scalar(ending.tobytes(), pa.large_binary()) if ending.ndim == 1 else _block(ending))
+    return pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.large_binary()))
 
 
 def _chunks(table: pa.Table) -> Iterator[pa.Table]:
@@ -122,31 +121,33 @@ def _chunks(table: pa.Table) -> Iterator[pa.Table]:
         yield table.slice(start, _CHUNK)
 
 
-def canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[memoryview]:
+def canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[bytes]:
     """The canonical bytes of each row, in the table's order."""
     for chunk in _chunks(table):
-        data, bounds = _canonical(chunk, fields)
-        view = memoryview(data)  # type: ignore[arg-type]
-        yield from (view[start:stop] for start, stop in pairwise(bounds.tolist()))
+        yield from _values(_canonical(chunk, fields))
 
 
-def _hashes(table: pa.Table, fields: tuple[Field, ...], ending: bytes = b"") -> Bytes:
-    """sha256 of the canonical bytes of each row and `ending`, shape (rows, 32)."""
+def _values(rows: pa.Array) -> list[bytes]:
+    """The values of a column of bytes. (NumPy's way to them is the fastest that there is.)"""
+    found: list[bytes] = rows.to_numpy(zero_copy_only=False).tolist()
+    return found
+
+
+def _hashes(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None = None) -> Bytes:
+    """sha256 of the canonical bytes of each row and its `ending`, shape (rows, 32)."""
     if table.nbytes > _LONG * table.num_rows:
         return _hashes_of_long(table, fields, ending)
     found = np.empty((table.num_rows, 32), np.uint8)
     done = 0
     for chunk in _chunks(table):
-        data, bounds = _canonical(chunk, fields)
-        # Slices of bytes, in one comprehension: a third faster than memory views out of a generator.
-        raw, marks = data.tobytes(), bounds.tolist()
-        joined = b"".join([sha256(raw[start:stop] + ending).digest() for start, stop in pairwise(marks)])
+        its = ending[done : done + _CHUNK] if ending is not None and ending.ndim > 1 else ending
+        joined = b"".join([sha256(row).digest() for row in _values(_canonical(chunk, fields, its))])
         found[done : done + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
         done += chunk.num_rows
     return found
 
 
-def _hashes_of_long(table: pa.Table, fields: tuple[Field, ...], ending: bytes) -> Bytes:
+def _hashes_of_long(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None) -> Bytes:
     """As `_hashes`, for rows of many bytes, such as pictures: put together one by one, not by an index of bytes."""
     found = np.empty((table.num_rows, 32), np.uint8)
     rows = max(1, _CHUNK * _LONG * table.num_rows // max(1, table.nbytes))
@@ -163,7 +164,10 @@ def _hashes_of_long(table: pa.Table, fields: tuple[Field, ...], ending: bytes) -
             else:
                 block = _fixed(field, chunk[field.name])
                 columns.append([head + row.tobytes() for row in block])
-        joined = b"".join([sha256(b"".join((_VERSION, *row, ending))).digest() for row in zip(*columns, strict=True)])
+        if ending is not None:
+            its = [ending.tobytes()] * chunk.num_rows if ending.ndim == 1 else ending[start : start + rows]
+            columns.append([bytes(one) for one in its])
+        joined = b"".join([sha256(b"".join((_VERSION, *row))).digest() for row in zip(*columns, strict=True)])
         found[start : start + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
     return found
 
@@ -185,29 +189,40 @@ def heads(digests: Bytes) -> NDArray[np.uint64]:
 
 def set_digest(digests: Bytes) -> str:
     """The digest of a set of rows, as hexadecimal: sha256 over the sorted row digests (repeats count)."""
-    ordered = np.sort(np.ascontiguousarray(digests).view("S32").ravel()) if len(digests) else digests
-    # NumPy's "S" comparison ignores trailing zero bytes; at one fixed width that never confuses two values.
+    order = np.argsort(heads(digests))
+    ordered = np.ascontiguousarray(digests)[order]
+    first = heads(ordered)
+    # Digests that begin alike are nearly always equal; where they are not, all 32 bytes are sorted.
+    tied = np.flatnonzero(first[1:] == first[:-1])
+    if (ordered[tied] != ordered[tied + 1]).any():
+        # NumPy's "S" comparison ignores trailing zero bytes; at one fixed width that never confuses two values.
+        ordered = np.sort(ordered.view("S32").ravel())
     return sha256(ordered.view(np.uint8).data).hexdigest()
 
 
 def row_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
     """The id of each row, shape (rows,). Raises `BadData` where two rows collide (a 64-bit accident)."""
+    return ids_and_repeats(table, schema)[0]
+
+
+def ids_and_repeats(table: pa.Table, schema: Schema) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The id of each row, shape (rows,), and the places of rows whose inputs another row has too."""
     ids = first_ids(table, schema)
-    settle_repeats(table, schema, ids)
-    return ids
+    return ids, settle_repeats(table, schema, ids)
 
 
 def first_ids(table: pa.Table, schema: Schema) -> NDArray[np.uint64]:
     """The id that each row has if no other row of equal inputs comes before it, shape (rows,)."""
-    return heads(_hashes(table, schema.of_role("input"), struct.pack("<Q", 0)))
+    return heads(_hashes(table, schema.of_role("input"), np.zeros(8, np.uint8)))
 
 
-def settle_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> None:
+def settle_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Turn the `first_ids` of a whole source into its row ids: rows of equal inputs get their occurrence numbers.
-    Changes `ids`; raises `BadData` where two different rows collide."""
+    Changes `ids`; returns the places of those rows. Raises `BadData` where two different rows collide."""
     pairs = _repeats(ids)
+    repeated = np.unique(pairs)
     if pairs.size:
-        _number_repeats(table, schema, ids, np.unique(pairs))
+        _number_repeats(table, schema, ids, repeated)
         pairs = _repeats(ids)
     if pairs.size:
         one, other = pairs[0]
@@ -215,10 +230,28 @@ def settle_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64]) -> 
             f"two different rows have the same 64-bit row id, {ids[one]:016x}: rows {one} and {other} in the order in "
             "which they are read, from 0; leave one out"
         )
+    return repeated
+
+
+def with_repeated(table: pa.Table, row_ids: NDArray[np.uint64]) -> pa.Table:
+    """A source's table that says in its metadata which rows have inputs that another has too, unless they are many:
+    who compares inputs later need not hash all rows again."""
+    if len(row_ids) > _MOST_REPEATED:
+        return table
+    return table.replace_schema_metadata({_REPEATED: row_ids.astype("<u8").tobytes()})
+
+
+def repeated_inputs(table: pa.Table) -> NDArray[np.uint64] | None:
+    """The ids of a source's rows whose inputs stand in it more than once; None where the table does not say so."""
+    said = (table.schema.metadata or {}).get(_REPEATED)
+    return None if said is None else np.frombuffer(said, "<u8").astype(np.uint64)
 
 
 def _repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
     """The places of equal ids, by twos: shape (repeats, 2)."""
+    ordered = np.sort(ids)  # many times faster than an order of the places, which only repeats need
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.empty((0, 2), np.int64)
     order = np.argsort(ids, kind="stable")
     second = np.flatnonzero(ids[order][1:] == ids[order][:-1]) + 1
     return np.stack([order[second - 1], order[second]], axis=1)
@@ -227,8 +260,8 @@ def _repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
 def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], suspects: NDArray[Any]) -> None:
     """Give rows of equal inputs their occurrence numbers, in the order of their full bytes. Changes `ids`."""
     some = table.take(suspects)
-    inputs = [bytes(row) for row in canonical_rows(some, schema.of_role("input"))]
-    full = [bytes(row) for row in canonical_rows(some, schema.fields)]
+    inputs = list(canonical_rows(some, schema.of_role("input")))
+    full = list(canonical_rows(some, schema.fields))
     seen: dict[bytes, int] = {}
     for place in sorted(range(len(full)), key=lambda place: (inputs[place], full[place])):
         occurrence = seen.get(inputs[place], 0)
@@ -239,10 +272,8 @@ def _number_repeats(table: pa.Table, schema: Schema, ids: NDArray[np.uint64], su
 
 def numbered_ids(table: pa.Table, schema: Schema, occurrences: NDArray[np.int64]) -> NDArray[np.uint64]:
     """The row ids of rows whose occurrence numbers are known, shape (rows,); see `splits/rows.py`."""
-    inputs = canonical_rows(table, schema.of_role("input"))
-    pairs = zip(inputs, occurrences.tolist(), strict=True)
-    joined = b"".join([sha256(b"".join((row, struct.pack("<Q", number)))).digest()[:8] for row, number in pairs])
-    return np.frombuffer(joined, ">u8").astype(np.uint64)
+    endings = np.ascontiguousarray(occurrences.astype("<i8")).view(np.uint8).reshape(-1, 8)
+    return heads(_hashes(table, schema.of_role("input"), endings))
 
 
 def occurrence_numbers(table: pa.Table, schema: Schema, row_ids: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
@@ -251,7 +282,7 @@ def occurrence_numbers(table: pa.Table, schema: Schema, row_ids: NDArray[np.uint
     numbers = np.zeros(table.num_rows, np.int64)
     for place in np.flatnonzero(numbered_ids(table, schema, numbers) != row_ids).tolist():
         (row,) = canonical_rows(table.slice(place, 1), schema.of_role("input"))
-        numbers[place] = occurrence_of(bytes(row), int(row_ids[place]), most)
+        numbers[place] = occurrence_of(row, int(row_ids[place]), most)
     return numbers
 
 

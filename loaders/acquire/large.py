@@ -24,7 +24,7 @@ from ...core.engines import map_jobs
 from ...core.errors import BadDefinition
 from ...core.plugins import module
 from ...core.progress import advance
-from ...splits.rows import Bytes, first_ids, heads, row_digests, set_digest, settle_repeats
+from ...splits.rows import Bytes, first_ids, heads, row_digests, set_digest, settle_repeats, with_repeated
 from ...splits.schema import Schema
 from .out_of_core import ColumnFiles
 
@@ -54,11 +54,12 @@ def build_in_pieces(
             digests.append(its_digests)
         every_id = _joined(ids, np.empty(0, np.uint64))
         every_digest = _joined(digests, np.empty((0, 32), np.uint8))
-        settle_repeats(files.table(), schema, every_id)
-        order = np.argsort(every_id, kind="stable")
+        repeated = np.sort(every_id[settle_repeats(files.table(), schema, every_id)])
+        order = np.argsort(every_id)
         digest, checks = set_digest(every_digest), heads(every_digest)
         del every_digest  # a third of the memory at this point
-        files.write(order, {"row_id": every_id[order], "check": checks[order]}, target)
+        added = {"row_id": every_id[order], "check": checks[order]}
+        files.write(order, added, target, partial(with_repeated, row_ids=repeated))
         return digest
 
 
@@ -87,6 +88,14 @@ def _pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, 
             advance("rows read", rows := rows + table.num_rows)
         advance("rows read", rows, rows)
         return
+    if engine == "local":
+        for done, shard in enumerate(given):
+            advance("shards", done, len(given))
+            table = schema.conform(held.read_shard(shard), where)
+            yield table, first_ids(table, schema), row_digests(table, schema)
+        advance("shards", len(given), len(given))
+        return
+    # What other processes read is not sent here, which takes longer than to read it again.
     hashed = map_jobs(engine, partial(_hashed, reader, schema, where), given)
     for done, (shard, (its_ids, its_digests)) in enumerate(zip(given, hashed, strict=True)):
         advance("shards", done, len(given))

@@ -7,6 +7,7 @@ a row for the order.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -70,8 +71,15 @@ class ColumnFiles:
         ]
         return pa.table(columns, schema=pa.schema(fields))
 
-    def write(self, order: NDArray[np.int64], added: dict[str, NDArray[Any]], target: Path) -> None:
-        """Write the rows in `order`, and the arrays `added` (as they are), as an Arrow file of one record batch."""
+    def write(
+        self,
+        order: NDArray[np.int64],
+        added: dict[str, NDArray[Any]],
+        target: Path,
+        finished: Callable[[pa.Table], pa.Table],
+    ) -> None:
+        """Write the rows in `order`, and the arrays `added` (as they are), as an Arrow file of one record batch;
+        `finished` has the last word on the mapped table."""
         import pyarrow as pa
 
         stored = self.table()
@@ -81,6 +89,7 @@ class ColumnFiles:
             table = ordered.table()
             for name, values in added.items():
                 table = table.append_column(name, pa.array(values))
+            table = finished(table)
             with (
                 target.open("wb", buffering=0) as file,
                 pa.PythonFile(_BigWrites(file), "w") as sink,

@@ -22,7 +22,7 @@ from ...core.files import cache_root, user_home
 from ...core.plugins import gathered, module, read_definition
 from ...core.progress import say
 from ...splits.pins import FilePin, FirstFile, TreePin
-from ...splits.rows import heads, row_digests, row_ids, set_digest
+from ...splits.rows import heads, ids_and_repeats, row_digests, set_digest, with_repeated
 from ...splits.schema import Field, Schema
 from ..cache.store import memory_mapped, stored_file, write_arrow
 from .expected import Expected
@@ -255,11 +255,11 @@ def identified(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:
     """The rows in ascending row id, with `row_id` and `check`; and the digest of the set."""
     import numpy as np
 
-    ids, digests = row_ids(table, schema), row_digests(table, schema)
-    order = np.argsort(ids, kind="stable")
+    (ids, repeated), digests = ids_and_repeats(table, schema), row_digests(table, schema)
+    order = np.argsort(ids)
     table = table.take(order).combine_chunks()
     table = table.append_column("row_id", [ids[order]]).append_column("check", [heads(digests)[order]])
-    return table, set_digest(digests)
+    return with_repeated(table, np.sort(ids[repeated])), set_digest(digests)
 
 
 def read_source(path: Path) -> Source:

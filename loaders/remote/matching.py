@@ -71,7 +71,7 @@ class Matching:
 
     def _numbered(self, row: pa.Table, mine: list[int]) -> list[int]:
         """Those of the part's rows `mine` whose id comes of these inputs; their occurrence numbers are noted."""
-        (inputs,) = map(bytes, canonical_rows(row, self._schema.of_role("input")))
+        (inputs,) = canonical_rows(row, self._schema.of_role("input"))
         open_ids = {int(self._row_ids[one]): one for one in mine}
         found = []
         for occurrence in range(self._most):

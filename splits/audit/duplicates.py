@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..measures.near_duplicates import RESEMBLANCE, most_shared, shingled
-from ..rows import heads, row_digests
+from ..rows import heads, repeated_inputs, row_digests
 from ..schema import Schema
 from .parted import PartedRows
 
@@ -24,11 +24,17 @@ _AMONG = 100_000
 
 def duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
     """Equal inputs: rows beyond the first `within` each part, and different inputs in common `across` two parts."""
+    places = np.arange(rows.table.num_rows)
+    known = repeated_inputs(rows.table)
+    if known is not None:  # all other rows have inputs of their own
+        places = np.flatnonzero(np.isin(rows.row_ids, known))
     inputs = Schema(rows.schema.of_role("input"))
-    digests = heads(row_digests(rows.table.select([field.name for field in inputs.fields]), inputs))
-    distinct = {name: np.unique(digests[rows.masks[name]]) for name in rows.names}
+    table = rows.table.select([field.name for field in inputs.fields])
+    digests = heads(row_digests(table if known is None else table.take(places), inputs))
+    masks = {name: mask[places] for name, mask in rows.masks.items()}
+    distinct = {name: np.unique(digests[mask]) for name, mask in masks.items()}
     return {
-        "within": {name: int(rows.masks[name].sum()) - len(values) for name, values in distinct.items()},
+        "within": {name: int(masks[name].sum()) - len(values) for name, values in distinct.items()},
         "across": {
             f"{a}/{b}": len(np.intersect1d(distinct[a], distinct[b], assume_unique=True))
             for a, b in combinations(distinct, 2)

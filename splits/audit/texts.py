@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.threads import in_threads
 from ..measures.divergence import ATOMS, COMPOUNDS, Units, chernoff, runs, words
 from .parted import RANDOM, Mask, PartedRows
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _ROWS = 100_000
 """The most rows of a part that pairs and triples are counted in, drawn by row id; words are counted in all."""
 
-_CHUNK = 1 << 16
+_CHUNK, _AT_ONCE = 1 << 16, 8
 
 _LENGTHS = {"token": 1, "pair": 2, "triple": 3}
 
@@ -55,10 +56,14 @@ def _vocabulary(texts: pa.ChunkedArray, mask: Mask) -> set[str]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found: set[str] = set()
-    for start in range(0, len(texts), _CHUNK):
+    def different(start: int) -> pa.Array:
         some = texts.slice(start, _CHUNK).filter(pa.array(mask[start : start + _CHUNK]))
-        found.update(pc.unique(pc.list_flatten(pc.utf8_split_whitespace(some))).to_pylist())
+        return pc.unique(pc.list_flatten(pc.utf8_split_whitespace(some)))
+
+    found: set[str] = set()
+    for start in range(0, len(texts), _CHUNK * _AT_ONCE):
+        starts = range(start, min(start + _CHUNK * _AT_ONCE, len(texts)), _CHUNK)
+        found.update(pc.unique(pa.chunked_array(in_threads(different, starts))).to_pylist())
     return found - {""}
 
 

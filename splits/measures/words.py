@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition, UnknownName
+from ...core.threads import in_threads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +63,7 @@ def occurrences(table: pa.Table, field: str, word: str) -> NDArray[np.int64]:
 
 def _piece_by_piece(texts: pa.ChunkedArray, count: Callable[[pa.ChunkedArray], NDArray[np.int64]]) -> NDArray[np.int64]:
     """`count` of each row, with memory for the words of a piece only."""
-    pieces = [count(texts.slice(start, _PIECE)) for start in range(0, len(texts), _PIECE)]
+    pieces = in_threads(lambda start: count(texts.slice(start, _PIECE)), range(0, len(texts), _PIECE))
     return np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
 
 

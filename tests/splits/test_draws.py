@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.core.draws import below, bits, shuffled, uniform
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 COUNTERS = np.arange(200_000, dtype=np.uint64)
@@ -46,6 +48,14 @@ def test_a_shuffle_is_a_permutation_that_moves_with_its_rows():
     order = shuffled("s", ids)
     assert sorted(order.tolist()) == [0, 1, 2, 3]
     assert ids[order].tolist() == ids[::-1][shuffled("s", ids[::-1])].tolist()
+
+
+@given(st.lists(st.integers(0, 6)), st.integers(0, 3))
+def test_a_shuffle_sorts_by_draws_and_then_by_counters(counters, stream):
+    counters = np.array(counters, np.uint64)
+    drawn = bits(f"{stream}", counters).tolist()
+    plain = sorted(range(len(counters)), key=lambda place: (drawn[place], int(counters[place])))
+    assert shuffled(f"{stream}", counters).tolist() == plain
 
 
 def test_a_bound_out_of_range_is_refused():

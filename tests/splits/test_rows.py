@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import struct
 from hashlib import sha256
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.splits.rows import canonical_rows, heads, row_digests, row_ids, set_digest
+from farshift.loaders.acquire.source import identified
+from farshift.splits.rows import (
+    canonical_rows,
+    first_ids,
+    heads,
+    numbered_ids,
+    repeated_inputs,
+    row_digests,
+    row_ids,
+    set_digest,
+)
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,6 +100,50 @@ def test_order_changes_neither_ids_nor_the_set_digest(rows, shuffler):
 def test_equal_inputs_get_different_ids(rows):
     ids = row_ids(texts(rows + rows), TEXTS)
     assert len(set(ids.tolist())) == 2 * len(rows)
+
+
+@given(mixed_rows)
+@settings(max_examples=40, deadline=None)
+def test_long_rows_are_hashed_as_short_ones_are(rows):
+    columns = dict(zip(("count", "mean", "name", "grid", "flag"), map(list, zip(*rows, strict=True)), strict=True))
+    table = pa.table(columns, schema=MIXED.arrow())
+    numbers = np.arange(len(rows))
+    short = row_digests(table, MIXED), first_ids(table, MIXED), numbered_ids(table, MIXED, numbers)
+    with patch("farshift.splits.rows._LONG", 0):
+        long = row_digests(table, MIXED), first_ids(table, MIXED), numbered_ids(table, MIXED, numbers)
+    for one, other in zip(short, long, strict=True):
+        assert np.array_equal(one, other)
+    inputs = list(canonical_rows(table, MIXED.of_role("input")))
+    by_row = [sha256(row + struct.pack("<Q", number)).digest()[:8] for number, row in enumerate(inputs)]
+    assert [value.to_bytes(8, "big") for value in short[2].tolist()] == by_row
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"\0" * 8, b"\xff" * 8, b"12345678"]), st.integers(0, 3)), max_size=12))
+def test_the_set_digest_is_that_of_the_sorted_digests(ends):
+    """Digests that begin alike and end differently are as good as never drawn: made here, they are sorted in full."""
+    digests = [head + bytes(22) + bytes([end, 0]) for head, end in ends]
+    found = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)
+    assert set_digest(found) == sha256(b"".join(sorted(digests))).hexdigest()
+
+
+@given(rows_of_texts)
+@settings(max_examples=60, deadline=None)
+def test_a_source_says_which_rows_share_their_inputs(rows):
+    table = identified(texts(rows), TEXTS)[0]
+    questions = [question for question, _ in rows]
+    repeated = set(repeated_inputs(table).tolist())
+    assert sorted(question for question in questions if questions.count(question) > 1) == sorted(
+        question
+        for one, question in zip(table["row_id"].to_pylist(), table["question"].to_pylist(), strict=True)
+        if one in repeated
+    )
+
+
+def test_a_source_with_too_many_repeats_does_not_name_them():
+    with patch("farshift.splits.rows._MOST_REPEATED", 3):
+        assert repeated_inputs(identified(texts([("q", "a")] * 4), TEXTS)[0]) is None
+        assert len(repeated_inputs(identified(texts([("q", "a")] * 3), TEXTS)[0])) == 3
+    assert repeated_inputs(texts([("q", "a")])) is None
 
 
 def test_an_id_says_nothing_of_the_label():

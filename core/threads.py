@@ -1,0 +1,19 @@
+"""Work on pieces of arrays by the threads of this process: for functions of Arrow or NumPy, which let other threads
+run, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from .engines import usable_cores
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+
+def in_threads(function: Callable[[J], R], pieces: Iterable[J]) -> list[R]:
+    """`function` of each piece, in their order; as many at a time as there are cores."""
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        return list(pool.map(function, pieces))
