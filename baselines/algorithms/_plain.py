@@ -45,6 +45,16 @@ def evaluating(network: nn.Module, rng: Rng | None) -> Iterator[None]:
 
 
 @torch.no_grad()
+def features_of_all(network: Any, inputs: Sequence[Tensor], replicas: int, rng: Rng | None, rows: int = 512) -> Tensor:
+    """Features in evaluation of inputs (N, ..) that all replicas are given, which may be streamed: (K, N, width)."""
+    pieces = []
+    for start in range(0, len(inputs[0]), rows):
+        some = (x[start : start + rows] for x in inputs)
+        pieces.append(features_of(network, [x.expand(replicas, *x.shape) for x in some], rng, rows))
+    return torch.cat(pieces, dim=1)
+
+
+@torch.no_grad()
 def features_of(network: Any, inputs: Sequence[Tensor], rng: Rng | None, rows: int = 512) -> Tensor:
     """Features in evaluation of each replica's own inputs (K, N, ..): (K, N, width)."""
     with evaluating(network, rng):

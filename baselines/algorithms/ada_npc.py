@@ -19,7 +19,7 @@ from torch import Tensor
 from ..training.algorithm import Build
 from ..training.sampler import Data
 from ._adaptive import Adaptive
-from ._plain import features_of
+from ._plain import features_of_all
 
 KIND = "domain"
 CITATION = (
@@ -51,8 +51,7 @@ class Algorithm(Adaptive):
         return network
 
     def prepare(self, network: Any, data: Data) -> None:
-        inputs = [x.expand(len(self.ready), *x.shape) for x in data.inputs]
-        self.memory = F.normalize(features_of(network, inputs, self.rng), dim=-1)
+        self.memory = F.normalize(features_of_all(network, data.inputs, len(self.ready), self.rng), dim=-1)
         self.labels = torch.where(data.weight > 0, data.target, -1).expand(len(self.ready), -1).clone()
 
     def reset(self, network: Any) -> None:

@@ -24,7 +24,7 @@ from ..replicas.rng import Rng, permutations, stream
 from ..training.algorithm import About
 from ..training.sampler import Data
 from ._head import of_head
-from ._plain import Plain, features_of
+from ._plain import Plain, features_of_all
 
 KIND = "domain"
 CITATION = (
@@ -55,7 +55,7 @@ class Algorithm(Plain):
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         replicas, classes, _ = of_head(network)
         val = data.held["id_val"]
-        features = features_of(network, [x.expand(replicas, *x.shape) for x in val.inputs], self.rng).double()
+        features = features_of_all(network, val.inputs, replicas, self.rng).double()
         mean, deviation = features.mean(1), features.std(1, correction=0)
         deviation = torch.where(deviation > 0, deviation, 1.0)
         group = val.target[0] if val.group is None else val.group * classes + val.target[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,10 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from ...loaders.batching.pixels import opened, whole
+from ...loaders.batching.pixels import HeldPixels, Pixels, opened, whole
 from ...loaders.decoders import DEFAULT, decoder
 from ..formats import Format, Texts, format_of
+from .pixel_rows import PixelRows, largest
 
 SETTINGS: dict[str, Any] = {
     "inputs": "auto",
@@ -101,6 +102,15 @@ class ClassEncoding:
         assert task.classes, "a classification task says how many classes it has"
         self.task, self.how, self.side, self.by = task, how, side, by
         self.pictures = [name for name in task.inputs if _encoded(train[name])]
+        self.streams = ""
+        """The one input of a task that is pictures of uint8: its rows need not lie on the device."""
+        if len(task.inputs) == 1 and how != "categories" and (pixels := self._pixels(train[task.inputs[0]])):
+            self.streams = task.inputs[0]
+            self.categories, self.texts, self.numbers, self.values = [], [], [self.streams], {}
+            self.buckets, self.pieces = buckets, dict(pieces)
+            self.scale = {self.streams: float(largest(pixels)) or 1.0}
+            self.sizes = Sizes(task.classes, (), prod(pixels.shape[1:]), shape=pixels.shape[1:])
+            return
         train = self._decoded(train)
         self.categories = [name for name in task.inputs if self._categorical(train[name])]
         self.texts = [name for name in task.inputs if train[name].dtype == object]
@@ -113,6 +123,21 @@ class ClassEncoding:
         shapes = [train[name].shape[1:] for name in self.numbers]
         image = shapes[0] if len(task.inputs) == len(shapes) == 1 and len(shapes[0]) in (2, 3) else ()
         self.sizes = Sizes(task.classes, tuple(self.values[name] for name in self.categories), width, shape=image)
+
+    def _pixels(self, column: NDArray[Any]) -> Pixels | None:
+        """The pictures of a column, each of two or three axes; None where it holds none, or others than uint8."""
+        if self.pictures:
+            return opened(column, self.side, self.by)
+        return HeldPixels(column) if column.dtype == np.uint8 and column.ndim in (3, 4) else None
+
+    def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
+        """What `inputs` gives of all rows that are trained on. Pictures stay where they lie: they are read some rows at
+        a time, as of a tensor."""
+        pixels = self._pixels(batch[self.streams]) if self.streams else None
+        if pixels is None:
+            return self.inputs(batch)
+        lazy = PixelRows(pixels, self.scale[self.streams])
+        return torch.zeros((len(lazy), 0), dtype=torch.int64), cast(Tensor, lazy)
 
     def _decoded(self, batch: Columns) -> Columns:
         """The columns with pixels in place of encoded pictures."""
@@ -172,7 +197,7 @@ class ClassEncoding:
 
     def encode(self, rows: Columns) -> Encoded:
         target = torch.from_numpy(np.asarray(rows[self.task.label], np.int64))
-        return Encoded(self.inputs(rows), target, torch.ones(len(target), dtype=torch.int64))
+        return Encoded(self.rows(rows), target, torch.ones(len(target), dtype=torch.int64))
 
 
 def _encoded(column: NDArray[Any]) -> bool:

@@ -56,5 +56,5 @@ def _texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Columns) -> lis
 def inputs_of(coding: Encoding, columns: Columns) -> tuple[torch.Tensor, ...]:
     """The inputs of rows whose labels are not known."""
     if isinstance(coding, ClassEncoding):
-        return coding.inputs(columns)
+        return coding.rows(columns)
     return (coding.inputs(columns)[0],)

@@ -31,6 +31,7 @@ from ..replicas.hyperparameters import alike
 from ..replicas.stacked import size
 from . import stack_size as stacking
 from .checkpoint import ADVICE, resume, save
+from .feed import placed
 from .fit_seconds import FitSeconds
 from .predict import Encoding, inputs_of
 from .predict import answers as answers_of
@@ -170,7 +171,8 @@ class Fit:
                 if one is not None and len(one)
             }
             try:
-                self._train(some, chosen, coding, replace(data, held=held).to(budget.device), steps)
+                given = replace(data, held=held)
+                self._train(some, chosen, coding, given, placed(given, chosen[0]["feed"], budget.device), steps)
             except ModelError as error:  # of these settings: the others are tried all the same
                 for member in some:
                     self._trained.setdefault(member.label, error)
@@ -182,8 +184,15 @@ class Fit:
         return Data.of(coding.encode(self._read(rows)), torch.from_numpy(weight), groups)
 
     def _train(
-        self, members: list[Member], settings: list[dict[str, Any]], coding: Encoding, data: Data, steps: int
+        self,
+        members: list[Member],
+        settings: list[dict[str, Any]],
+        coding: Encoding,
+        given: Data,
+        data: Data,
+        steps: int,
     ) -> None:
+        """given: the rows as they were before they were placed on the device, which tell this training from others."""
         sort = module("baselines/networks", self.recipe.network or "", "network").TASK
         if sort == "aligned" and not coding.sizes.aligned:
             raise ModelError(
@@ -200,7 +209,7 @@ class Fit:
             return Training(stack, data, steps, self.group.together)
 
         def go(some: Sequence[Member]) -> None:
-            identity = self._identity(some, [settled[member.label] for member in some], data, steps)
+            identity = self._identity(some, [settled[member.label] for member in some], given, steps)
             made = training(some)
             outcome = self._run(made, identity, self._file(some, ".npz"))
             self._note(some, coding, outcome, data)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD, Encoded
+from ..encoding.pixel_rows import PixelRows
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import permutations, stream, uniform
 
@@ -158,6 +159,17 @@ class Sampler:
         self.data, self.keys = data, keys
         self.size, self.pool, self.chunk = settings["batch_size"], settings["pool"], settings["chunk"]
         self.environments = data.environments if by_environment else 0
+        lazy = [x for x in (*data.inputs, *(data.unlabelled or ())) if isinstance(x, PixelRows)]
+        self.streamed = bool(lazy)
+        """Whether rows are gathered on the host: then they are drawn there, those of the next step ahead."""
+        if self.streamed and not (self.size or self.environments or self.chunk):
+            raise ModelError(
+                "setting batch_size = 0: a full batch holds all rows on the device, and these are streamed: "
+                "set batch_size, or chunk, or feed = 'resident'"
+            )
+        device = torch.device("cpu") if self.streamed else keys.device
+        self._last: tuple[int, Batch] | None = None
+        self._next: tuple[int, Tensor, Tensor | None] | None = None
         weights = [data.weight]
         if self.environments:
             if not self.size:
@@ -167,13 +179,15 @@ class Sampler:
                 if not bool((weight.sum(1) > 0).all()):
                     raise ModelError(f"environment {one} has no training row left")
         self.orders = [
-            Order(weight, keys, f"order/{one}" if self.environments else "order") for one, weight in enumerate(weights)
+            Order(weight.to(device), keys.to(device), f"order/{one}" if self.environments else "order")
+            for one, weight in enumerate(weights)
         ]
+        self._lengths = data.lengths.to(device)
         self._whole: list[tuple[Batch, Tensor | None]] = []
         self.unlabelled: Order | None = None
         if data.unlabelled is not None:
             rows = len(data.unlabelled[0])
-            self.unlabelled = Order(torch.ones(1, rows, device=keys.device), keys, "unlabelled")
+            self.unlabelled = Order(torch.ones(1, rows, device=device), keys.to(device), "unlabelled")
 
     @property
     def drawn(self) -> int:
@@ -184,6 +198,9 @@ class Sampler:
         """The batch of a step; a full batch comes in chunks, each with the share (K,) of its rows' weight in all."""
         if self.size or self.environments:
             yield self.batch(step), None
+            return
+        if self.streamed:  # read anew in every step
+            yield from self._chunks()
             return
         if not self._whole:
             self._whole = list(self._chunks())
@@ -223,24 +240,47 @@ class Sampler:
 
     def batch(self, step: int) -> Batch:
         """The batch of `size` rows (of each environment) of a step."""
+        if self._last is not None and self._last[0] == step:
+            return self._last[1]
+        rows, shifted = self._drawn(step)
+        batch = self.taken(rows)
+        if shifted is not None:
+            assert self.data.unlabelled is not None
+            batch = replace(batch, unlabelled=tuple(_at(x, shifted) for x in self.data.unlabelled))
+        if self.streamed:
+            self._last = step, batch  # some steps ask for theirs twice
+            self._expect(step + 1)
+        return batch
+
+    def _drawn(self, step: int) -> tuple[Tensor, Tensor | None]:
+        """Which rows a step has, and which shifted ones."""
+        if self._next is not None and self._next[0] == step:
+            return self._next[1:]
         if self.environments:
             rows = torch.cat([order.draw(step * self.size, self.size) for order in self.orders], dim=1)
         else:
             rows = self._pooled(step) if self.pool > 1 else self.orders[0].draw(step * self.size, self.size)
-        batch = self.taken(rows)
-        if self.unlabelled is not None:
-            assert self.data.unlabelled is not None
-            shifted = self.unlabelled.draw(step * self.size, self.size)
-            batch = replace(batch, unlabelled=tuple(_at(x, shifted) for x in self.data.unlabelled))
-        return batch
+        rows = rows.expand(len(self.keys), -1)
+        return rows, None if self.unlabelled is None else self.unlabelled.draw(step * self.size, self.size)
+
+    def _expect(self, step: int) -> None:
+        """Have a step's rows gathered while the step before is computed."""
+        rows, shifted = self._drawn(step)
+        self._next = step, rows, shifted
+        for x in self.data.inputs:
+            if isinstance(x, PixelRows):
+                x.expect(rows)
+        for x in self.data.unlabelled or ():
+            if isinstance(x, PixelRows) and shifted is not None:
+                x.expect(shifted)
 
     def _pooled(self, step: int) -> Tensor:
         """Rows of like length: the rows of `pool` steps sorted by length, and dealt out in random order."""
         window, place = divmod(step, self.pool)
         rows = self.orders[0].draw(window * self.pool * self.size, self.pool * self.size)
-        order = self.data.lengths[rows].argsort(dim=1, stable=True)
+        order = self._lengths[rows].argsort(dim=1, stable=True)
         rows = rows.gather(1, order).view(len(rows), self.pool, self.size)
-        turn = permutations(stream(self.keys, "pool", window), self.pool)[:, place]
+        turn = permutations(stream(self.keys, "pool", window).to(rows.device), self.pool)[:, place]
         return rows[torch.arange(len(rows), device=rows.device), turn.expand(len(rows))]
 
     def taken(self, rows: Tensor) -> Batch:
@@ -250,11 +290,12 @@ class Sampler:
 
 def taken(data: Data, rows: Tensor) -> Batch:
     """The training rows of these places (K, n), without columns in which all of them are padding."""
+    host, rows = rows, rows.to(data.lengths.device, non_blocking=True)
     if len(data.target) == 1:
         target = data.target[0][rows]
     else:
         target = data.target[torch.arange(len(rows), device=rows.device)[:, None], rows]
-    inputs = tuple(_at(x, rows) for x in (data.inputs[:1] if target.ndim == 3 else data.inputs))
+    inputs = tuple(_at(x, host) for x in (data.inputs[:1] if target.ndim == 3 else data.inputs))
     if target.ndim == 3:
         target = target[..., : max(1, int(data.lengths[rows].max()))]
         inputs = (without_padding(inputs[0]), target)
@@ -263,6 +304,9 @@ def taken(data: Data, rows: Tensor) -> Batch:
 
 def _at(x: Tensor, rows: Tensor) -> Tensor:
     """x (N, ..) at rows (K, n): (K, n, ..). Row by row it is several times as fast as by an index of all axes."""
+    if isinstance(x, PixelRows):
+        return x.at(rows.cpu())
+    rows = rows.to(x.device)
     return x.index_select(0, rows.reshape(-1)).view(*rows.shape, *x.shape[1:])
 
 

@@ -38,6 +38,7 @@ SETTINGS: dict[str, Any] = {
     "patience": 0,
     "compile": "never",
     "precision": "auto",
+    "feed": "auto",
 }
 """batch_size: 0 for full batches; of each environment, where the algorithm draws by environment. clip: the largest
 gradient norm, 0 for none. sharpness: rho of sharpness-aware steps, 0 for plain ones. optimiser and schedule: files of
@@ -47,7 +48,7 @@ that are computed at once, 0 for all; their gradients are summed, and a chunk th
 how many checkpoints, evenly spaced, the scorer may choose among. check_every, patience: where both are set, a replica
 is looked at on validation rows every so many steps, and stops after `patience` looks without a new best, which it
 keeps. compile: whether steps are taken as graphs (`graphs/capture.py`). precision: of a step's products
-(`precision.py`)."""
+(`precision.py`). feed: where pictures lie (`feed.py`)."""
 
 FINITE_CHECK_EVERY = 50
 """Steps between two looks at whether a loss was finite: each look waits for the device."""

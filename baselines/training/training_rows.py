@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, TrainingRows
+from ..encoding.pixel_rows import PixelRows
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ def numbered(group: NDArray[Any], known: NDArray[Any]) -> torch.Tensor:
     return torch.tensor([place[name] for name in group.tolist()], dtype=torch.int64)
 
 
-def tensor_digest(x: torch.Tensor) -> str:
+def tensor_digest(x: torch.Tensor | PixelRows) -> str:
+    if isinstance(x, PixelRows):
+        return x.key
     return blake2b(x.contiguous().cpu().numpy().tobytes(), digest_size=16).hexdigest()
 
 

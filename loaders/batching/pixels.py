@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Protocol
@@ -51,17 +52,18 @@ class Pixels(Protocol):
 
 @dataclass(frozen=True)
 class HeldPixels:
-    """Pixels in memory, or mapped from a file."""
+    """Pixels in memory, or mapped from a file. known: their key, where it is; else they are told by their bytes."""
 
     array: NDArray[np.uint8]
-    key: str
+    known: str = ""
 
-    @classmethod
-    def of(cls, array: NDArray[np.uint8]) -> HeldPixels:
-        """Pixels that somebody holds, told by their bytes."""
-        found = blake2b(repr(array.shape).encode(), digest_size=16)
-        found.update(np.ascontiguousarray(array).data)
-        return cls(array, found.hexdigest())
+    @cached_property
+    def key(self) -> str:
+        if self.known:
+            return self.known
+        found = blake2b(repr(self.array.shape).encode(), digest_size=16)
+        found.update(np.ascontiguousarray(self.array).data)
+        return found.hexdigest()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,0 +1,138 @@
+"""Pictures of training rows that stay uint8 where they lie (a mapped file, memory) until a batch asks for them.
+
+`PixelRows` stands where a tensor of all rows would: it has the few operations by which rows are read, and each gives
+the tensor that the same operation would give of the whole, on the device, scaled there. Rows that are announced are
+gathered ahead by a thread, on a GPU into pinned memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ...loaders.batching.pixels import Pixels, pieces
+
+
+@dataclass
+class _Slot:
+    """Room on the host for the rows of one step. `free`: when the device has read them."""
+
+    bytes: Tensor
+    free: Any = None
+
+
+class PixelRows:
+    """Rows (n, width) float32 on a device: pixels (n, ..) uint8 over `scale`, flat."""
+
+    dtype = torch.float32
+
+    def __init__(self, pixels: Pixels, scale: float, device: str | torch.device = "cpu") -> None:
+        self.pixels, self.scale, self.device = pixels, scale, torch.device(device)
+        self.shape = torch.Size((pixels.shape[0], prod(pixels.shape[1:])))
+        # On the device, for there a quotient by a number of the host is a product with its inverse, which differs.
+        self._over = torch.full((1,), scale, device=self.device)
+        self._ahead: tuple[Tensor, Future[_Slot]] | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._slots: list[_Slot] = []
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __deepcopy__(self, _: Any) -> PixelRows:
+        return self  # nothing writes into it
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ModelError(
+            f"setting feed = 'streamed': this algorithm reads all training rows at once (by {name}): "
+            "set feed = 'resident', with a smaller side if they do not fit"
+        )
+
+    def to(self, device: str | torch.device) -> PixelRows:
+        return PixelRows(self.pixels, self.scale, device)
+
+    @property
+    def key(self) -> str:
+        """Tells these rows from others."""
+        return f"{self.pixels.key}/{self.scale!r}"
+
+    def expect(self, rows: Tensor) -> None:
+        """Begin to gather the rows (..) of the step to come: places on the host."""
+        flat = rows.reshape(-1)
+        if self._ahead is not None and torch.equal(self._ahead[0], flat):
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1)
+        self._ahead = flat, self._thread.submit(self._gather, flat)
+
+    def at(self, rows: Tensor) -> Tensor:
+        """The rows of these places (..) on the host: (.., width)."""
+        flat = rows.reshape(-1)
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and torch.equal(ahead[0], flat):
+            slot = ahead[1].result()
+            found = self._scaled(slot.bytes[: len(flat)])
+            if self.device.type == "cuda":
+                slot.free = torch.cuda.Event()  # type: ignore[no-untyped-call]
+                slot.free.record()
+            self._slots.append(slot)
+        else:
+            found = self._scaled(torch.from_numpy(self.pixels.take(flat.numpy())))
+        return found.view(*rows.shape, self.shape[1])
+
+    def __getitem__(self, rows: slice | Tensor) -> Tensor:
+        places = torch.arange(len(self))[rows] if isinstance(rows, slice) else rows.cpu()
+        if places.dtype == torch.bool:
+            places = places.nonzero()[:, 0]
+        found = self._scaled(torch.from_numpy(self.pixels.take(places.reshape(-1).numpy())))
+        return found.view(*places.shape, self.shape[1])
+
+    def index_select(self, dim: int, rows: Tensor) -> Tensor:
+        assert dim == 0
+        return self[rows]
+
+    def split(self, rows: int, dim: int = 0) -> Iterator[Tensor]:
+        """All rows, so many at a time: what `torch.split` asks for."""
+        assert dim == 0
+        return (self[start : start + rows] for start in range(0, len(self), rows))
+
+    def whole(self, device: str | torch.device) -> Tensor:
+        """All rows as a tensor on a device."""
+        there, start = self.to(device), 0
+        found = torch.empty(self.shape, dtype=self.dtype, device=device)
+        for piece in pieces(self.pixels):
+            found[start : start + len(piece)] = there._scaled(torch.from_numpy(piece))
+            start += len(piece)
+        return found
+
+    def _gather(self, flat: Tensor) -> _Slot:
+        """Fill a slot that nobody reads any more."""
+        slot = next((one for one in self._slots if len(one.bytes) >= len(flat)), None)
+        if slot is None:
+            room = (len(flat), *self.pixels.shape[1:])
+            slot = _Slot(torch.empty(room, dtype=torch.uint8, pin_memory=self.device.type == "cuda"))
+            self._slots = []
+        else:
+            self._slots.remove(slot)
+        if slot.free is not None:
+            slot.free.synchronize()
+        self.pixels.take(flat.numpy(), slot.bytes[: len(flat)].numpy())
+        return slot
+
+    def _scaled(self, pixels: Tensor) -> Tensor:
+        there = pixels.to(self.device, non_blocking=True).reshape(len(pixels), -1)
+        return there.to(self.dtype).div_(self._over)
+
+
+def largest(pixels: Pixels) -> int:
+    """The largest value among all pictures; 0 where there are none."""
+    return max((int(np.max(piece)) for piece in pieces(pixels) if piece.size), default=0)

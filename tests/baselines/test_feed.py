@@ -1,0 +1,276 @@
+"""Pictures that are streamed to the device train the same as those that lie on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from encoded_files import picture
+from farshift.baselines.encoding.encoding import ClassEncoding
+from farshift.baselines.encoding.pixel_rows import PixelRows
+from farshift.baselines.running.listing import algorithms
+from farshift.baselines.training import feed
+from farshift.baselines.training.replica_group import Fit, ReplicaGroup
+from farshift.baselines.training.sampler import Data, Sampler
+from farshift.baselines.training.trainer import Training
+from farshift.baselines.training.training_rows import FitInput, Member
+from farshift.benchmarks.model import Budget, Task
+from farshift.core.errors import ModelError
+from farshift.core.progress import listening
+from farshift.loaders.batching.pixels import EncodedPixels, HeldPixels
+from farshift.loaders.decoders import decoder
+
+from .killed_groups import killed_before
+from .toys import Rows, recipe
+
+TASK = Task("classification", ("image",), "kind", classes=3)
+STEPS = 50
+SEEDS = [Member(0, {}), Member(1, {"lr": 0.02})]
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "rows of each environment": {"algorithm": "group_dro", "batch_size": 4},
+    "one environment held out of each step": {"algorithm": "mldg", "batch_size": 4},
+    "two stages, rows weighted anew": {"algorithm": "jtt", "first_percent": 50},
+    "an order of its own": {"algorithm": "curriculum", "difficulty": "self-taught"},
+    "shifted rows": {"algorithm": "dann", "batch_size": 4},
+    "a head fitted to validation rows": {"algorithm": "dfr"},
+    "moments of all rows": {"algorithm": "swa"},
+    "sharp steps": {"sharpness": 0.1},
+    "early stopping": {"check_every": 5, "patience": 2},
+    "full batches in chunks": {"batch_size": 0, "chunk": 16},
+    "batches sorted by length": {"pool": 3},
+}
+KNOWN = {record["name"]: record for record in algorithms()}
+
+
+def images(count: int, seed: int = 0, **more: Any) -> Rows:
+    draw = np.random.default_rng(seed)
+    kind = np.arange(count) % 3
+    pixels = (draw.integers(0, 120, (count, 6, 6, 3)) + 60 * (kind[:, None, None, None] == np.arange(3))).astype(
+        np.uint8
+    )
+    return Rows(image=pixels, kind=kind, group=np.array([f"g{place // 3 % 3}" for place in range(count)]), **more)
+
+
+def given(which: int = 45) -> FitInput:
+    train, val, ood = images(which), images(18, 1), images(18, 2)
+    return FitInput(train, val, ood, images(20, 3).only("image"))
+
+
+def fitted(
+    how: str, members: list[Member] = SEEDS, kept: Path | None = None, steps: int = STEPS, **settings: Any
+) -> Fit:
+    chosen = {"batch_size": 8, "lr": 0.01, "width": 12, "feed": how} | settings
+    made = recipe("mlp", steps, chosen.pop("algorithm", "erm"), **chosen)
+    rows = replace(given(), unlabelled=None) if "unlabelled" not in KNOWN[made.algorithm or ""]["touches"] else given()
+    return ReplicaGroup(made, TASK, members, "toy/toy", kept).fit(rows, Budget("quick"))
+
+
+@pytest.fixture
+def losses(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
+    """Of every replica after every step."""
+    seen: list[list[float]] = []
+    plain = Training.step
+
+    def step(self: Training) -> None:
+        plain(self)
+        seen.append(self.losses.tolist())
+
+    monkeypatch.setattr(Training, "step", step)
+    return seen
+
+
+def outcome(fit: Fit, members: list[Member] = SEEDS) -> list[Any]:
+    asked = images(30, 4).only("image")
+    return [fit.predict(member, asked).scores for member in members]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_feeds_have_the_same_losses_and_lead_to_the_same_replicas(case: str, losses: list[list[float]]) -> None:
+    resident = outcome(fitted("resident", **CASES[case]))
+    before = list(losses)
+    losses.clear()
+    streamed = outcome(fitted("streamed", **CASES[case]))
+    assert len(before) == len(losses) > 0
+    for one, other in zip(before, losses, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-6)
+    for one, other in zip(resident, streamed, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if "classification" in KNOWN[name]["tasks"]])
+def test_every_algorithm_trains_on_streamed_pictures(name: str, losses: list[list[float]]) -> None:
+    own = {} if KNOWN[name]["defaults"].get("batch_size") == 0 else {"batch_size": 6}
+    found = []
+    for how in ("resident", "streamed"):
+        losses.clear()
+        fit = fitted(how, SEEDS[:1], steps=6, algorithm=name, **{"batch_size": 6, "chunk": 0} | own)
+        try:
+            found.append([*losses, *(scores.tolist() for scores in outcome(fit, SEEDS[:1]) if scores is not None)])
+        except ModelError as error:
+            found.append([str(error)])
+    for one, other in zip(*found, strict=True):
+        if isinstance(one, str):
+            assert one == other
+        else:
+            np.testing.assert_allclose(other, one, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", ["plain", "two stages, rows weighted anew", "early stopping"])
+def test_a_streamed_training_that_is_killed_goes_on_to_the_same_bits(case: str, tmp_path: Path) -> None:
+    clean = outcome(fitted("streamed", steps=12, **CASES[case]))
+    code = killed_before(Training, "step", 7, lambda: fitted("streamed", kept=tmp_path, steps=12, **CASES[case]))
+    assert code == -9
+    again = outcome(fitted("streamed", kept=tmp_path, steps=12, **CASES[case]))
+    for one, other in zip(clean, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_was_begun_with_one_feed_goes_on_with_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto` may choose otherwise after a kill: another machine, other free memory."""
+    clean = outcome(fitted("auto", steps=12))
+    monkeypatch.setattr(feed, "free_memory", lambda device: 0)
+    code = killed_before(Training, "step", 7, lambda: fitted("auto", kept=tmp_path, steps=12))
+    monkeypatch.undo()
+    again = outcome(fitted("auto", kept=tmp_path, steps=12))
+    assert code == -9
+    for one, other in zip(clean, again, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+
+
+class Told:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        pass
+
+
+def data() -> tuple[ClassEncoding, Data]:
+    rows = images(30)
+    coding = ClassEncoding(TASK, rows.numpy())
+    return coding, Data.of(coding.encode(rows.numpy()), torch.ones(30, dtype=torch.float64))
+
+
+def test_the_feed_is_chosen_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, rows = data()
+    size = 30 * 6 * 6 * 3 * 4
+    monkeypatch.setattr(feed, "free_memory", lambda device: 4 * size)
+    assert isinstance(feed.placed(rows, "auto", "cpu").inputs[1], torch.Tensor)
+    monkeypatch.setattr(feed, "free_memory", lambda device: 4 * size - 4)
+    with listening(told := Told()):
+        assert isinstance(feed.placed(rows, "auto", "cpu").inputs[1], PixelRows)
+    assert told.lines == [
+        "the pictures take 13.0 kB as float32, more than 13.0 kB: they stay uint8 and are streamed to the device "
+        "(feed = 'streamed')"
+    ]
+
+
+def test_resident_rows_are_the_encoding_s_own() -> None:
+    coding, rows = data()
+    whole = feed.placed(rows, "resident", "cpu")
+    assert torch.equal(whole.inputs[1], coding.inputs(images(30).numpy())[1])
+
+
+def test_streamed_rows_are_read_as_those_of_a_tensor() -> None:
+    _, rows = data()
+    lazy, whole = rows.inputs[1], feed.placed(rows, "resident", "cpu").inputs[1]
+    places = torch.tensor([[3, 3], [29, 0]])
+    assert len(lazy) == len(whole)
+    assert lazy.shape == whole.shape
+    for read in (
+        lambda x: x[2:9],
+        lambda x: x[1::7],
+        lambda x: x[places],
+        lambda x: x[torch.arange(30) % 2 == 0],
+        lambda x: x.index_select(0, places[1]),
+        lambda x: torch.cat(list(torch.split(x, 7))),
+    ):
+        assert torch.equal(read(lazy), read(whole))
+
+
+def test_what_was_not_announced_is_gathered_all_the_same() -> None:
+    _, rows = data()
+    lazy, whole = rows.inputs[1], feed.placed(rows, "resident", "cpu").inputs[1]
+    assert isinstance(lazy, PixelRows)
+    some, others = torch.tensor([[1, 2, 3]]), torch.tensor([[5, 4]])
+    for announced, asked in [(some, some), (others, others), (some, others), (others, some), (some, some)]:
+        lazy.expect(announced)
+        assert torch.equal(lazy.at(asked), whole[asked])
+
+
+def test_pictures_that_are_decoded_when_they_are_read_train_the_same() -> None:
+    files = [picture(number, side=12) for number in range(20)]
+    pixels = EncodedPixels(files, 6, decoder(), "key")
+    held = HeldPixels(np.concatenate([pixels.take(np.arange(20))]))
+    rows = torch.tensor([[4, 19, 4]])
+    lazy = PixelRows(pixels, 255.0)
+    lazy.expect(rows)
+    assert torch.equal(lazy.at(rows), PixelRows(held, 255.0).at(rows))
+
+
+def test_a_full_batch_of_streamed_rows_is_refused_in_one_line() -> None:
+    fit = fitted("streamed", batch_size=0)
+    with pytest.raises(ModelError, match="a full batch holds all rows on the device, and these are streamed"):
+        fit.remarks(SEEDS[0])
+
+
+def test_streaming_of_what_is_no_picture_is_refused() -> None:
+    rows = Rows(a=np.arange(6), b=np.arange(6), kind=np.arange(6) % 3)
+    group = ReplicaGroup(recipe("mlp", 2, feed="streamed"), replace(TASK, inputs=("a", "b")), SEEDS, "toy/toy")
+    with pytest.raises(ModelError, match="only pictures are streamed"):
+        group.fit(FitInput(rows, None), Budget("quick")).remarks(SEEDS[0])
+
+
+def test_an_operation_that_needs_all_rows_says_what_to_do() -> None:
+    _, rows = data()
+    with pytest.raises(ModelError, match=r"reads all training rows at once \(by expand\): set feed = 'resident'"):
+        rows.inputs[1].expand(3)
+
+
+def test_rows_are_gathered_before_they_are_asked_for() -> None:
+    _, rows = data()
+    lazy = rows.inputs[1]
+    assert isinstance(lazy, PixelRows)
+    keys = torch.tensor([1, 2])
+    sampler = Sampler(rows, keys, {"batch_size": 4, "pool": 1, "chunk": 0}, False)  # type: ignore[arg-type]
+    sampler.batch(0)
+    assert lazy._ahead is not None
+    assert torch.equal(lazy._ahead[0], sampler.batch(1).rows.reshape(-1))
+
+
+def test_of_a_mapped_file_no_more_than_the_steps_rows_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """600 pictures of 64 x 64 are 29 MB as float32; the arrays made while 12 steps are trained stay below 3 MB."""
+    import tracemalloc
+
+    path = tmp_path / "pixels.npy"
+    np.save(path, np.random.default_rng(0).integers(0, 256, (600, 64, 64, 3), dtype=np.uint8))
+    mapped = np.load(path, mmap_mode="r")
+    sizes: list[int] = []
+    gathered = PixelRows._scaled
+
+    def scaled(self: PixelRows, pixels: torch.Tensor) -> torch.Tensor:
+        found = gathered(self, pixels)
+        sizes.append(found.nbytes)
+        return found
+
+    monkeypatch.setattr(PixelRows, "_scaled", scaled)
+    coding = ClassEncoding(TASK, {"image": mapped, "kind": np.arange(600) % 3})
+    pixels = PixelRows(HeldPixels(mapped), 255.0)
+    rows = Data((torch.zeros(600, 0, dtype=torch.int64), pixels), torch.arange(600)[None] % 3, torch.ones(600), torch.ones(1, 600))  # type: ignore[arg-type]  # fmt: skip
+    sampler = Sampler(rows, torch.tensor([1]), {"batch_size": 8, "pool": 1, "chunk": 0}, False)  # type: ignore[arg-type]
+    tracemalloc.start()
+    for step in range(12):
+        sampler.batch(step)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert coding.sizes.shape == (64, 64, 3)
+    assert max(sizes) == 8 * 64 * 64 * 3 * 4
+    assert peak < 3e6
