@@ -48,6 +48,10 @@ class Estimator:
             self._texts, labels = np.unique(labels.astype(str), return_inverse=True)
             known = replace(task, type="classification", classes=len(self._texts))
             self.encoding = ClassEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
+        elif task.type == "regression":
+            # As numbers, since shifted rows may go beyond the integers of training.
+            known = replace(task, type="classification", classes=1)
+            self.encoding = ClassEncoding(known, rows, how="numbers")
         else:
             self.encoding = ClassEncoding(task, rows)
         self.task = task

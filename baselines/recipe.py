@@ -64,6 +64,8 @@ class Recipe(_Strict):
     estimator: Annotated[str, Field(pattern=r"^sklearn(\.[A-Za-z_][A-Za-z0-9_]*)+$")] | None = None
     whole_answers: bool = False
     """An estimator that does sequence tasks: each answer of the training rows is a class."""
+    regressor: bool = False
+    """An estimator that predicts numbers: it does regression tasks, and no others."""
     encoder: str | None = None
     """A pretrained encoder of transformers, frozen, whose features take the place of texts or images: `org/name` of the
     Hub, or a folder."""
@@ -77,8 +79,12 @@ class Recipe(_Strict):
         if self.estimator is not None:
             if self.network or self.algorithm or self.quick or self.full:
                 raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it trains to its own end")
+            if self.regressor and self.whole_answers:
+                raise ValueError("whole_answers is of classifiers: a regressor predicts numbers")
         elif self.whole_answers:
             raise ValueError("whole_answers is of estimators: a network writes its answers")
+        elif self.regressor:
+            raise ValueError("regressor is of estimators: networks do classification and sequence tasks")
         elif not (self.network and self.algorithm and self.quick and self.full):
             raise ValueError("give network, algorithm, [quick] and [full] (or estimator alone)")
         return self
@@ -235,6 +241,8 @@ def check_task(recipe: Recipe, task: Task) -> None:
     """Refuse a recipe that cannot do a task, before anything is spent."""
     if recipe.estimator:
         sorts = ("classification", "sequence") if recipe.whole_answers else ("classification",)
+        if recipe.regressor:
+            sorts = ("regression",)
         if task.type not in sorts:
             raise ModelError(f"{recipe.name} is for {' and '.join(sorts)} tasks, and this is a {task.type} task")
         return

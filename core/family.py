@@ -2,7 +2,8 @@
 
 Each `[[vary]]` table of a TOML file is an axis: its lists, all of one length, are read side by side. The axes are
 multiplied. In every other string of the file `{name}` becomes the value of that name; a string that is nothing but
-`"{name}"` becomes the value itself, with its type. A file without `[[vary]]` stands for itself.
+`"{name}"` becomes the value itself, with its type. A file without `[[vary]]` stands for itself. `[only."a/b"]` gives
+keys that the definition called `a/b` has instead of the file's.
 """
 
 from __future__ import annotations
@@ -38,19 +39,27 @@ def _family(text: str, path: Path, model: type[M]) -> tuple[M, ...]:
 
 def members(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
     """The records that `record`, read from `path`, stands for."""
-    rest = {key: value for key, value in record.items() if key != "vary"}
-    tables = record.get("vary", [])
+    rest = {key: value for key, value in record.items() if key not in ("vary", "only")}
+    tables, only = record.get("vary", []), record.get("only", {})
     if not isinstance(tables, list):
         raise BadDefinition(f"{path}: vary: write [[vary]], a table of lists")
+    if not isinstance(only, dict) or not all(isinstance(own, dict) for own in only.values()):
+        raise BadDefinition(f'{path}: only: write [only."NAME"], a table of keys for the definition of that name')
     axes = [_axis(table, path) for table in tables]
     used: set[str] = set()
+    named: set[str] = set()
     for chosen in product(*axes):
         values = {name: value for choice in chosen for name, value in choice.items()}
         if len(values) < sum(map(len, chosen)):
             raise BadDefinition(f"{path}: vary: a name stands on two axes")
-        yield _filled(rest, values, used)
+        made = _filled(rest, values, used)
+        name = str(made.get("name"))
+        named.add(name)
+        yield made | only.get(name, {})
     if unused := sorted({name for axis in axes for name in axis[0]} - used):
         raise BadDefinition(f"{path}: vary: nothing in the file says {', '.join(f'{{{name}}}' for name in unused)}")
+    if absent := sorted(only.keys() - named):
+        raise BadDefinition(f"{path}: only: the file stands for no definition called {', '.join(absent)}")
 
 
 def _axis(table: Any, path: Path) -> list[dict[str, Any]]:

@@ -15,8 +15,13 @@ from farshift.core.draws import key
 from farshift.core.errors import ModelError
 from pydantic import ValidationError
 from sklearn.datasets import load_digits
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -38,6 +43,8 @@ DIRECT = {
 TREES = {"boosted-trees", "extra-trees", "random-forest"}
 """They draw rows, or count the rows of a leaf, whatever their weights."""
 WHOLE_ANSWERS = {"most-frequent", "nearest-answer"}
+REGRESSORS = {"random-forest-regression": RandomForestRegressor(), "ridge": Ridge()}
+COUNT = Task("regression", ("pixels", "odd"), "count")
 WITHOUT_PROBABILITIES = {"ridge-classifier", "svm-rbf"}
 
 
@@ -71,7 +78,7 @@ def fitted(name: str, train: Rows) -> Baseline:
 
 def test_every_estimator_recipe_is_among_those_tested() -> None:
     own = {name for name, made in recipes().items() if made.estimator and not made.encoder}
-    assert own == set(DIRECT) | WHOLE_ANSWERS
+    assert own == set(DIRECT) | WHOLE_ANSWERS | set(REGRESSORS)
 
 
 @pytest.mark.parametrize("name", DIRECT)
@@ -90,6 +97,33 @@ def test_a_recipe_is_its_estimator_with_a_seed_of_its_own(name: str) -> None:
     else:
         assert answers.scores is not None
         assert np.allclose(answers.scores, direct.predict_proba(features(test, 16)), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_a_regressor_is_its_estimator_on_numbers_and_goes_beyond_the_integers_of_training(name: str) -> None:
+    train, test = digits()
+    test.columns["odd"] = np.full(150, 9)
+    ink = [rows.columns["pixels"].sum(axis=(1, 2)) for rows in (train, test)]
+    model = Baseline(shipped(name), COUNT, 7, "toy/toy")
+    model.fit(Rows(**train.columns | {"count": ink[0]}), None, Budget("quick"))
+    direct = REGRESSORS[name]
+    if "random_state" in direct.get_params():
+        direct.set_params(random_state=key(f"{model.name}/estimator") % 2**32)
+    given = [
+        np.column_stack([rows.columns["pixels"].reshape(150, -1) / np.float32(16), rows.columns["odd"]])
+        for rows in (train, test)
+    ]
+    direct.fit(given[0].astype(np.float32), ink[0])
+    answers = model.predict(test.only(*COUNT.inputs))
+    assert isinstance(answers, Answers)
+    assert answers.scores is None
+    assert np.allclose(answers.prediction, direct.predict(given[1].astype(np.float32)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_a_regressor_refuses_classes(name: str) -> None:
+    with pytest.raises(ModelError, match=f"^{name} is for regression tasks, and this is a classification task$"):
+        fitted(name, digits()[0])
 
 
 @pytest.mark.parametrize("name", sorted(set(DIRECT) - TREES))
@@ -144,3 +178,12 @@ def test_a_network_recipe_cannot_ask_for_whole_answers() -> None:
     card = shipped("mlp").model_dump(mode="json", exclude_none=True) | {"whole_answers": True}
     with pytest.raises(ValidationError, match="whole_answers is of estimators"):
         type(shipped("mlp")).model_validate(card)
+
+
+def test_only_an_estimator_of_numbers_is_a_regressor() -> None:
+    network = shipped("mlp").model_dump(mode="json", exclude_none=True) | {"regressor": True}
+    with pytest.raises(ValidationError, match="regressor is of estimators"):
+        type(shipped("mlp")).model_validate(network)
+    both = shipped("ridge").model_dump(mode="json", exclude_none=True) | {"whole_answers": True}
+    with pytest.raises(ValidationError, match="whole_answers is of classifiers"):
+        type(shipped("ridge")).model_validate(both)

@@ -135,3 +135,24 @@ task = ["length", "addprim_jump"]
     assert found["own/length"].definition.split == "scan/length@1"
     assert found["own/addprim_jump"].definition.split == "scan/addprim_jump@1"
     assert found["own/length"].identity("full") != found["own/addprim_jump"].identity("full")
+
+
+def test_one_definition_of_a_family_may_have_keys_of_its_own():
+    record = {"name": "{x}/{y}", "suites": ["full"], "vary": [{"x": ["a", "b"]}, {"y": [1, 2]}]}
+    found = list(members(record | {"only": {"b/1": {"suites": ["core", "full"], "notes": "{x} stays"}}}, HERE))
+    assert [one["name"] for one in found] == ["a/1", "a/2", "b/1", "b/2"]
+    assert [one["suites"] for one in found] == [["full"], ["full"], ["core", "full"], ["full"]]
+    assert [one.get("notes") for one in found] == [None, None, "{x} stays", None]
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        ({"c/1": {"suites": []}}, "only: the file stands for no definition called c/1$"),
+        ({"a/1": 3}, r'only: write \[only\."NAME"\], a table of keys'),
+        ([], r'only: write \[only\."NAME"\], a table of keys'),
+    ],
+)
+def test_keys_of_a_definition_that_is_not_there_are_refused(only, said):
+    with pytest.raises(BadDefinition, match=said):
+        list(members({"name": "a/1", "only": only}, HERE))
