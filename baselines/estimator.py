@@ -19,6 +19,7 @@ from ..benchmarks.answers import Answers
 from ..benchmarks.model import Columns, Task
 from ..core.draws import key
 from ..core.errors import BadDefinition
+from .encoding.bad_pictures import answered
 from .encoding.encoding import ClassEncoding
 from .recipe import Recipe, unknown_setting
 
@@ -62,11 +63,15 @@ class Estimator:
             self.remarks["decoder"] = self.encoding.decoder
 
     def predict(self, batch: Columns) -> Answers | list[str]:
-        features = self.encoding.features(batch)
         if self._texts is not None:
-            found: list[str] = self._texts[self.estimator.predict(features)].tolist()
+            found: list[str] = self._texts[self.estimator.predict(self.encoding.features(batch))].tolist()
             return found
-        return answers_of(self.estimator, features, self.task)
+        return answered(self.encoding, batch, self._classes)[0]
+
+    def _classes(self, batch: Columns) -> list[Answers]:
+        if not len(batch[self.task.inputs[0]]):  # estimators take no batch of none
+            return [Answers.all_given(np.zeros(0, np.int64))]
+        return [answers_of(self.estimator, self.encoding.features(batch), self.task)]
 
 
 def estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str, Any]) -> Any:

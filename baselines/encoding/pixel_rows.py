@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ...loaders.batching.pixels import Pixels, pieces
+from ...loaders.batching.pixels import EncodedPixels, Pixels, pieces
 
 
 @dataclass
@@ -59,6 +59,11 @@ class PixelRows:
 
     def to(self, device: str | torch.device) -> PixelRows:
         return PixelRows(self.pixels, self.scale, device)
+
+    @property
+    def on_the_fly(self) -> bool:
+        """Whether pictures are decoded whenever they are read."""
+        return isinstance(self.pixels, EncodedPixels)
 
     @property
     def key(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
+from ..encoding.bad_pictures import answered
 from ..encoding.encoding import ClassEncoding, SequenceEncoding
 from .replica_stack import ReplicaStack
 
@@ -24,7 +26,7 @@ TEXT_ROWS = 256
 def answers(coding: Encoding, stack: ReplicaStack, batch: Columns) -> list[Any]:
     """The answers of each replica of a stack."""
     if isinstance(coding, ClassEncoding):
-        return _classes(coding, stack, batch)
+        return answered(coding, batch, partial(_classes, coding, stack))
     return _texts(coding, stack, batch)
 
 

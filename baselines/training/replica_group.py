@@ -23,6 +23,7 @@ from ...core.progress import say
 from ...core.world import ALONE, World
 from ..augmentations import augmented
 from ..diagnostics import diagnosed
+from ..encoding.bad_pictures import look, named
 from ..encoding.encoding import encoding
 from ..encoding.frozen import FrozenColumns
 from ..estimator import Estimator
@@ -139,9 +140,10 @@ class Fit:
         if self.recipe.estimator:
             for member in members:
                 name, watch = self.group.name(member), Stopwatch()
-                self._trained[member.label] = Estimator(
-                    self.recipe, self.task, self.benchmark, name, member.settings, rows, weight
-                )
+                with named(training_rows.train):
+                    self._trained[member.label] = Estimator(
+                        self.recipe, self.task, self.benchmark, name, member.settings, rows, weight
+                    )
                 self._shares.add(watch.seconds(), {member.label: 1})
             return
         settings = {member.label: complete(self.recipe, self.benchmark, member.settings) for member in members}
@@ -160,11 +162,14 @@ class Fit:
         for some in together.values():
             chosen = [settings[member.label] for member in some]
             taught, weights, grouped = augmented(self.task, rows, weight, group, chosen[0])
-            coding = encoding(self.task, taught, chosen[0])
+            with named(training_rows.train):
+                coding = encoding(self.task, taught, chosen[0])
+                encoded = coding.encode(taught)
             numbers = None if grouped is None else numbered(grouped, grouped)
-            data = Data.of(coding.encode(taught), torch.from_numpy(weights), numbers)
+            data = Data.of(encoded, torch.from_numpy(weights), numbers)
             if training_rows.unlabelled is not None:
                 data = replace(data, unlabelled=inputs_of(coding, self._read(training_rows.unlabelled)))
+                look(data.unlabelled or ())
             held = {
                 name: self._held(coding, one, group)
                 for name, one in (("id_val", training_rows.val), ("ood_val", training_rows.ood_val))
@@ -181,7 +186,10 @@ class Fit:
         """Labelled rows that are not trained on."""
         rows, weight, group = columns_of(held_out)
         groups = None if group is None or known is None else numbered(group, known)
-        return Data.of(coding.encode(self._read(rows)), torch.from_numpy(weight), groups)
+        with named(held_out):
+            encoded = coding.encode(self._read(rows))
+            look(encoded.inputs)
+        return Data.of(encoded, torch.from_numpy(weight), groups)
 
     def _train(
         self,

@@ -29,7 +29,7 @@ _PIECE_BYTES = 32 * 2**20
 class BadPicture(BadData):
     """A picture that cannot be decoded: its place among the others, and why."""
 
-    def __init__(self, message: str, place: int, why: str) -> None:
+    def __init__(self, message: str, place: int = -1, why: str = "") -> None:
         super().__init__(message)
         self.place, self.why = place, why
 
@@ -85,6 +85,17 @@ def decoded_pieces(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np.
             yield buffers[number % 2][: min(rows, len(files) - first)]
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def readable(files: Files, name: str = DEFAULT) -> NDArray[np.bool_]:
+    """Which pictures can be decoded, (n,)."""
+    by, found = decoder(name), np.ones(len(files), bool)
+    for place in range(len(files)):
+        try:
+            _one(files, place, 1, by)
+        except BadPicture:
+            found[place] = False
+    return found
 
 
 def content_of(files: Files, place: int) -> bytes | memoryview:

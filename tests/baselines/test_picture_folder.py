@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from encoded_files import picture
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding.encoding import ClassEncoding
+from farshift.baselines.recipe import Recipe
+from farshift.baselines.training.trainer import Training
+from farshift.benchmarks.answers import ANSWERED, FAILED
 from farshift.benchmarks.model import Budget, Task
+from farshift.core.errors import BadData
 from farshift.loaders.batching import pixels
 from farshift.loaders.batching.pictures import decoded
 from farshift.loaders.decoders import decoder
@@ -15,6 +20,10 @@ from farshift.loaders.decoders import decoder
 from .toys import Rows, recipe
 
 TASK = Task("classification", ("image",), "kind", classes=2)
+
+
+def tree() -> Recipe:
+    return Recipe(name="tree", title="Tree", citation="none", estimator="sklearn.tree.DecisionTreeClassifier")
 
 
 def column(files: list[bytes]) -> np.ndarray:
@@ -54,3 +63,45 @@ def test_the_decoder_stands_among_what_a_seed_spent_and_a_second_run_decodes_not
 
     monkeypatch.setattr(pixels, "decoded_pieces", never)
     np.testing.assert_array_equal(run()[1], scores)
+
+
+class Numbered(Rows):
+    """Training rows that know their ids."""
+
+    @property
+    def row_ids(self) -> np.ndarray:
+        return np.arange(len(self), dtype=np.uint64) + 160
+
+
+BROKEN = [picture(number) for number in range(8)]
+BROKEN[5] = BROKEN[5][:200]
+
+
+@pytest.mark.parametrize("limit", ["", "1kB"])
+@pytest.mark.parametrize("made", [recipe("cnn", 3, batch_size=2, side=8), tree()])
+def test_a_broken_training_picture_is_named_by_its_row_before_anything_is_trained(cache, monkeypatch, limit, made):
+    """Whether pictures fit the cache or not."""
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", limit)
+    monkeypatch.setattr(Training, "step", None)
+    rows = Numbered(image=column(BROKEN), kind=np.arange(8) % 2)
+    with pytest.raises(BadData, match=r"^row 00000000000000a5: its picture cannot be decoded: "):
+        Baseline(made, TASK, 0, "toy/toy").fit(rows, None, Budget())
+    whole = Numbered(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
+    if made.network:
+        with pytest.raises(BadData, match="row 00000000000000a5: "):
+            Baseline(made, TASK, 0, "toy/toy").fit(whole, rows, Budget())
+
+
+@pytest.mark.parametrize("made", [recipe("cnn", 3, batch_size=2, side=8), tree()])
+def test_a_broken_picture_that_is_asked_about_has_no_answer_and_the_others_have_theirs(cache, made):
+    whole = Rows(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
+    model = Baseline(made, TASK, 0, "toy/toy")
+    model.fit(whole, None, Budget())
+    clean, found = model.predict(whole.only("image")), model.predict({"image": column(BROKEN)})
+    here = np.arange(8) != 5
+    assert found.status.tolist() == [ANSWERED] * 5 + [FAILED] + [ANSWERED] * 2
+    np.testing.assert_array_equal(found.prediction[here], clean.prediction[here])
+    np.testing.assert_allclose(found.scores[here], clean.scores[here], atol=1e-6)
+    np.testing.assert_allclose(found.scores.sum(axis=1), 1, atol=1e-6)
+    nothing = model.predict({"image": column([b"none", b""])})
+    assert nothing.status.tolist() == [FAILED, FAILED]
