@@ -22,6 +22,7 @@ from ...core.errors import ModelError
 from ...loaders.batching.pixels import HeldPixels, Pixels, opened, whole
 from ...loaders.decoders import DEFAULT, decoder
 from ..formats import Format, Texts, format_of
+from .images import is_encoded
 from .pixel_rows import PixelRows, largest
 
 SETTINGS: dict[str, Any] = {
@@ -101,7 +102,7 @@ class ClassEncoding:
             raise ModelError(f"setting inputs = {how!r}: use auto, categories or numbers")
         assert task.classes, "a classification task says how many classes it has"
         self.task, self.how, self.side, self.by = task, how, side, by
-        self.pictures = [name for name in task.inputs if _encoded(train[name])]
+        self.pictures = [name for name in task.inputs if is_encoded(train[name])]
         self.streams = ""
         """The one input of a task that is pictures of uint8: its rows need not lie on the device."""
         if len(task.inputs) == 1 and how != "categories" and (pixels := self._pixels(train[task.inputs[0]])):
@@ -198,11 +199,6 @@ class ClassEncoding:
     def encode(self, rows: Columns) -> Encoded:
         target = torch.from_numpy(np.asarray(rows[self.task.label], np.int64))
         return Encoded(self.rows(rows), target, torch.ones(len(target), dtype=torch.int64))
-
-
-def _encoded(column: NDArray[Any]) -> bool:
-    """Whether a column holds files of pictures, not texts."""
-    return column.dtype == object and len(column) > 0 and isinstance(column[0], bytes)
 
 
 Ids = NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Features of a frozen pretrained encoder of transformers, in place of the texts or images that it reads.
+"""Features of a frozen pretrained encoder of transformers, in place of the texts, images or sounds that it reads.
 
 Linear probing: Alain and Bengio, "Understanding intermediate layers using linear classifier probes", 2016
 (arXiv:1610.01644); as a baseline under shift, Kumar et al., ICLR 2022 (arXiv:2202.10054). Whatever learns from numbers
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from .frozen_readers import ImageReader, TextReader, reader
+from .frozen_readers import Reader, reader
+from .images import is_encoded
 
 MEMORY = 1 << 30
 """Bytes of features that an encoder remembers; the oldest go first."""
@@ -31,11 +32,12 @@ def pinned(spec: str) -> str:
 
 
 class FrozenColumns:
-    """A classification task's columns with features in place of its texts, or of its images.
+    """A classification task's columns with features in place of its texts, of its images, or of its sounds.
 
     spec: `org/name[@revision]` of the Hub, or a folder, `./folder`. A text model's features are the mean of its last
-    states over a text's tokens, at most as many as its window holds; an image model's, the mean over all places. Pixels
-    are divided by the largest among training rows, as in `encoding.ClassEncoding`.
+    states over a text's tokens, at most as many as its window holds; an image model's, the mean over all places; a
+    sound model's, over all frames. Encoded pictures and sounds go through the model's own processor; of images that are
+    arrays, pixels are divided by the largest among training rows, as in `encoding.ClassEncoding`.
 
     Raises `MissingExtra` without transformers, `Unavailable` where the Hub does not give the model, `FarshiftError` for
     a folder that holds none, and `ModelError` for a task with nothing that the model reads."""
@@ -50,7 +52,8 @@ class FrozenColumns:
             if self._encoder.reads(train[name]):
                 self._scales[name] = self._encoder.scale(train[name])
             elif train[name].dtype == object:
-                raise ModelError(f"encoder {spec} reads images, and the input {name!r} is text: name a text encoder")
+                given = "encoded files" if is_encoded(train[name]) else "text"
+                raise ModelError(f"encoder {spec} reads {self._encoder.what}, and the input {name!r} is {given}")
         if not self._scales:
             raise ModelError(
                 f"encoder {spec} reads {self._encoder.what}, and no input of this task is one: {', '.join(task.inputs)}"
@@ -70,24 +73,18 @@ def _loaded(folder: Path, code: str, device: str) -> _Encoder:
 class _Encoder:
     """A model that encodes each row once, and remembers its features by a digest of what was read."""
 
-    def __init__(self, model: TextReader | ImageReader) -> None:
-        self._model, self.what = model, model.what
+    def __init__(self, model: Reader) -> None:
+        self._model, self.what, self.reads = model, model.what, model.reads
         self._known: dict[bytes, NDArray[np.float32]] = {}
-
-    def reads(self, column: NDArray[Any]) -> bool:
-        """Whether a column is texts, or images, as the model reads them."""
-        if isinstance(self._model, TextReader):
-            return bool(column.dtype == object)
-        return column.dtype != object and column.ndim in (3, 4)
 
     def scale(self, column: NDArray[Any]) -> float:
         """What a column's values are divided by: the largest of an image's pixels; 1 for texts."""
         return 1.0 if column.dtype == object else float(np.abs(column).max(initial=0)) or 1.0
 
     def features(self, column: NDArray[Any], scale: float) -> NDArray[np.float32]:
-        """Features (n, width) of n texts or images."""
+        """Features (n, width) of n texts, images or encoded files."""
         if column.dtype == object:
-            rows = [text.encode() for text in column]
+            rows = [value if isinstance(value, bytes) else value.encode() for value in column]
         else:
             column = np.ascontiguousarray(column / np.float32(scale), np.float32)
             rows = [repr(column.shape[1:]).encode() + row.tobytes() for row in column]

@@ -1,4 +1,4 @@
-"""Encoders of transformers as functions from texts, or from images, to one vector each.
+"""Encoders of transformers as functions from texts, from images or from sounds, to one vector each.
 
 Weights are read from safetensors files alone, and no code that came with a model is run. The mean over all last states
 is a sentence's vector in Reimers and Gurevych, EMNLP 2019 (arXiv:1908.10084), and asks no model for a token of its own.
@@ -7,6 +7,7 @@ is a sentence's vector in Reimers and Gurevych, EMNLP 2019 (arXiv:1908.10084), a
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,21 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...benchmarks.adapters._hf_pictures import PictureProcessor
 from ...benchmarks.adapters._hf_quiet import quiet
 from ...benchmarks.adapters._hf_tokens import pad_token, window
 from ...benchmarks.parsing import named_errors
 from ...core.errors import ModelError
-from .images import planes
+from ...loaders.batching.sounds import samples, sound_decoder
+from .images import is_encoded, planes
 
 ROWS = 32
 """Rows read at once; features depend on it by rounding alone."""
 
 
-def reader(folder: Path, device: str) -> TextReader | ImageReader:
-    """The model that `save_pretrained` wrote to a folder. `ModelError` for one that lacks weights or its tokenizer, or
-    reads neither texts nor images alone."""
+def reader(folder: Path, device: str) -> Reader:
+    """The model that `save_pretrained` wrote to a folder; of one that reads texts and images, the part that reads
+    images. `ModelError` for one that lacks weights, its tokenizer or its processor, or reads something else."""
     from transformers import AutoModel
 
     # A head that the file lacks is drawn at random: from no stream that training draws from.
@@ -45,19 +48,29 @@ def reader(folder: Path, device: str) -> TextReader | ImageReader:
     if lacking:
         raise ModelError(f"encoder {folder.name} lacks weights of a {type(network).__name__}: {', '.join(lacking[:3])}")
     if hasattr(network.config, "vision_config"):
-        raise ModelError(f"encoder {folder.name} reads texts and images at once: give a model of one of them")
+        network = getattr(network, "vision_model", None)
+        if network is None:
+            raise ModelError(f"encoder {folder.name} reads texts and images at once: give a model of one of them")
     network = network.to(device).eval().requires_grad_(False)
     if network.main_input_name == "pixel_values":
         return ImageReader(network, folder)
     if network.main_input_name == "input_ids":
         return TextReader(network, folder)
-    raise ModelError(f"encoder {folder.name} reads {network.main_input_name}, not texts or images")
+    if network.main_input_name == "input_values":
+        return SoundReader(network, folder)
+    raise ModelError(f"encoder {folder.name} reads {network.main_input_name}, not texts, images or sounds")
 
 
 class TextReader:
     """The mean of the last states over a text's tokens; 0 for a text without tokens."""
 
     what = "texts"
+    decides: tuple[str, ...] = ()
+    """What features depend on besides the model, transformers and torch."""
+
+    def reads(self, column: NDArray[Any]) -> bool:
+        """Whether a column is texts."""
+        return column.dtype == object and not is_encoded(column)
 
     def __init__(self, network: Any, folder: Path) -> None:
         from transformers import AutoTokenizer
@@ -98,10 +111,11 @@ class TextReader:
 class ImageReader:
     """The mean of the last states over an image's places (and class token, where a model has one)."""
 
-    what = "images of two or three axes"
+    what = "images: encoded, or arrays of two or three axes"
 
     def __init__(self, network: Any, folder: Path) -> None:
         self.network, self.name = network, folder.name
+        self._folder = folder
         file = folder / "preprocessor_config.json"
         if not file.is_file():
             raise ModelError(f"encoder {folder.name} has no {file.name}: save its image processor beside it")
@@ -113,11 +127,27 @@ class ImageReader:
             self.size = _size(said.get("crop_size") or said["size"])
         self.width: int = self._states(torch.zeros(1, len(self.mean), *self.size)).shape[1]
 
+    def reads(self, column: NDArray[Any]) -> bool:
+        """Whether a column is files of pictures, or images as arrays."""
+        return is_encoded(column) if column.dtype == object else column.ndim in (3, 4)
+
+    @cached_property
+    def processor(self) -> PictureProcessor:
+        """The model's own, for encoded pictures."""
+        return PictureProcessor(self._folder)
+
+    @property
+    def decides(self) -> tuple[str, ...]:
+        return tuple(self.processor.decides)
+
     def read(self, images: NDArray[Any]) -> NDArray[np.float32]:
-        """Features (n, width) of images (n, ..) from 0 to 1: one, two or three channels, first or last.
+        """Features (n, width) of encoded pictures (n,), by the model's own processor; or of images (n, ..) as arrays
+        from 0 to 1, one, two or three channels, first or last.
 
         A grey image is repeated in all channels, colours that are missing are 0; images are resized to the model's own
         size and normalised as its processor says."""
+        if images.dtype == object:
+            return self._files(images.tolist())
         shape = images.shape[1:]
         pixels = planes(torch.from_numpy(np.ascontiguousarray(images, np.float32)).flatten(1), shape)
         given, wanted = pixels.shape[1], len(self.mean)
@@ -131,10 +161,69 @@ class ImageReader:
             found[start : start + ROWS] = self._states((resized - self.mean) / self.deviation).cpu().numpy()
         return found
 
+    def _files(self, files: list[bytes]) -> NDArray[np.float32]:
+        found = np.zeros((len(files), self.width), np.float32)
+        for start in range(0, len(files), ROWS):
+            pixels = torch.from_numpy(self.processor.pixels(files[start : start + ROWS]))
+            found[start : start + ROWS] = self._states(pixels).cpu().numpy()
+        return found
+
     @torch.no_grad()
     def _states(self, pixels: Tensor) -> Tensor:
         states: Tensor = self.network(pixel_values=pixels.to(self.network.device)).last_hidden_state
         return states.mean(dim=1) if states.ndim == 3 else states.flatten(2).mean(dim=2)
+
+
+class SoundReader:
+    """The mean of the last states over a sound's frames. Each sound is read alone: most such models were trained
+    without a mask for padding, and what stands beside a sound must not change its features."""
+
+    what = "encoded sounds"
+
+    def __init__(self, network: Any, folder: Path) -> None:
+        from transformers import AutoFeatureExtractor
+
+        if not (folder / "preprocessor_config.json").is_file():
+            raise ModelError(f"encoder {folder.name} has no preprocessor_config.json: save its processor beside it")
+        with named_errors(f"reading the processor of {folder}"), quiet():
+            self.processor = AutoFeatureExtractor.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False
+            )
+        self.network, self.rate = network, int(self.processor.sampling_rate)
+        self.width: int = network.config.hidden_size
+        self._least = _frames(network)
+
+    def reads(self, column: NDArray[Any]) -> bool:
+        """Whether a column is files of sounds."""
+        return is_encoded(column)
+
+    @property
+    def decides(self) -> tuple[str, ...]:
+        return (sound_decoder(),)
+
+    @torch.no_grad()
+    def read(self, files: NDArray[Any]) -> NDArray[np.float32]:
+        """Features (n, width) of encoded sounds (n,). One that is shorter than a frame is filled up with silence."""
+        found = np.zeros((len(files), self.width), np.float32)
+        for place, content in enumerate(files):
+            heard = samples(content, self.rate, f"sound {place} of {len(files)}")
+            heard = np.pad(heard, (0, max(0, self._least - len(heard))))
+            given = self.processor(heard, sampling_rate=self.rate, return_tensors="pt")["input_values"]
+            states = self.network(given.to(self.network.device)).last_hidden_state
+            found[place] = states[0].mean(dim=0).cpu().numpy()
+        return found
+
+
+Reader = TextReader | ImageReader | SoundReader
+
+
+def _frames(network: Any) -> int:
+    """The samples that one frame is made of, by the kernels and strides of a model's convolutions."""
+    sizes = reversed(list(zip(network.config.conv_kernel, network.config.conv_stride, strict=True)))
+    least = 1
+    for kernel, stride in sizes:
+        least = (least - 1) * stride + kernel
+    return least
 
 
 def _size(said: Any) -> tuple[int, int]:

@@ -1,12 +1,19 @@
-"""Where an image's channels are, and its pixels in the order that convolutions read them."""
+"""What a column of images holds, where its channels are, and its pixels in the order that convolutions read them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ...core.errors import ModelError
+
+
+def is_encoded(column: NDArray[Any]) -> bool:
+    """Whether a column holds files, of pictures or sounds, not texts."""
+    return column.dtype == object and len(column) > 0 and isinstance(column[0], bytes)
 
 
 def channel_axis(shape: Sequence[int]) -> int | None:

@@ -233,8 +233,13 @@ def test_a_task_that_an_encoder_cannot_read_is_refused(folders: dict[str, Path],
     cases: list[tuple[str, Task, dict[str, Any], str]] = [
         ("bert", turn, texts(TEXTS), "this is a sequence task"),
         ("bert", SEEN, pictures(2, 8, 8), "reads texts, and no input of this task is one: picture"),
-        ("vit", SEEN, {"picture": np.zeros((2, 8))}, "reads images of two or three axes, and no input"),
-        ("vit", both, pictures(6, 8, 8) | texts(TEXTS), "input 'command' is text"),
+        (
+            "vit",
+            SEEN,
+            {"picture": np.zeros((2, 8))},
+            "reads images: encoded, or arrays of two or three axes, and no input",
+        ),
+        ("vit", both, pictures(6, 8, 8) | texts(TEXTS), "reads images.*, and the input 'command' is text"),
     ]
     for kind, task, rows, message in cases:
         with pytest.raises(ModelError, match=message):

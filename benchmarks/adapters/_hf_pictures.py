@@ -1,0 +1,62 @@
+"""A vision model's own image processor: encoded pictures to the pixels that the model was trained on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import ModelError
+from ...loaders.batching.one_picture import opened
+from ...loaders.decoders import decoder
+from ..parsing import named_errors
+from ._hf_quiet import quiet
+
+FILE = "preprocessor_config.json"
+
+
+class PictureProcessor:
+    """What `preprocessor_config.json` says: the size and crop, the interpolation, mean and deviation.
+
+    Read by transformers' processors over Pillow, which ask for no torchvision. Raises `ModelError` for a folder
+    without the file."""
+
+    def __init__(self, folder: Path) -> None:
+        from transformers import AutoImageProcessor
+
+        if not (folder / FILE).is_file():
+            raise ModelError(f"model {folder.name} has no {FILE}: save its image processor beside it")
+        how: dict[str, Any] = {"backend": "pil"} if int(version("transformers").split(".")[0]) >= 5 else {}
+        with named_errors(f"reading {folder / FILE}"), quiet():
+            self._processor = AutoImageProcessor.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, **(how or {"use_fast": False})
+            )
+        self.name = folder.name
+
+    @property
+    def decides(self) -> list[str]:
+        """What the pixels depend on besides the files of the model."""
+        return [decoder().version, f"transformers {version('transformers')}"]
+
+    def pixels(self, files: Sequence[bytes]) -> NDArray[np.float32]:
+        """Encoded pictures to (n, channels, height, width). `BadData` names the first that cannot be decoded."""
+        threads = min(len(files), os.cpu_count() or 1)
+        with quiet():  # says nothing for each picture; its settings are the process's, so once for all threads
+            if threads <= 1:
+                return np.stack([self._one(files, place) for place in range(len(files))])
+            with ThreadPoolExecutor(threads) as pool:  # Pillow frees the interpreter's lock
+                return np.stack(list(pool.map(lambda place: self._one(files, place), range(len(files)))))
+
+    def _one(self, files: Sequence[bytes], place: int) -> NDArray[np.float32]:
+        picture = opened(files[place], f"picture {place} of {len(files)}")
+        found = np.asarray(self._processor(picture, return_tensors="np")["pixel_values"], np.float32)
+        if found.ndim != 4 or len(found) != 1:
+            raise ModelError(f"model {self.name} reads a picture in several pieces: give a model that reads it whole")
+        whole: NDArray[np.float32] = found[0]
+        return whole
