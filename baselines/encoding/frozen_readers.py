@@ -185,10 +185,9 @@ class SoundReader:
 
         if not (folder / "preprocessor_config.json").is_file():
             raise ModelError(f"encoder {folder.name} has no preprocessor_config.json: save its processor beside it")
+        kind: Any = AutoFeatureExtractor
         with named_errors(f"reading the processor of {folder}"), quiet():
-            self.processor = AutoFeatureExtractor.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False
-            )
+            self.processor = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         self.network, self.rate = network, int(self.processor.sampling_rate)
         self.width: int = network.config.hidden_size
         self._least = _frames(network)

@@ -32,9 +32,10 @@ class PictureProcessor:
 
         if not (folder / FILE).is_file():
             raise ModelError(f"model {folder.name} has no {FILE}: save its image processor beside it")
+        kind: Any = AutoImageProcessor
         how: dict[str, Any] = {"backend": "pil"} if int(version("transformers").split(".")[0]) >= 5 else {}
         with named_errors(f"reading {folder / FILE}"), quiet():
-            self._processor = AutoImageProcessor.from_pretrained(
+            self._processor = kind.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, **(how or {"use_fast": False})
             )
         self.name = folder.name
