@@ -65,7 +65,8 @@ def cache_clear(
         typer.Option(
             "--kind",
             metavar="K",
-            help="files, trees, sources, splits, handouts, pictures, responses or quarantine. May be repeated.",
+            help="files, trees, sources, splits, handouts, pictures, features, responses or quarantine. May be "
+            "repeated.",
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Everything, including responses.")] = False,

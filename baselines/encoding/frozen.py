@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,9 @@ from numpy.typing import NDArray
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from .frozen_readers import Reader, reader
+from .feature_store import DIGEST, FeatureStore
+from .frozen_readers import reader
 from .images import is_encoded
-
-MEMORY = 1 << 30
-"""Bytes of features that an encoder remembers; the oldest go first."""
 
 
 def pinned(spec: str) -> str:
@@ -46,7 +45,7 @@ class FrozenColumns:
         if task.type != "classification":
             raise ModelError(f"encoder {spec}: a probe of its features is a classifier, and this is a {task.type} task")
         found = from_spec(spec, {})
-        self._encoder = _loaded(found.folder, found.code, device)
+        self._encoder = _loaded(found.folder, found.code, found.name, device)
         self._scales: dict[str, float] = {}
         for name in task.inputs:
             if self._encoder.reads(train[name]):
@@ -65,20 +64,28 @@ class FrozenColumns:
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path, code: str, device: str) -> _Encoder:
+def _loaded(folder: Path, code: str, name: str, device: str) -> _Encoder:
     """The encoder of a folder whose digest is `code`, once for all replicas of a process."""
-    return _Encoder(reader(folder, device))
+    return _Encoder(folder, code, name, device)
 
 
 class _Encoder:
-    """A model that encodes each row once, and remembers its features by a digest of what was read."""
+    """A model that encodes each row once, and keeps its features in the cache by a digest of what was read."""
 
-    def __init__(self, model: Reader) -> None:
-        self._model, self.what, self.reads = model, model.what, model.reads
-        self._known: dict[bytes, NDArray[np.float32]] = {}
+    def __init__(self, folder: Path, code: str, name: str, device: str) -> None:
+        self._model = reader(folder, device)
+        self.what, self.reads = self._model.what, self._model.reads
+        self._decides = {
+            "format": 1,
+            "weights": code,
+            "device": device.split(":")[0],
+            "versions": [version("transformers"), version("torch")],
+        }
+        self._name = name
+        self._stores: dict[bool, FeatureStore] = {}
 
     def scale(self, column: NDArray[Any]) -> float:
-        """What a column's values are divided by: the largest of an image's pixels; 1 for texts."""
+        """What a column's values are divided by: the largest of an image's pixels; 1 for texts and files."""
         return 1.0 if column.dtype == object else float(np.abs(column).max(initial=0)) or 1.0
 
     def features(self, column: NDArray[Any], scale: float) -> NDArray[np.float32]:
@@ -88,16 +95,12 @@ class _Encoder:
         else:
             column = np.ascontiguousarray(column / np.float32(scale), np.float32)
             rows = [repr(column.shape[1:]).encode() + row.tobytes() for row in column]
-        digests = [blake2b(row, digest_size=16).digest() for row in rows]
-        first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
-        found = {digest: self._known[digest] for digest in first if digest in self._known}
-        missing = [digest for digest in first if digest not in found]
-        read = self._model.read(column[[first[digest] for digest in missing]])
-        fresh = {digest: row.copy() for digest, row in zip(missing, read, strict=True)}
-        found |= fresh
-        self._known |= fresh
-        while len(self._known) * self._model.width * 4 > MEMORY:
-            del self._known[next(iter(self._known))]
-        return (
-            np.stack([found[digest] for digest in digests]) if digests else np.empty((0, self._model.width), np.float32)
-        )
+        digests = [blake2b(row, digest_size=DIGEST).digest() for row in rows]
+        return self._store(is_encoded(column)).of(digests, lambda places: self._model.read(column[places]))
+
+    def _store(self, files: bool) -> FeatureStore:
+        """Where features lie; those of files depend on what decodes them too."""
+        if files not in self._stores:
+            decides = self._decides | {"decoder": list(self._model.decides) if files else []}
+            self._stores[files] = FeatureStore(self._name, decides, self._model.width)
+        return self._stores[files]

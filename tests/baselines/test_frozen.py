@@ -96,6 +96,7 @@ def test_a_text_over_the_window_is_truncated(folders: dict[str, Path]) -> None:
     assert np.allclose(long, cut, atol=1e-6)
 
 
+@pytest.mark.usefixtures("cache")
 def test_a_row_is_encoded_once_whoever_asks(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     frozen._loaded.cache_clear()
     encoder = FrozenColumns(str(folders["bert"]), READ, texts(TEXTS))
@@ -106,18 +107,6 @@ def test_a_row_is_encoded_once_whoever_asks(folders: dict[str, Path], monkeypatc
     again = FrozenColumns(str(folders["bert"]), READ, texts(TEXTS)).columns(texts([*TEXTS[::-1], "look"]))
     assert sorted(asked) == sorted({*TEXTS, "look"})
     assert np.array_equal(again["command"][:6], first["command"][::-1])
-
-
-def test_what_is_remembered_is_bounded_and_answers_stay_the_same(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    frozen._loaded.cache_clear()
-    encoder = FrozenColumns(str(folders["bert"]), READ, texts(TEXTS))
-    before = encoder.columns(texts(TEXTS))["command"]
-    monkeypatch.setattr(frozen, "MEMORY", 2 * 16 * 4)
-    assert np.allclose(encoder.columns(texts([*TEXTS, "look"]))["command"][:6], before, atol=1e-6)
-    assert len(encoder._encoder._known) == 2
-    assert np.allclose(encoder.columns(texts(TEXTS))["command"], before, atol=1e-6)
 
 
 def pictures(*shape: int, most: int = 200) -> dict[str, Any]:

@@ -1,0 +1,153 @@
+"""Features of an encoder on the disk, each row's by a digest of what was read: made once for all who ask.
+
+A store is a folder of the cache, of the kind `features`: memory-mapped tables of digests and features, each written
+whole, flushed and renamed. One process at a time adds to a store; those that wait find what it added. Larger tables
+take up smaller ones, so that a row is rewritten a logarithmic number of times and few tables are open.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.canonical import identity_of
+from ...core.files import locked, plain_disk_errors
+from ...core.progress import advance
+from ...loaders.cache.store import cache_root, intact, keep, keep_within_limit, memory_mapped, write_arrow
+
+DIGEST = 16
+"""Bytes of a row's digest."""
+
+ROWS = 4096
+"""Rows that are encoded between two writes: no more are lost when a process is killed."""
+
+Features = NDArray[np.float32]
+
+
+class FeatureStore:
+    """The features of one encoder that reads in one way."""
+
+    def __init__(self, name: str, decides: Any, width: int) -> None:
+        """name: for people. decides: all that features depend on besides the rows; as canonical JSON has it. width: of
+        a row's features."""
+        plain = re.sub(r"[^A-Za-z0-9_.-]", "-", name).strip("-.") or "encoder"
+        self.name, self.width = name, width
+        self._own = f"{plain}-{identity_of(decides)[:16]}"
+        self._tables: dict[Path, tuple[NDArray[np.void], Features]] = {}
+        self._at: dict[bytes, tuple[Path, int]] = {}
+
+    @property
+    def folder(self) -> Path:
+        return cache_root() / "features" / self._own
+
+    def of(self, digests: Sequence[bytes], read: Callable[[list[int]], Features]) -> Features:
+        """The features (n, width) of rows with these digests. `read` makes those of the rows at some places, (some,
+        width); it is asked for each digest that is not on the disk, once."""
+        first: dict[bytes, int] = {}
+        for place, digest in enumerate(digests):
+            first.setdefault(digest, place)
+        if not first.keys() <= self._at.keys():
+            self._open()
+        if not first.keys() <= self._at.keys():
+            with locked(self.folder, f"features of {self.name}"):
+                self._open(mend=True)
+                self._add({digest: place for digest, place in first.items() if digest not in self._at}, read)
+            keep_within_limit(written=True)
+        return self._gathered(digests)
+
+    def _gathered(self, digests: Sequence[bytes]) -> Features:
+        found = np.empty((len(digests), self.width), np.float32)
+        from_table: dict[Path, tuple[list[int], list[int]]] = {}
+        for place, digest in enumerate(digests):
+            path, row = self._at[digest]
+            here, there = from_table.setdefault(path, ([], []))
+            here.append(place)
+            there.append(row)
+        for path, (places, rows) in from_table.items():
+            found[places] = self._tables[path][1][rows]
+        return found
+
+    def _open(self, mend: bool = False) -> None:
+        """Take in the tables that are there now. What was mapped and is gone meanwhile stays readable. mend: remove
+        those that were cut off or changed; the lock is held."""
+        there = sorted(self.folder.glob("*.arrow"))
+        for path in there:
+            if path in self._tables:
+                continue
+            if intact(path):
+                self._take(path)
+            elif mend:
+                _remove(path)
+
+    def _take(self, path: Path) -> None:
+        try:
+            table = memory_mapped(path).combine_chunks()
+        except FileNotFoundError:  # taken up by a larger one since it was listed
+            return
+        rows = table["digest"].chunk(0)
+        digests = np.frombuffer(rows.buffers()[1], f"V{DIGEST}", count=len(rows), offset=rows.offset * DIGEST)
+        features = table["features"].chunk(0).flatten().to_numpy().reshape(-1, self.width)
+        self._tables[path] = digests, features
+        self._at |= {digest: (path, row) for row, digest in enumerate(digests.tolist())}
+        left = {path for path, _ in self._at.values()}
+        self._tables = {path: table for path, table in self._tables.items() if path in left}
+
+    def _add(self, missing: dict[bytes, int], read: Callable[[list[int]], Features]) -> None:
+        digests = list(missing)
+        for start in range(0, len(digests), ROWS):
+            some = digests[start : start + ROWS]
+            fresh = read([missing[digest] for digest in some])
+            self._write(np.frombuffer(b"".join(some), f"V{DIGEST}"), fresh)
+            if len(digests) > ROWS:
+                advance(f"encoding by {self.name}", min(len(digests), start + ROWS), len(digests))
+
+    def _write(self, digests: NDArray[np.void], features: Features) -> None:
+        """A table of these rows and of those of all tables that are at most twice as large, which then go."""
+        import pyarrow as pa
+
+        absorbed = []
+        for path in sorted(self._tables, key=lambda path: len(self._tables[path][0])):
+            if len(self._tables[path][0]) > 2 * len(digests):
+                break
+            absorbed.append(path)
+            digests = np.concatenate([self._tables[path][0], digests])
+            features = np.concatenate([self._tables[path][1], features])
+        held = digests.tobytes()
+        table = pa.table(
+            {
+                "digest": pa.FixedSizeBinaryArray.from_buffers(
+                    pa.binary(DIGEST), len(digests), [None, pa.py_buffer(held)]
+                ),
+                "features": pa.FixedSizeListArray.from_arrays(
+                    pa.array(np.ascontiguousarray(features, np.float32).ravel()), self.width
+                ),
+            }
+        )
+        path = self.folder / f"{sha256(held).hexdigest()[:16]}.arrow"
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        with plain_disk_errors(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for leftover in self.folder.glob(".*.tmp"):  # of a process that was killed: the lock is held
+                leftover.unlink(missing_ok=True)
+            try:
+                write_arrow(table, temporary)
+                keep(temporary, path)
+            finally:
+                temporary.unlink(missing_ok=True)
+            self._tables.pop(path, None)
+            self._take(path)
+            for old in absorbed:
+                if old != path:
+                    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    path.with_name(f"{path.name}.ok").unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
