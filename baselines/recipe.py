@@ -228,6 +228,11 @@ def recipe(name: str) -> Recipe:
     return read(known[name])
 
 
+def with_encoder(recipe: Recipe, encoder: str | None) -> Recipe:
+    """The recipe on features of another frozen encoder; as it is where none is named."""
+    return recipe if encoder in (None, recipe.encoder) else recipe.model_copy(update={"encoder": encoder})
+
+
 def touches(recipe: Recipe) -> tuple[str, ...]:
     """What data a recipe looks at: names of `algorithm.TOUCHABLE`."""
     if recipe.algorithm is None:

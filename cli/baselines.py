@@ -132,20 +132,31 @@ def run(
     diagnose: Annotated[
         str, typer.Option("--diagnose", metavar="D,D", help="Measure trained replicas: coherence,sharpness .. or all.")
     ] = "",
+    encoder: Annotated[
+        str,
+        typer.Option(
+            "--encoder",
+            metavar="MODEL",
+            help="Train on features of a frozen model of transformers, made once for all: org/name[@revision] of the "
+            "Hub, or ./folder.",
+        ),
+    ] = "",
     json: Json = False,
 ) -> None:
     """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
 
-    A replica that fails stops no other. Of a suite all that finished is scored, what failed is listed, and the exit
-    code is then 1."""
+    Several baselines on one benchmark get a run folder each, DIR/BASELINE.
+
+    A replica that fails stops no other. Of several runs all that finished are scored, what failed is listed, and the
+    exit code is then 1."""
     from ..core.errors import FarshiftError
 
     names = baselines or []
     if out is None:
         raise FarshiftError("run: name a folder to write (--out DIR)")
-    if bool(on) == bool(suite) or (on and len(names) != 1):
+    if bool(on) == bool(suite) or (on and not names):
         raise FarshiftError(
-            "run: name one baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite (--suite core)"
+            "run: name a baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite (--suite core)"
         )
     more: dict[str, Any] = {"budget": budget, "steps": steps, "device": device}
     more |= {"engine": engine, "seeds": seeds, "stack": stack}
@@ -154,7 +165,13 @@ def run(
             raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
         if diagnose:
             raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
+        if encoder:
+            raise FarshiftError("run --suite: --encoder goes with one benchmark (--on)")
         return _run_suite(suite, names, out, more, json)
+    if len(names) > 1:
+        if settings or search or diagnose:
+            raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
+        return _run_several(names, on, out, selection, encoder or None, more, json)
     from ..baselines.running.search import drawn
     from ..baselines.running.sweep import run_baseline
     from ..core.world import world
@@ -163,22 +180,55 @@ def run(
     if search:
         chosen = (chosen or {}) | drawn(names[0], on, search)
     with watched():
-        done = run_baseline(names[0], on, out=out, settings=chosen, selection=selection, diagnose=diagnose, **more)
+        done = run_baseline(
+            names[0],
+            on,
+            out=out,
+            settings=chosen,
+            selection=selection,
+            diagnose=diagnose,
+            encoder=encoder or None,
+            **more,
+        )
     if world().rank == 0:
         print_scored(done, json)
 
 
+def _run_several(
+    names: list[str],
+    on: str,
+    out: Path,
+    selection: str | None,
+    encoder: str | None,
+    more: dict[str, Any],
+    json: bool,
+) -> None:
+    from ..baselines.running.sweep import plans_on, spend
+
+    with watched():
+        budget = spend(more["budget"], more["steps"], more["device"])
+        plans = plans_on(names, on, out, budget, more["seeds"], more["stack"], selection, encoder)
+    _run_plans(plans, out, more["engine"], json)
+
+
 def _run_suite(suite: str, names: list[str], out: Path, more: dict[str, Any], json: bool) -> None:
-    """All that finishes is scored; where replicas failed, they are listed on stderr and the exit code is 1."""
     from ..baselines.running.suite import suite_plans
-    from ..baselines.running.sweep import run_all, spend
-    from ..benchmarks.scoring.score import score
-    from ..core.world import world
+    from ..baselines.running.sweep import spend
 
     with watched():
         budget = spend(more["budget"], more["steps"], more["device"])
         plans = suite_plans(suite, out, names, budget, more["seeds"], more["stack"])
-        runs, failures = run_all(plans, more["engine"])
+    _run_plans(plans, out, more["engine"], json)
+
+
+def _run_plans(plans: list[Any], out: Path, engine: str, json: bool) -> None:
+    """All that finishes is scored; where replicas failed, they are listed on stderr and the exit code is 1."""
+    from ..baselines.running.sweep import run_all
+    from ..benchmarks.scoring.score import score
+    from ..core.world import world
+
+    with watched():
+        runs, failures = run_all(plans, engine)
         scores = [score(run) for run in runs] if world().rank == 0 else []
     if json and world().rank == 0:
         emit_json([item.report() for item in scores])

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.canonical import identity_of
-from ...core.files import locked, plain_disk_errors
+from ...core.files import cache_root, locked, plain_disk_errors
 from ...core.progress import advance
-from ...loaders.cache.store import cache_root, intact, keep, keep_within_limit, memory_mapped, write_arrow
+from ...loaders.cache.limit import keep_within_limit
+from ...loaders.cache.store import intact, keep, memory_mapped, write_arrow
 
 DIGEST = 16
 """Bytes of a row's digest."""

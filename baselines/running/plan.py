@@ -23,6 +23,7 @@ from ...core.files import file_sha256
 from ...core.plugins import PACKAGE, module_file
 from ...core.world import ALONE, World
 from ..recipe import Recipe, Sort, check_task, complete, files, refuse_without
+from ..recipe import recipe as find_recipe
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ class Plan:
     @property
     def title(self) -> str:
         return f"{self.recipe.name} on {self.benchmark.name}"
+
+    @property
+    def name(self) -> str:
+        """The model's name on the run card: the recipe's, and the encoder's where it is not the recipe's own."""
+        encoder = self.recipe.encoder
+        if encoder is None or encoder == find_recipe(self.recipe.name).encoder:
+            return self.recipe.name
+        return f"{self.recipe.name} ({weights_name(encoder)})"
 
     def check(self) -> None:
         """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that
@@ -78,7 +87,9 @@ class Plan:
             )
 
     def begin(self, together: World = ALONE) -> AbstractContextManager[RunFolder]:
-        model: dict[str, Any] = {"name": self.recipe.name, "kind": "baseline", "code": code_digest(self.recipe)}
+        model: dict[str, Any] = {"name": self.name, "kind": "baseline", "code": code_digest(self.recipe)}
+        if weights := pretrained(self.recipe):
+            model["pretrained"] = weights
         if self.settings != NONE:
             model["settings"] = {name: dict(values) for name, values in self.settings.items()}
         if self.diagnose:
@@ -120,11 +131,23 @@ def code_digest(recipe: Recipe) -> str:
         paths += _with_siblings(module_file("baselines/networks", recipe.network, "network"))
         paths += _with_siblings(module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
     versions = [_installed(name) for name in ("farshift", "torch", "scikit-learn")]
-    if recipe.encoder:
-        from ..encoding.frozen import pinned
-
-        versions += [pinned(recipe.encoder), _installed("transformers")]
+    if pretrained(recipe):
+        versions += [*(one["digest"] for one in pretrained(recipe)), _installed("transformers")]
     return identity_of([recipe.model_dump(mode="json"), [file_sha256(path) for path in paths], versions])
+
+
+def pretrained(recipe: Recipe) -> list[dict[str, str]]:
+    """The pretrained weights that a recipe starts from: `name` and `digest` of each, for the run card."""
+    if not recipe.encoder:
+        return []
+    from ..encoding.frozen import pinned
+
+    return [{"name": weights_name(recipe.encoder), "digest": pinned(recipe.encoder)}]
+
+
+def weights_name(spec: str) -> str:
+    """What weights are called: `org/name` of the Hub without its revision, or the name of a folder."""
+    return Path(spec).expanduser().resolve().name if spec.startswith((".", "/", "~")) else spec.partition("@")[0]
 
 
 def _with_siblings(path: Path) -> list[Path]:

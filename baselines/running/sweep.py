@@ -26,6 +26,7 @@ from ...core.progress import advance, say
 from ...core.world import World, world
 from ..diagnostics import chosen
 from ..recipe import recipe as find_recipe
+from ..recipe import with_encoder
 from .plan import Plan
 
 TRAINING = "training"
@@ -40,6 +41,7 @@ class GroupJob:
     folder: Path
     plan: dict[str, Any]
     recipe: str
+    encoder: str | None
     benchmark: str
     budget: Budget
     seeds: tuple[int, ...]
@@ -77,7 +79,8 @@ def run_group_job(job: GroupJob) -> None:
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
-    benchmark, recipe, together = find_benchmark(job.benchmark), find_recipe(job.recipe), world()
+    benchmark, together = find_benchmark(job.benchmark), world()
+    recipe = with_encoder(find_recipe(job.recipe), job.encoder)
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
     kept, code = job.folder / TRAINING, str(job.plan["model"]["code"])
     diagnose = job.plan["model"].get("diagnose", ())
@@ -149,7 +152,7 @@ def _jobs(
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
         for seeds in _groups(plan.seeds, workers):
             if left := tuple(seed for seed in seeds if seed in missing[number]):
-                names = plan.recipe.name, plan.benchmark.name
+                names = plan.recipe.name, plan.recipe.encoder, plan.benchmark.name
                 job = GroupJob(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
                 yield number, job
 
@@ -209,6 +212,7 @@ def run_baseline(
     selection: str | None = None,
     stack: int = 0,
     diagnose: str = "",
+    encoder: str | None = None,
 ) -> Run:
     """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run goes on.
 
@@ -216,11 +220,33 @@ def run_baseline(
     optimiser steps. engine: "local", "processes" (one process a core) or "ray". settings: values by name, tried beside
     each other and chosen among by `selection`, the protocol's rule by default. stack: the most replicas that are
     trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
-    what they measure of each trained replica goes on the run card, among what its seed spent.
+    what they measure of each trained replica goes on the run card, among what its seed spent. encoder: weights of
+    transformers, frozen, whose features take the place of texts, images or sounds: `org/name[@revision]` or `./folder`.
     """
-    recipe, benchmark, wanted = find_recipe(name), find_benchmark(on), chosen(diagnose)
+    recipe, benchmark, wanted = with_encoder(find_recipe(name), encoder), find_benchmark(on), chosen(diagnose)
     spending = spend(budget, steps, device)
     blind_data(benchmark)  # pulled once here, not by every worker
     numbers = seed_numbers(seeds, benchmark, budget)
     plan = Plan(recipe, benchmark, spending, numbers, Path(out), checked(settings), selection, stack, wanted)
     return run_plans([plan], engine)[0]
+
+
+def plans_on(
+    names: Sequence[str],
+    on: str,
+    out: Path,
+    budget: Budget,
+    seeds: int | Sequence[int] | None = None,
+    stack: int = 0,
+    selection: str | None = None,
+    encoder: str | None = None,
+) -> list[Plan]:
+    """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`."""
+    benchmark = find_benchmark(on)
+    recipes = [with_encoder(find_recipe(name), encoder) for name in dict.fromkeys(names)]
+    blind_data(benchmark)
+    numbers = seed_numbers(seeds, benchmark, budget.name)
+    return [
+        Plan(recipe, benchmark, budget, numbers, out / recipe.name, selection=selection, stack=stack)
+        for recipe in recipes
+    ]

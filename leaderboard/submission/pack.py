@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from ...core.errors import FarshiftError
 from ...core.files import write_atomically
 from ...core.plugins import read_toml
 from ..validation.archive import CARD
-from ..validation.card import FORMAT, SubmissionCard, who_and_model
+from ..validation.card import FORMAT, UNKNOWN, ModelCard, SubmissionCard, who_and_model
 from ..validation.problem import Problems
 from ..validation.process import Reader
 from .validate import checked, run_files
@@ -84,7 +85,7 @@ def _packed(runs: Sequence[Run], who: SubmissionCard) -> bytes:
         "name": who.name,
         "team": who.team,
         "note": who.note,
-        "model": who.model.record(),
+        "model": _declared(who.model, runs).record(),
         "runs": [
             {
                 "benchmark": run.benchmark,
@@ -102,6 +103,13 @@ def _packed(runs: Sequence[Run], who: SubmissionCard) -> bytes:
             for name, source in zip(run_files(number), ("run.toml", "predictions.parquet"), strict=True):
                 _add(bundle, name, (run.path / source).read_bytes())
     return buffer.getvalue()
+
+
+def _declared(card: ModelCard, runs: Sequence[Run]) -> ModelCard:
+    """The card with the pretrained weights that the runs themselves name, where it lists what was seen before."""
+    weights = [str(one["name"]) for run in runs for one in run.card.model.more.get("pretrained", ())]
+    new = [name for name in dict.fromkeys(weights) if name not in card.pretraining]
+    return card if card.pretraining == (UNKNOWN,) else replace(card, pretraining=(*card.pretraining, *new))
 
 
 def _add(bundle: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -1,0 +1,78 @@
+"""`farshift run .. --encoder`: baselines on features that are made once, declared on the run card and on a submission."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tiny_vision
+from encoded_files import folder, picture
+from farshift.baselines.encoding import frozen
+from farshift.baselines.encoding.frozen import pinned
+from farshift.benchmarks.runs.run import read_run
+from farshift.leaderboard.submission.pack import _declared
+from farshift.leaderboard.validation.card import ModelCard
+
+pytest.importorskip("transformers")
+
+SPLIT = """
+name = "photos/sketch"
+version = 1
+kind = "domain"
+title = "Tested on sketches"
+label = "kind"
+rule = "domain/hold_out"
+parameters = { field = "domain", ood = ["sketch"] }
+data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
+benchmark = {}
+"""
+DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
+
+
+@pytest.fixture
+def home(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """PACS in small: four domains, two classes, ten pictures of each."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    names = [f"{place}/{kind}/{n}.jpg" for place in DOMAINS for kind in ("dog", "horse") for n in range(10)]
+    folder(tmp_path / "photos", {name: picture(number, side=12) for number, name in enumerate(names)})
+    (tmp_path / "draft.toml").write_text(SPLIT)
+    tiny_vision.saved(tmp_path / "tiny-resnet", "resnet")
+    frozen._loaded.cache_clear()
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_several_baselines_train_on_features_that_are_made_once(farshift, home, cache):
+    done = farshift("splits", "build", "draft.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    run = ("--on", "photos/sketch", "--budget", "quick", "--seeds", "2", "--steps", "5", "--out", "runs", "--json")
+    done = farshift("run", "mlp", "coral", "knn", "--encoder", "./tiny-resnet", *run)
+    assert done.returncode == 0, done.stderr
+    assert [score["model"] for score in json.loads(done.stdout)] == [
+        f"{name} (tiny-resnet)" for name in ("mlp", "coral", "knn")
+    ]
+    (entry,) = [
+        entry
+        for entry in json.loads(farshift("cache", "list", "--json").stdout)["entries"]
+        if entry["kind"] == "features"
+    ]
+    assert entry["name"].startswith("tiny-resnet-")
+    made = {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")}
+    done = farshift("run", "mlp", "--encoder", "./tiny-resnet", *run[:-3], "--out", "again", "--json")
+    assert done.returncode == 0, done.stderr
+    assert {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")} == made
+    known = read_run("runs/coral")
+    assert known.card.model.more["pretrained"] == [{"name": "tiny-resnet", "digest": pinned("./tiny-resnet")}]
+    stated = [_declared(ModelCard(pretraining=said), [known]).pretraining for said in (("unknown",), (), ("imagenet",))]
+    assert stated == [("unknown",), ("tiny-resnet",), ("imagenet", "tiny-resnet")]
+
+
+def test_what_goes_with_one_baseline_alone_is_refused_of_several(farshift, home):
+    for more in (("--diagnose", "all"), ("--search", "2")):
+        done = farshift("run", "mlp", "coral", "--on", "modadd97/xi35", "--out", "runs", *more)
+        assert done.returncode == 2
+        assert "--settings, --search and --diagnose go with one baseline" in done.stderr
+    done = farshift("run", "mlp", "--suite", "core", "--encoder", "./tiny-resnet", "--out", "runs")
+    assert "--encoder goes with one benchmark" in done.stderr
