@@ -9,7 +9,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, first_line
+from ...core.errors import BadData, MissingExtra, first_line
 
 
 def samples(content: bytes, rate: int, named: str) -> NDArray[np.float32]:
@@ -17,10 +17,12 @@ def samples(content: bytes, rate: int, named: str) -> NDArray[np.float32]:
     filter where it was recorded at another rate (`scipy.signal.resample_poly`, whose defaults decide the last bits:
     `sound_decoder` names it).
 
-    Raises `BadData`, which begins with `named`, for a file that cannot be read."""
-    from scipy.io import wavfile
-    from scipy.signal import resample_poly
-
+    Raises `BadData`, which begins with `named`, for a file that cannot be read, and `MissingExtra` without SciPy."""
+    try:
+        from scipy.io import wavfile
+        from scipy.signal import resample_poly
+    except ImportError as error:
+        raise MissingExtra("decoding sounds", "train") from error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # chunks that hold no samples
