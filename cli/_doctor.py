@@ -18,7 +18,7 @@ from ..splits.folding import headline
 
 _CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "httpx2", "filelock", "tomli-w")
 _EXTRAS = {
-    "train": ("torch", "scikit-learn", "pillow"),
+    "train": ("torch", "scikit-learn", "pillow", "scipy"),
     "stream": ("datasets",),
     "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml"),
     "ray": ("ray",),
