@@ -62,11 +62,18 @@ def baselines_record(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Store the predictions of finished baseline runs as recorded results, in a compact form."""
+    """Store the predictions of finished baseline runs as recorded results, in a compact form, and their scores."""
+    from ..baselines.running.recorded_scores import keep, rescored
     from ..baselines.running.results import HOME, record
+    from ..benchmarks.runs.run import read_run
 
+    home = to or HOME
+    files = []
     with watched():
-        files = [record(path, to or HOME) for path in runs]
+        for path in runs:
+            run = read_run(path)
+            files.append(record(run, home))
+            keep(rescored(run.benchmark, run.model, home), home)
     if json:
         return emit_json([{"run": str(path), "file": str(file)} for path, file in zip(runs, files, strict=True)])
     for file in files:
@@ -76,31 +83,48 @@ def baselines_record(
 @app.command("results")
 def baselines_results(
     on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Only this benchmark.")] = "",
+    rescore: Annotated[
+        bool, typer.Option("--rescore", help="Score the predictions again. Exit code 1 where that gives another score.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Score the recorded results from their predictions; best OOD score first."""
-    from ..baselines.running.results import recorded, results
-    from ..benchmarks.scoring.score import score
+    """List the recorded results with their scores; best OOD score first.
+
+    Results whose kept score is of another version are scored from their predictions, which needs their data."""
+    from ..baselines.running.recorded_scores import RecordedScore, kept_scores, rescored
+    from ..baselines.running.results import results
     from ..core.errors import UnknownName
-    from ..core.progress import advance
+    from ..core.progress import advance, say
 
     known = results()
     if on and on not in {benchmark for benchmark, _ in known}:
         raise UnknownName("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
     asked = [pair for pair in known if on in ("", pair[0])]
-    found = []
+    kept = {benchmark: kept_scores(benchmark) for benchmark in sorted({benchmark for benchmark, _ in asked})}
+    lacking = [(benchmark, name) for benchmark, name in asked if rescore or name not in kept[benchmark]]
+    found = [kept[benchmark][name] for benchmark, name in asked if (benchmark, name) not in set(lacking)]
+    differ = []
     with watched():
-        for place, (benchmark, name) in enumerate(asked):
-            advance("scoring", place, len(asked))
-            found.append(score(recorded(benchmark, name)))
-        advance("scoring", len(asked), len(asked))
+        for place, (benchmark, name) in enumerate(lacking):
+            advance("scoring", place, len(lacking))
+            found.append(now := RecordedScore.of(rescored(benchmark, name)))
+            before = kept[benchmark].get(name, now)
+            if before.to_dict() != now.to_dict():
+                differ.append(f"{name} on {benchmark}: OOD {now.ood.value:.6f}, kept as {before.ood.value:.6f}")
+        advance("scoring", len(lacking), len(lacking))
     # The best of a benchmark first, whatever its metric calls better.
     found.sort(key=lambda r: (r.benchmark, r.ood.value * (-1 if r.better == "higher" else 1), r.model))
     if json:
-        return emit_json([r.to_dict() for r in found])
-    rows = [[r.benchmark, r.model, *(view(one.to_dict()) for one in (r.id, r.ood, r.gap)), len(r.seeds)] for r in found]
-    columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds"]
-    table("", columns, rows, "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent.")
+        emit_json([r.to_dict() for r in found])
+    else:
+        rows = [
+            [r.benchmark, r.model, *(view(one.to_dict()) for one in (r.id, r.ood, r.gap)), len(r.seeds)] for r in found
+        ]
+        columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds"]
+        table("", columns, rows, "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent.")
+    if differ:
+        say("\n".join(differ))
+        raise typer.Exit(1)
 
 
 def run(

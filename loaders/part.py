@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,12 +92,28 @@ class Part:
             override=None if self.override is None else self.override[positions],
         )
 
-    def __getitem__(self, position: int) -> dict[str, Any]:
-        """One row as Python values; negative positions count from the end."""
+    @overload
+    def __getitem__(self, position: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, position: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        """One row as Python values, or the rows of a slice; negative positions count from the end."""
+        if isinstance(position, slice):
+            rows: list[dict[str, Any]] = self.select(np.arange(len(self))[position]).arrow().to_pylist()
+            return rows
         if not -len(self) <= position < len(self):
             raise IndexError(f"row {position} of a part of {len(self)} rows")
         row: dict[str, Any] = self.select(np.array([position % len(self)])).arrow().to_pylist()[0]
         return row
+
+    def __getitems__(self, positions: Sequence[int]) -> list[dict[str, Any]]:
+        """The rows of these positions with NumPy values (numbers as arrays without axes), as torch's `DataLoader` asks
+        of a data set that it draws positions for: so that it makes tensors of them, also of row ids."""
+        columns = self.select(np.asarray(positions, np.int64) % len(self)).numpy()
+        return [
+            {name: column[row] if column.dtype == object else column[row, ...] for name, column in columns.items()}
+            for row in range(len(positions))
+        ]
 
     def arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows as a pyarrow Table; tensors are fixed-size lists in C order.

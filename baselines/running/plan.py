@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.blind.data import blind_data
 from ...benchmarks.harness.evaluate import begin
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.run_folder import RunFolder
@@ -22,7 +23,7 @@ from ...core.errors import BadDefinition, ModelError
 from ...core.files import file_sha256
 from ...core.plugins import PACKAGE, module_file
 from ...core.world import ALONE, World
-from ..recipe import Recipe, Sort, check_task, complete, files, refuse_without
+from ..recipe import Recipe, Sort, check_task, complete, files, refuse_without, touches
 from ..recipe import recipe as find_recipe
 
 
@@ -61,6 +62,7 @@ class Plan:
         the benchmark does not have or its protocol does not permit."""
         check_task(self.recipe, self.benchmark.task)
         check_data(self.recipe, self.benchmark)
+        self._check_folds()
         if self.recipe.estimator:
             from ..estimator import estimator
 
@@ -74,6 +76,19 @@ class Plan:
                     raise BadDefinition(f"setting {name}: {error}" if name else str(error)) from error
         if self.diagnose:
             self._check_diagnosis()
+
+    def _check_folds(self) -> None:
+        """Refuse a rule that also trains on rows of one environment where the algorithm compares several."""
+        rule = self.benchmark.rule(self.selection)
+        if rule.folds is None or "groups" not in touches(self.recipe):
+            return
+        for fold in rule.folds(self.benchmark, blind_data(self.benchmark)):
+            if len(np.unique(fold.train.columns["group"])) < 2:
+                raise ModelError(
+                    f"{self.title}: {rule.name} also trains without the rows of {fold.name}, and the others come from "
+                    f"one environment, where the algorithm {self.recipe.algorithm} compares several: choose another "
+                    "--selection, or a benchmark with three training environments or more"
+                )
 
     def _check_diagnosis(self) -> None:
         if self.recipe.estimator:

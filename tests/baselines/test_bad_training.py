@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from farshift.baselines.training import stack_size as stacking
 from farshift.baselines.training import trainer
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import Member
+from farshift.benchmarks.benchmark import Benchmark
+from farshift.benchmarks.blind.rows import BlindData
+from farshift.benchmarks.selection import Fold, leave_one_group_out
 from farshift.core.errors import BadDefinition, FarshiftError, ModelError
 from farshift.core.progress import listening
 
@@ -180,3 +184,23 @@ def test_a_budget_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(FarshiftError, match=r"^budget 'quik': use full or quick$"):
         run_baseline("mlp", ON, out=tmp_path / "r", budget="quik")
     assert untouched(tmp_path / "r")
+
+
+def test_a_rule_that_leaves_one_environment_is_refused_where_several_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three environments two are left when a fold is held out; of two, one."""
+    on, right = "linear_unit_test_2/shuffled", leave_one_group_out.folds
+
+    def of_two(benchmark: Benchmark, blind: BlindData) -> Iterator[Fold]:
+        for fold in right(benchmark, blind):
+            group = fold.train.columns["group"]
+            yield replace(fold, train=fold.train.select(group == group[0]))
+
+    run = {"seeds": 1, "steps": 1, "selection": "leave_one_group_out"}
+    run_baseline("irm", on, out=tmp_path / "three", **run)
+    monkeypatch.setattr(leave_one_group_out, "folds", of_two)
+    with pytest.raises(ModelError, match=r"also trains without the rows of .* come from one environment, where .* irm"):
+        run_baseline("irm", on, out=tmp_path / "two", **run)
+    assert untouched(tmp_path / "two")
+    run_baseline("mlp", on, out=tmp_path / "other", **run)

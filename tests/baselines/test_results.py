@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import farshift as fs
 import pyarrow.parquet as pq
 import pytest
+from farshift.baselines.running.recorded_scores import RecordedScore, kept_scores, rescored
 from farshift.baselines.running.results import HOME, record, recorded, results
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import KNOWN, find_benchmark, suite
@@ -140,3 +142,32 @@ def test_the_command_line_takes_a_recorded_baseline_for_a_run(run, tmp_path, mon
     with pytest.raises(FarshiftError, match="mlp"):
         cli_runs.run_path(f"baseline:lp@{ON}")
     assert tmp_path != HOME
+
+
+def test_every_kept_score_is_of_the_file_that_is_there():
+    """What scores.json says of each: the file's digest, this scorer, the benchmark as it is."""
+    lacking = [(on, name) for on, name in results() if name not in kept_scores(on)]
+    assert lacking == [], "farshift baselines record, or farshift.baselines.running.recorded_scores.keep"
+
+
+def test_kept_scores_are_what_the_predictions_come_to():
+    names = {name for on, name in results() if on == ON}
+    kept = kept_scores(ON)
+    assert set(kept) == names
+    for name in sorted(names)[::8]:
+        assert kept[name].to_dict() == RecordedScore.of(rescored(ON, name)).to_dict(), name
+
+
+def test_a_score_of_another_file_or_scorer_is_not_taken(tmp_path, monkeypatch):
+    home = tmp_path / "results"
+    shutil.copytree(HOME / ON.replace("/", "__"), home / ON.replace("/", "__"))
+    assert "mlp" in kept_scores(ON, home)
+    monkeypatch.setattr("farshift.baselines.running.recorded_scores.SCORER", 0)
+    assert kept_scores(ON, home) == {}
+    monkeypatch.undo()
+    shutil.copy(home / ON.replace("/", "__") / "linear.parquet", home / ON.replace("/", "__") / "mlp.parquet")
+    assert "mlp" not in kept_scores(ON, home)
+    assert "linear" in kept_scores(ON, home)
+    (home / ON.replace("/", "__") / "scores.json").write_text('{"mlp": {}}')
+    with pytest.raises(BadRun, match=r"scores\.json holds no scores of recorded results"):
+        kept_scores(ON, home)

@@ -87,3 +87,11 @@ def test_what_does_not_exist_is_refused_with_what_does():
 
 def test_a_split_names_its_parts():
     assert open_split("prefix_sums/32_to_64").parts == ("train", "id_test", "ood_test")
+
+
+def test_a_slice_of_a_part_is_its_rows():
+    part = load("modadd97/xi35", "id_test")
+    assert part[:3] == [part[0], part[1], part[2]]
+    assert part[-2:] == [part[len(part) - 2], part[len(part) - 1]]
+    assert part[5:5] == []
+    assert [row["row_id"] for row in part[::1000]] == part.row_ids[::1000].tolist()

@@ -301,3 +301,16 @@ def test_text_on_a_device_has_to_be_asked_for():
     with pytest.raises(FarshiftError, match="text on a device can only be 'bytes', not 'str'"):
         load("scan/length").on_device("cpu", text="str")
     assert set(load("scan/length").on_device("cpu", ["row_id"]).columns) == {"row_id"}
+
+
+@pytest.mark.parametrize("name", ["modadd97/xi35", "prefix_sums/32_to_64", "scan/length"])
+def test_torchs_own_loader_draws_rows_of_a_part_by_position(name):
+    part = load(name, "train").select(np.arange(100))
+    loader = DataLoader(part, batch_size=7, shuffle=True, generator=torch.Generator().manual_seed(0))
+    batch = next(iter(loader))
+    assert set(batch) == set(part.columns)
+    assert batch["row_id"].dtype == torch.uint64
+    by_id = {row["row_id"]: row for row in part[:]}
+    for place, row_id in enumerate(batch["row_id"].tolist()):
+        drawn = {name: column[place] for name, column in batch.items()}
+        assert {name: x.tolist() if isinstance(x, torch.Tensor) else x for name, x in drawn.items()} == by_id[row_id]
