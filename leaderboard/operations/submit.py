@@ -12,7 +12,7 @@ from ...core.canonical import identity_of
 from ...core.errors import FarshiftError
 from ...core.files import file_sha256
 from ...core.progress import advance
-from ..entries import entries, score_path, submission_path
+from ..entries import Entry, entries, score_path, submission_path
 from ..ledger.book import Event
 from ..storage.board_files import digests
 from ..submission.validate import Submission, ValidRun, check
@@ -25,7 +25,7 @@ def submit(board: Board, file: Path | str) -> tuple[list[str], bool]:
     """Validate, score and enter a submission. Returns its entries, and whether it is new: submitting the same file
     again changes nothing. Nothing is entered unless every run of it was scored."""
     file = Path(file)
-    if file.is_file() and (there := _entries_of(board, file_sha256(file))):
+    if file.is_file() and (there := _of(_entered(board), file_sha256(file))):
         return there, False
     submission = check(file)
     if there := _known(board, submission, file):
@@ -57,16 +57,22 @@ def submit(board: Board, file: Path | str) -> tuple[list[str], bool]:
     return [item["entry"] for item in items], True
 
 
-def _entries_of(board: Board, digest: str) -> list[str]:
+def _entered(board: Board) -> list[Entry]:
+    return list(entries(board.ledger.records()).values())
+
+
+def _of(entered: list[Entry], digest: str) -> list[str]:
     """The entries of a submission that the board has already; none where it has not."""
-    return [one.entry for one in entries(board.ledger.records()).values() if one.submission == digest]
+    return [one.entry for one in entered if one.submission == digest]
 
 
 def _known(board: Board, submission: Submission, file: Path) -> list[str]:
     """The same, of one that was read. Refuses one with a run that another submission brought."""
-    if there := _entries_of(board, submission.digest):
+    # Of one reading of the ledger: between two, another process may enter this very submission.
+    entered = _entered(board)
+    if there := _of(entered, submission.digest):
         return there
-    taken = {one.run_digest: one.entry for one in entries(board.ledger.records()).values()}
+    taken = {one.run_digest: one.entry for one in entered}
     for entry in submission.entries:
         if entry.digest in taken:
             raise FarshiftError(

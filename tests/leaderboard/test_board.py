@@ -16,6 +16,7 @@ import pytest
 from farshift.core.errors import FarshiftError
 from farshift.core.private import write_private
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger.book import Ledger
 from farshift.leaderboard.ledger.store import Store
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.withdraw import remove, withdraw
@@ -72,6 +73,24 @@ def test_a_run_enters_a_board_once(packed, board):
     submit(board, packed(0, 1, 2, team="us", name="ours"))
     with pytest.raises(FarshiftError, match="on this board already: pack the others without it"):
         submit(board, packed(0, note="another card"))
+
+
+def test_a_file_that_another_hands_in_between_two_looks_at_the_ledger_is_no_one_elses(packed, board, monkeypatch):
+    file, read, looks = packed(0, team="us"), Ledger.records, 0
+
+    def records(self):
+        nonlocal looks
+        found = read(self)
+        looks += 1
+        if looks == 2:  # the first look is before the file is read
+            submit(Board(board.path), file)
+        return found
+
+    monkeypatch.setattr(Ledger, "records", records)
+    entries, new = submit(board, file)
+    assert not new
+    assert [one.entry for one in board.standings()] == entries
+    assert verified(board) == (1, [])
 
 
 def test_the_same_file_handed_in_by_many_at_once_enters_once(packed, board):
