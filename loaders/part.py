@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import MissingExtra, UnknownName
 from ..splits.schema import Schema
-from .batching.columns import Column, FixedColumn, Text, TextColumn, check_text, objects, read_batches
+from .batching.columns import Column, FixedColumn, Text, TextColumn, check_text, objects, quick, read_batches
 from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Part:
         """
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         steps = cut.steps(start, worker, workers)
-        readers = {name: self.column(name, text) for name in self.chosen(columns)}
+        readers = {name: self._reader(name, text) for name in self.chosen(columns)}
         return read_batches(readers, self.order(seed, epoch), cut, steps, raw_text=text == "bytes", reuse=reuse)
 
     def order(self, seed: int | None, epoch: int) -> Order:
@@ -307,7 +307,17 @@ class Part:
 
     def __getstate__(self) -> dict[str, Any]:
         # Opened columns are views of what travels anyway; as arrays they would travel again.
-        return {name: value for name, value in self.__dict__.items() if name != "_opened"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_opened", "_readers")}
+
+    def _reader(self, name: str, text: Text) -> Column:
+        """A column as batches read it: made ready once for many of them."""
+        if (name, text) not in self._readers:
+            self._readers[name, text] = quick(self.column(name, text), len(self), text)
+        return self._readers[name, text]
+
+    @cached_property
+    def _readers(self) -> dict[tuple[str, Text], Column]:
+        return {}
 
     @cached_property
     def _opened(self) -> dict[tuple[str, Text], Column]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -96,6 +97,44 @@ class TextColumn:
 
 Column = FixedColumn | TextColumn
 
+_KEPT_ROWS = 2**20
+_NARROW = 16
+_SAMPLE, _OFTEN, _FEW = 1024, 8, 4096
+"""A column of at most `_NARROW` bytes a row is gathered once in a part of at most `_KEPT_ROWS` rows. A text column is
+taken to have few values where those of the first `_SAMPLE` rows come `_OFTEN` times each, and there are at most `_FEW`
+of them in all."""
+
+
+def quick(column: Column, rows: int, text: Text) -> Column:
+    """The same column of a part of so many rows, made ready for many batches: a narrow one lies in the part's order,
+    and of a text with few values (a domain, a speaker) each value is one object that all its rows share."""
+    if rows > _KEPT_ROWS or (isinstance(column, TextColumn) and text == "bytes"):
+        return column
+    every = np.arange(rows)
+    if isinstance(column, TextColumn):
+        shared = _shared(column, every)
+        return column if shared is None else FixedColumn(shared)
+    width = column.stored.dtype.itemsize * prod(column.stored.shape[1:])
+    return column if column.lies_in_order or width > _NARROW else FixedColumn(column.take(every))
+
+
+def _shared(column: TextColumn, every: Rows) -> NDArray[Any] | None:
+    """A text column as an array of shared objects; None where its values are many."""
+    import pyarrow as pa
+
+    kind = column.stored.type
+    sample = every[:_SAMPLE]
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return None
+    if len(column.take(sample).unique()) > len(sample) / _OFTEN:
+        return None
+    coded = column.take(every).dictionary_encode()
+    if coded.null_count or len(coded.dictionary) > _FEW:
+        return None
+    found: NDArray[Any] = objects(coded.dictionary)[coded.indices.to_numpy()]
+    return found
+
+
 Read: TypeAlias = "NDArray[Any] | pa.Array | tuple[NDArray[np.uint8], NDArray[np.int64]]"
 
 
@@ -153,7 +192,7 @@ def read_batches(
     buffers = {
         name: column.buffer(room)
         for name, column in columns.items()
-        if reuse and isinstance(column, FixedColumn) and name not in side_by_side
+        if reuse and isinstance(column, FixedColumn) and name not in side_by_side and column.stored.dtype != object
     }
 
     def read(name: str, column: Column, rows: Rows) -> Read:
@@ -162,7 +201,7 @@ def read_batches(
             if raw_text and isinstance(column, TextColumn):
                 return column.raw(first, first + len(rows))
             view = column.view(first, first + len(rows))
-            return view.copy() if isinstance(view, np.ndarray) and not reuse else view
+            return view.copy() if isinstance(view, np.ndarray) and not (reuse and view.dtype != object) else view
         return column.take(rows, buffers.get(name)) if isinstance(column, FixedColumn) else column.take(rows)
 
     for positions, bounds in cut.positions(order, steps):

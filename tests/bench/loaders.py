@@ -5,7 +5,7 @@ make bench-loaders
 Rows: 50,000 images 32x32x3 and 200,000 texts of about 100 bytes, with a label each, in batches of 256. All readers give
 the same rows (checked before anything is timed). Interleaved rounds, medians; a reader whose pass takes more than a
 second has fewer rounds. Limits: a copy of each slice of a memmap; its fancy indexing where the order is another; for
-texts the slices of one mapped buffer and its offsets. Goals stand beside what was measured.
+texts the slices of one mapped buffer and its offsets. Pictures: `loaders_pictures.py`. Goals stand beside what was measured.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from loaders_peers import image_peers, text_peers
+from loaders_pictures import decoding, small
 from loaders_rows import BATCH, Rows, make_rows
 from loaders_use import first_batch, large_epoch, verification
 
@@ -128,15 +129,21 @@ def subsets(rows: Rows) -> None:
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--gigabytes", type=float, default=10, help="the size of the epoch whose memory is measured")
-    gigabytes = asked.parse_args().gigabytes
+    asked.add_argument("--pictures", type=int, default=2000, help="how many JPEGs are decoded")
+    asked.add_argument("--only-pictures", action="store_true", help="measure pictures and nothing else")
+    options = asked.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = make_rows(Path(folder))
+        small(Path(folder))
+        decoding(options.pictures)
+        if options.only_pictures:
+            return
         sequential(rows)
         shuffled(rows)
         subsets(rows)
         verification(rows)
         first_batch(rows)
-        large_epoch(Path(folder), gigabytes)
+        large_epoch(Path(folder), options.gigabytes)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,160 @@
+"""Pictures: decoding on all cores beside a bare loop, epochs from the decoded cache, and small pictures with texts."""
+
+from __future__ import annotations
+
+import io
+import os
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from farshift.core.files import cache_root
+from farshift.loaders.batching.pictures import decoded
+from farshift.loaders.batching.pixels import opened
+from farshift.loaders.cache.contents import clear
+from farshift.loaders.part import Part
+from farshift.splits.schema import Field, Schema
+from PIL import Image
+
+SIDE, BATCH = 224, 64
+SMALL = 60_000
+
+
+def made(count: int) -> list[bytes]:
+    """JPEGs of 256 x 256: smooth shapes and some noise, about 20 kB each."""
+    draw, found = np.random.default_rng(0), []
+    for _ in range(count):
+        coarse = Image.fromarray(draw.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize((256, 256))
+        pixels = np.asarray(coarse).astype(int) + draw.integers(-16, 17, (256, 256, 3))
+        out = io.BytesIO()
+        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(out, "JPEG", quality=85)
+        found.append(out.getvalue())
+    return found
+
+
+def median(work: Callable[[], Any], rounds: int) -> float:
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def interleaved(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(rounds + 1):
+        for name, work in works.items():
+            took = median(work, 1)
+            if turn:
+                times[name].append(took)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def loop(files: list[bytes]) -> None:
+    """A bare loop over Pillow."""
+    for content in files:
+        with Image.open(io.BytesIO(content)) as one:
+            np.asarray(one.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+
+
+def decoding(count: int) -> None:
+    """Decode and resize: a bare loop over Pillow on one core, the same in a process for each core, which other work on
+    the machine slows as much, and ours on all."""
+    files = made(count)
+    cores = os.cpu_count() or 1
+
+    def into_the_cache() -> None:
+        clear(["pictures"])
+        opened(files, SIDE)
+
+    with ProcessPoolExecutor(cores) as pool:
+        works: dict[str, Callable[[], Any]] = {
+            "bare": lambda: loop(files),
+            "processes": lambda: list(pool.map(loop, [files[core::cores] for core in range(cores)])),
+            "threads": lambda: decoded(files, SIDE),
+            "cache": into_the_cache,
+        }
+        found = interleaved(works, 5)
+    size = sum(map(len, files)) / count / 1e3
+    print(f"\ndecode and resize to {SIDE}: {count:,} JPEGs of {size:.0f} kB, {cores} cores")
+    print(f"{'a bare loop over Pillow, one core':>42} {count / found['bare']:>10,.0f} pictures/s")
+    for name, title in (
+        ("processes", "the loop in a process for each core"),
+        ("threads", "farshift, in memory"),
+        ("cache", "farshift, into the cache, hashed, flushed"),
+    ):
+        share = found["bare"] / found[name] / cores
+        print(f"{title:>42} {count / found[name]:>10,.0f} pictures/s  {share:.2f} of cores x the loop   goal: 0.9")
+    _epoch(files)
+
+
+def _epoch(files: list[bytes]) -> None:
+    """A shuffled epoch from the decoded cache, and fancy indexing of the same file as a memmap."""
+    pixels = opened(files, SIDE)
+    plain = np.load(next((cache_root() / "pictures").glob("*.npy")), mmap_mode="r")
+    order = np.random.default_rng(1).permutation(len(files))
+    room = np.empty((BATCH, *plain.shape[1:]), np.uint8)
+
+    def memmap() -> None:
+        for start in range(0, len(order), BATCH):
+            plain[order[start : start + BATCH]]
+
+    def ours() -> None:
+        for start in range(0, len(order), BATCH):
+            some = order[start : start + BATCH]
+            pixels.take(some, room[: len(some)])
+
+    found = interleaved({"limit": memmap, "ours": ours}, 9)
+    print(
+        f"\nepoch from the decoded cache, shuffled, batches of {BATCH}: {len(files) / found['ours']:,.0f} pictures/s, "
+        f"{found['ours'] / found['limit']:.2f} x memmap fancy indexing   goal: at most 1.15"
+    )
+
+
+def small(folder: Path) -> None:
+    """Pictures of 28 x 28 with a label and a text of few values, all columns: beside a memmap of the pictures alone."""
+    draw = np.random.default_rng(0)
+    pixels = draw.integers(0, 256, (SMALL, 784), dtype=np.uint8)
+    file = folder / "small.npy"
+    table = pa.table(
+        {
+            "image": pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 784),
+            "label": np.arange(SMALL) % 10,
+            "published": pa.array(np.array(["train", "test"])[np.arange(SMALL) % 2]),
+            "row_id": np.arange(SMALL, dtype=np.uint64),
+        }
+    )
+    fields = (
+        Field("image", "uint8[28,28]", "input"),
+        Field("label", "int64", "label"),
+        Field("published", "string", "meta"),
+    )
+    places = draw.permutation(SMALL)
+    part = Part("bench/small", "0" * 64, "train", Schema(fields), "label", table, places, {})
+    np.save(file, pixels[places])
+    plain, order = np.load(file, mmap_mode="r"), draw.permutation(SMALL)
+    starts = range(0, SMALL, 256)
+
+    def pass_(seed: int | None, columns: list[str] | None) -> Callable[[], Any]:
+        return lambda: [None for _ in part.batches(256, seed=seed, columns=columns)]
+
+    works: dict[str, Callable[[], Any]] = {
+        "in order, limit": lambda: [plain[start : start + 256].copy() for start in starts],
+        "in order, all columns": pass_(None, None),
+        "in order, picture": pass_(None, ["image"]),
+        "shuffled, limit": lambda: [plain[order[start : start + 256]] for start in starts],
+        "shuffled, all columns": pass_(1, None),
+        "shuffled, picture": pass_(1, ["image"]),
+    }
+    found = interleaved(works, 15)
+    print("\n28 x 28 pictures, label, text and row id; the limit is a memmap of the pictures")
+    for name, took in found.items():
+        limit = found[f"{name.split(',')[0]}, limit"]
+        goal = "" if name.endswith("limit") else "   goal: at most 1.5"
+        print(f"{name:>42} {SMALL / took / 1e3:>10,.0f} k rows/s  {took / limit:>9.2f} x the limit{goal}")
