@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -9,7 +10,7 @@ from farshift.benchmarks.benchmark import Benchmark, benchmarks, find_benchmark,
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.benchmarks.selection import rules
 from farshift.core.errors import Unavailable
-from farshift.loaders.acquire.source import find_source, sources
+from farshift.loaders.acquire.source import SourceDefinition, find_source, sources
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import manifests
 from farshift.splits.manifest import KINDS, SplitDefinition
@@ -61,11 +62,43 @@ def test_a_benchmark_is_found_by_its_name_as_in_the_list():
     assert [find_benchmark(name) for name in some] == [BENCHMARKS[name] for name in some]
 
 
-def test_the_core_has_some_of_every_kind():
-    kinds = Counter(one.kind for one in suite("core"))
-    assert sum(kinds.values()) >= 12
+CORE = suite("core")
+
+
+def generated(source: SourceDefinition) -> bool:
+    """Whether a source's rows come from a generator, or from a source whose rows do."""
+    made_of = [one.of.partition("@")[0] for one in source.distributions if one.of]
+    return any(one.generator for one in source.distributions) or (
+        bool(made_of) and all(generated(find_source(name).definition) for name in made_of)
+    )
+
+
+def test_the_core_has_some_of_every_kind_and_most_of_it_is_public_data():
+    kinds = Counter(one.kind for one in CORE)
+    assert 18 <= len(CORE) <= 24
     assert set(kinds) == set(KINDS)
-    assert min(kinds.values()) >= 2, kinds
+    assert all(count >= (2 if kind == "length" else 3) for kind, count in kinds.items()), kinds
+    public = Counter(one.kind for one in CORE if not generated(find_source(split_of(one).source.name).definition))
+    assert sum(public.values()) >= 12
+    assert set(KINDS) - set(public) == {"length"}
+
+
+def test_a_kind_of_the_core_has_at_most_one_split_of_a_source():
+    asked = Counter((one.kind, split_of(one).source.name) for one in CORE)
+    assert [of for of, count in asked.items() if count > 1] == []
+
+
+def test_anyone_may_use_the_data_of_the_core():
+    licences = {one.name: find_source(split_of(one).source.name).definition.licence for one in CORE}
+    closed = re.compile(r"\bNC\b|non-commercial|research|restricted|permission|without a stated", re.IGNORECASE)
+    assert {name for name, said in licences.items() if not said or closed.search(said)} == {"geoquery/template"}
+
+
+def test_the_core_has_enough_rows_to_measure_a_shift_and_metrics_of_answers_alone():
+    for one in CORE:
+        assert one.metrics[0].needs != "scores", one.name
+        if one.kind != "corrupted-label":
+            assert rows_of(one)["ood_test"] >= 250, one.name
 
 
 def test_the_full_suite_is_every_benchmark_and_holds_the_others():
