@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json as json_text
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..core.errors import FarshiftError
-from .terminal import Json, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, watched
+from .terminal import Json, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, view, watched
 
 if TYPE_CHECKING:
     from ..loaders.freezing.freeze import Draft
@@ -68,13 +69,16 @@ def splits_list(
 
 @app.command("show")
 def splits_show(name: str, json: Json = False) -> None:
-    """Show what a split is: its rule, its parts, its identity, its audit."""
+    """Show what a split is: its rule, its parts, its identity, its audit; its fields, where its rows come from, and
+    the benchmarks over it. Nothing is downloaded: an example row is shown of rows that are in the cache."""
     from ..splits.catalogue import find
+    from .split_page import surroundings
 
     manifest = find(name)
     record = manifest.definition.model_dump(exclude_none=True) | {"audit": manifest.audit()}
+    around = surroundings(manifest)
     if json:
-        return emit_json(record)
+        return emit_json(record | around)
     parts = record.pop("parts")
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
     record["audit"] = manifest.audit_summary()
@@ -83,6 +87,34 @@ def splits_show(name: str, json: Json = False) -> None:
         table("", ["part", "rows", "with copies", "digest"], rows)
     else:
         line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
+    _tell_surroundings(around)
+
+
+def _tell_surroundings(around: dict[str, Any]) -> None:
+    if fields := around.get("fields"):
+        rows = [[field["name"], field["type"], field["role"]] for field in fields]
+        table("", ["field", "type", "role"], rows[:_MOST], _and_more(fields))
+    for origin in around.get("origins", ()):
+        line(f"from: {origin}")
+    if accept := around.get("accept"):
+        line(f"licence to accept: {accept}")
+    for one in around["benchmarks"]:
+        best = one.get("best")
+        told = f"; best recorded OOD: {best['model']} {view(best['ood'])}" if best else ""
+        line(f"benchmark: {one['benchmark']}{told}")
+    for part, row in around.get("example_rows", {}).items():
+        line(f"example row of {part}:")
+        _tell(dict(list(row.items())[:_MOST]), "    ")
+        if more := _and_more(row):
+            line(f"    {more}")
+
+
+_MOST = 12
+"""Fields of a table, or of an example row, that are shown."""
+
+
+def _and_more(fields: Sized) -> str:
+    return f"and {len(fields) - _MOST} more (--json has all)" if len(fields) > _MOST else ""
 
 
 @app.command("pull")
@@ -328,7 +360,14 @@ def _tell(record: dict[str, Any], indent: str = "") -> None:
         elif isinstance(value, dict):
             line(f"{indent}{key}: {', '.join(f'{name} = {inner}' for name, inner in value.items())}")
         else:
-            line(f"{indent}{key}: {'; '.join(map(str, value)) if isinstance(value, list) else value}")
+            line(f"{indent}{key}: {_listed(value) if isinstance(value, list) else value}")
+
+
+def _listed(values: list[Any]) -> str:
+    """A list as TOML has it, to be copied; prose one after another."""
+    if any(isinstance(value, str) and " " in value for value in values):
+        return "; ".join(map(str, values))
+    return json_text.dumps(values, ensure_ascii=False)
 
 
 def _filled(record: dict[str, Any]) -> dict[str, Any]:

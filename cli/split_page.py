@@ -1,0 +1,79 @@
+"""What `farshift splits show` adds to a manifest: the fields of its rows, where their bytes come from, the benchmarks
+over it with the best recorded result of each, and a row of each part where the rows are in the cache already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..benchmarks.benchmark import benchmarks
+from ..core.errors import UnknownName
+from ..loaders.acquire.source import Distribution, Source, find_source
+from ..loaders.cache.limit import size_in_words
+from ..loaders.mirrors import opened
+from ..loaders.split import open_split
+from ..splits.manifest import Manifest
+
+LONGEST = 72
+"""The most characters of a value of an example row."""
+
+
+def surroundings(manifest: Manifest) -> dict[str, Any]:
+    """Plain JSON. Nothing is downloaded: without the rows at hand there are no `example_rows`."""
+    found: dict[str, Any] = {"benchmarks": _benchmarks(manifest.full_name)}
+    try:
+        source = find_source(manifest.definition.source.name)
+    except UnknownName:  # rows that come with the split itself, or of a source that is private elsewhere
+        return found
+    found["fields"] = [pin.model_dump() for pin in source.definition.fields]
+    found["origins"] = [_origin(one) for one in source.definition.distributions]
+    if source.definition.accept:
+        found["accept"] = source.definition.accept
+    if manifest.frozen and _at_hand(manifest, source):
+        split = open_split(manifest.full_name)
+        found["example_rows"] = {part: _short(split.part(part)[0]) for part in sorted(split.parts)}
+    return found
+
+
+def _at_hand(manifest: Manifest, source: Source) -> bool:
+    return source.definition.digest == manifest.definition.source.digest and source.cached_at.is_file()
+
+
+def _origin(distribution: Distribution) -> str:
+    """Where a distribution's bytes come from, and how many they are, in words."""
+    if distribution.generator:
+        return f"generated here ({distribution.generator})"
+    if distribution.derivation:
+        return f"made of the source {distribution.of} ({distribution.derivation})"
+    wanted = [*distribution.files, *distribution.trees]
+    sizes = [getattr(one, "bytes", None) for one in distribution.files]
+    size = "" if distribution.trees or None in sizes else f", {size_in_words(sum(size or 0 for size in sizes))}"
+    places = [opened(mirror, one.name)[1] for one in wanted[:1] for mirror in one.mirrors]
+    count = f"{len(wanted)} file{'s' * (len(wanted) > 1)}" if not distribution.trees else "a folder of files"
+    where = " or ".join(places) or "your own copy (--data DIR)"
+    return f"{distribution.name}: {count}{size}, by {where}{' ..' if len(wanted) > 1 else ''}"
+
+
+def _benchmarks(split: str) -> list[dict[str, Any]]:
+    """The benchmarks over a split, each with the best recorded result by OOD score."""
+    from ..baselines.running.recorded_scores import kept_scores
+
+    found = []
+    for name, benchmark in sorted(benchmarks().items()):
+        if benchmark.definition.split != split:
+            continue
+        scores = kept_scores(name).values()
+        best = max(scores, key=lambda one: one.ood.value if one.better == "higher" else -one.ood.value, default=None)
+        found.append({"benchmark": name} | ({} if best is None else {"best": best.to_dict()}))
+    return found
+
+
+def _short(row: dict[str, Any]) -> dict[str, str]:
+    """A row's values in a line each."""
+    return {name: _in_a_line(value) for name, value in row.items()}
+
+
+def _in_a_line(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]}.."

@@ -1,0 +1,59 @@
+"""What `farshift splits show` says around a manifest: fields, origins, benchmarks, examples. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import json
+
+import farshift as fs
+import pytest
+from farshift.baselines.running.recorded_scores import kept_scores
+from farshift.cli.split_page import surroundings
+from farshift.loaders.acquire import fetch
+from farshift.splits.catalogue import find, manifests
+
+
+def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_recorded_result(farshift, farshift_json):
+    found = farshift_json("splits", "show", "scan/length")
+    assert [field["name"] for field in found["fields"]] == ["command", "actions"]
+    assert found["origins"][0] == "generated here (scan)"
+    (over,) = found["benchmarks"]
+    assert over["benchmark"] == "scan/length"
+    assert over["best"]["ood"]["value"] == max(one.ood.value for one in kept_scores("scan/length").values())
+    shown = farshift("splits", "show", "scan/length").stdout
+    assert f"best recorded OOD: {over['best']['model']} " in shown
+    assert 'group_words: ["and", "after"]' in shown, "as TOML has it, to be copied"
+
+
+def test_an_example_row_is_shown_only_of_rows_that_are_at_hand(tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "cache"))
+    assert "example_rows" not in surroundings(find("scan/length"))
+    part = fs.load("scan/length", "ood_test")
+    examples = surroundings(find("scan/length"))["example_rows"]
+    assert set(examples) == {"train", "ood_test"}
+    assert examples["ood_test"]["command"] == part[0]["command"]
+    assert all(len(value) <= 72 for row in examples.values() for value in row.values())
+
+
+def test_a_definition_says_whose_licence_is_to_be_accepted_and_where_its_files_are():
+    asked = {
+        manifest.definition.source.name: surroundings(manifest)
+        for manifest in manifests()
+        if not manifest.frozen
+    }
+    assert any("accept" in found for found in asked.values())
+    assert all(found["origins"] for found in asked.values())
+
+
+@pytest.fixture(autouse=True)
+def no_download(monkeypatch):
+    def refused(*_):
+        raise AssertionError("a file was asked for")
+
+    monkeypatch.setattr(fetch, "fetch_file", refused)
+
+
+def test_what_is_printed_of_a_wide_table_fits_a_screen(farshift):
+    shown = farshift("splits", "show", "heart_disease/cleveland").stdout
+    fields = json.loads(farshift("splits", "show", "heart_disease/cleveland", "--json").stdout)["fields"]
+    assert len(fields) > 12
+    assert f"and {len(fields) - 12} more" in shown
