@@ -35,11 +35,7 @@ def test_an_example_row_is_shown_only_of_rows_that_are_at_hand(tmp_path, monkeyp
 
 
 def test_a_definition_says_whose_licence_is_to_be_accepted_and_where_its_files_are():
-    asked = {
-        manifest.definition.source.name: surroundings(manifest)
-        for manifest in manifests()
-        if not manifest.frozen
-    }
+    asked = {manifest.definition.source.name: surroundings(manifest) for manifest in manifests() if not manifest.frozen}
     assert any("accept" in found for found in asked.values())
     assert all(found["origins"] for found in asked.values())
 
