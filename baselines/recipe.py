@@ -233,6 +233,22 @@ def with_encoder(recipe: Recipe, encoder: str | None) -> Recipe:
     return recipe if encoder in (None, recipe.encoder) else recipe.model_copy(update={"encoder": encoder})
 
 
+_FINE_TUNED: dict[str, Setting] = {"lr": 5e-5, "batch_size": 32, "weight_decay": 0.0}
+"""DomainBed's defaults for its ResNets (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434)."""
+
+
+def fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
+    """The recipe's algorithm on a pretrained network that is trained further, with DomainBed's learning rate and batch;
+    of its own settings those remain that are the algorithm's. chosen: settings that stand in any case."""
+    if recipe.algorithm is None:
+        raise ModelError(f"{recipe.name} is an estimator, and has no network to fine-tune: try --encoder {weights}")
+    own = declared(_named("algorithm", "algorithms", recipe.algorithm))
+    settings = {name: value for name, value in recipe.settings.items() if name in own and name != "lr"}
+    settings |= _FINE_TUNED | {"weights": weights} | chosen
+    changed = {"network": "pretrained", "settings": settings, "on": {}, "suits": ["*"]}
+    return recipe.model_copy(update=changed)
+
+
 def touches(recipe: Recipe) -> tuple[str, ...]:
     """What data a recipe looks at: names of `algorithm.TOUCHABLE`."""
     if recipe.algorithm is None:

@@ -165,6 +165,9 @@ def run(
             "Hub, or ./folder.",
         ),
     ] = "",
+    fine_tune: Annotated[
+        str, typer.Option("--fine-tune", metavar="MODEL", help="Train a model of transformers further instead.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
@@ -189,13 +192,13 @@ def run(
             raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
         if diagnose:
             raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
-        if encoder:
-            raise FarshiftError("run --suite: --encoder goes with one benchmark (--on)")
+        if encoder or fine_tune:
+            raise FarshiftError("run --suite: --encoder and --fine-tune go with one benchmark (--on)")
         return _run_suite(suite, names, out, more, json)
     if len(names) > 1:
         if settings or search or diagnose:
             raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
-        return _run_several(names, on, out, selection, encoder or None, more, json)
+        return _run_several(names, on, out, selection, (encoder or None, fine_tune or None), more, json)
     from ..baselines.running.search import drawn
     from ..baselines.running.sweep import run_baseline
     from ..core.world import world
@@ -212,6 +215,7 @@ def run(
             selection=selection,
             diagnose=diagnose,
             encoder=encoder or None,
+            fine_tune=fine_tune or None,
             **more,
         )
     if world().rank == 0:
@@ -223,7 +227,7 @@ def _run_several(
     on: str,
     out: Path,
     selection: str | None,
-    encoder: str | None,
+    start: tuple[str | None, str | None],
     more: dict[str, Any],
     json: bool,
 ) -> None:
@@ -231,7 +235,7 @@ def _run_several(
 
     with watched():
         budget = spend(more["budget"], more["steps"], more["device"])
-        plans = plans_on(names, on, out, budget, more["seeds"], more["stack"], selection, encoder)
+        plans = plans_on(names, on, out, budget, more["seeds"], more["stack"], selection, *start)
     _run_plans(plans, out, more["engine"], json)
 
 

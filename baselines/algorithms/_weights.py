@@ -66,6 +66,11 @@ class Interpolated(Plain):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         self.start = Kept(list(network.parameters())).to(self.hyperparameters["lr"])
+        if (body := getattr(network, "body", None)) is not None and hasattr(body, "probe_steps"):
+            # As published: from the pretrained weights, with the head that was probed on them where one was.
+            self.early = body.probe_steps
+            if not self.early:
+                self.start.take(list(network.parameters()))
         return network
 
     def after(self, network: Any, clock: Clock) -> None:

@@ -4,7 +4,7 @@ towards the first.
 theta_l = theta_early_l + (alpha + beta l / (L - 1)) (theta_last_l - theta_early_l) for the layers l = 0 .. L - 1 (Wang
 et al.). alpha + beta = 1 keeps the last layer as trained. A layer is a module with parameters of its own,
 in the order in which the network has them; a network of one layer has l / (L - 1) = 1. The early end, there a
-pretrained model, is the network after the first `early_percent` of the steps, as in `wise_ft`.
+pretrained model, is that of `wise_ft`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,15 @@ class Algorithm(Interpolated):
 
 
 def depths(network: nn.Module) -> list[int]:
-    """The layer of each parameter of `network`, from 0, in the order of `parameters()`."""
+    """The layer of each parameter of `network`, from 0, in the order of `parameters()`; a pretrained network says what
+    its layers are."""
+    if (own := getattr(network, "depths", None)) is not None:
+        said: list[int] = own()
+        return said
     found: dict[int, int] = {}
     layer = 0
     for module in network.modules():
-        own = [p for p in module.parameters(recurse=False) if id(p) not in found]
-        found |= dict.fromkeys(map(id, own), layer)
-        layer += bool(own)
+        here = [p for p in module.parameters(recurse=False) if id(p) not in found]
+        found |= dict.fromkeys(map(id, here), layer)
+        layer += bool(here)
     return [found[id(parameter)] for parameter in network.parameters()]

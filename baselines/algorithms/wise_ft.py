@@ -1,9 +1,10 @@
 """Weight-space interpolation (WiSE-FT): the network halfway between its early and its last weights.
 
 theta = (1 - alpha) theta_early + alpha theta_last (Wortsman et al., section 3), and alpha = 0.5 unless
-something is known. There the early end is a pretrained zero-shot model; here it is the network after the first
-`early_percent` of the steps, since all is trained from scratch. The two ends lie in one basin only where training was
-stable by then, which is why the early end is not the initial weights.
+something is known. There the early end is a pretrained zero-shot model. Of the network `pretrained` it is the
+pretrained weights, with the head as it is after `probe_steps` (0 without them: interpolation then scales the head). Of
+a network that is trained from scratch it is the network after the first `early_percent` of the steps: the two ends lie
+in one basin only where training was stable by then, which is why it is not the initial weights.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ is a sentence's vector in Reimers and Gurevych, EMNLP 2019 (arXiv:1908.10084), a
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,21 @@ ROWS = 32
 
 
 def reader(folder: Path, device: str) -> Reader:
-    """The model that `save_pretrained` wrote to a folder; of one that reads texts and images, the part that reads
-    images. `ModelError` for one that lacks weights, its tokenizer or its processor, or reads something else."""
+    """The model that `save_pretrained` wrote to a folder. `ModelError` for one that lacks weights, its tokenizer or its
+    processor, or reads neither texts, images nor sounds."""
+    network = loaded(folder).to(device).eval().requires_grad_(False)
+    if network.main_input_name == "pixel_values":
+        return ImageReader(network, folder)
+    if network.main_input_name == "input_ids":
+        return TextReader(network, folder)
+    if network.main_input_name == "input_values":
+        return SoundReader(network, folder)
+    raise ModelError(f"encoder {folder.name} reads {network.main_input_name}, not texts, images or sounds")
+
+
+def loaded(folder: Path) -> Any:
+    """The model of a folder without a head, in float32; of one that reads texts and images, the part that reads images.
+    A pooling layer that the weights lack is left out. `ModelError` where they lack more."""
     from transformers import AutoModel
 
     # A head that the file lacks is drawn at random: from no stream that training draws from.
@@ -44,21 +58,46 @@ def reader(folder: Path, device: str) -> Reader:
             use_safetensors=True,
             output_loading_info=True,
         )
-    lacking = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
+    missing = sorted(report["missing_keys"])
+    lacking = [name for name in missing if not name.startswith("pooler.")]
     if lacking:
         raise ModelError(f"encoder {folder.name} lacks weights of a {type(network).__name__}: {', '.join(lacking[:3])}")
+    if missing:
+        network.pooler = None
     if hasattr(network.config, "vision_config"):
         network = getattr(network, "vision_model", None)
         if network is None:
             raise ModelError(f"encoder {folder.name} reads texts and images at once: give a model of one of them")
-    network = network.to(device).eval().requires_grad_(False)
-    if network.main_input_name == "pixel_values":
-        return ImageReader(network, folder)
-    if network.main_input_name == "input_ids":
-        return TextReader(network, folder)
-    if network.main_input_name == "input_values":
-        return SoundReader(network, folder)
-    raise ModelError(f"encoder {folder.name} reads {network.main_input_name}, not texts, images or sounds")
+    return network
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What an image model's processor says of arrays. mean and deviation: (channels, 1, 1); size: (height, width)."""
+
+    mean: Tensor
+    deviation: Tensor
+    size: tuple[int, int]
+
+
+def moments_of(folder: Path, channels: int) -> Moments:
+    """By `preprocessor_config.json`; `ModelError` for a folder without it."""
+    file = folder / "preprocessor_config.json"
+    if not file.is_file():
+        raise ModelError(f"encoder {folder.name} has no {file.name}: save its image processor beside it")
+    with named_errors(f"reading {file}"):
+        said = json.loads(file.read_text(encoding="utf-8"))
+        even = [0.0] * channels, [1.0] * channels
+        given = (said["image_mean"], said["image_std"]) if said.get("do_normalize", True) else even
+        mean, deviation = (torch.tensor(moment, dtype=torch.float32).view(-1, 1, 1) for moment in given)
+        return Moments(mean, deviation, _size(said.get("crop_size") or said["size"]))
+
+
+def side_of(folder: Path) -> int | None:
+    """The longer side of what an image model reads; None of a model without an image processor."""
+    if not (folder / "preprocessor_config.json").is_file():
+        return None
+    return max(moments_of(folder, 3).size)
 
 
 class TextReader:
@@ -116,15 +155,8 @@ class ImageReader:
     def __init__(self, network: Any, folder: Path) -> None:
         self.network, self.name = network, folder.name
         self._folder = folder
-        file = folder / "preprocessor_config.json"
-        if not file.is_file():
-            raise ModelError(f"encoder {folder.name} has no {file.name}: save its image processor beside it")
-        with named_errors(f"reading {file}"):
-            said = json.loads(file.read_text(encoding="utf-8"))
-            even = [0.0] * network.config.num_channels, [1.0] * network.config.num_channels
-            moments = (said["image_mean"], said["image_std"]) if said.get("do_normalize", True) else even
-            self.mean, self.deviation = (torch.tensor(moment, dtype=torch.float32).view(-1, 1, 1) for moment in moments)
-            self.size = _size(said.get("crop_size") or said["size"])
+        found = moments_of(folder, network.config.num_channels)
+        self.mean, self.deviation, self.size = found.mean, found.deviation, found.size
         self.width: int = self._states(torch.zeros(1, len(self.mean), *self.size)).shape[1]
 
     def reads(self, column: NDArray[Any]) -> bool:

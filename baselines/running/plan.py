@@ -51,11 +51,11 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The model's name on the run card: the recipe's, and the encoder's where it is not the recipe's own."""
-        encoder = self.recipe.encoder
-        if encoder is None or encoder == find_recipe(self.recipe.name).encoder:
+        """The model's name on the run card: the recipe's, and that of weights which are not the recipe's own."""
+        weights = specs(self.recipe)
+        if not weights or weights == specs(find_recipe(self.recipe.name)):
             return self.recipe.name
-        return f"{self.recipe.name} ({weights_name(encoder)})"
+        return f"{self.recipe.name} ({', '.join(map(weights_name, weights))})"
 
     def check(self) -> None:
         """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that
@@ -153,11 +153,16 @@ def code_digest(recipe: Recipe) -> str:
 
 def pretrained(recipe: Recipe) -> list[dict[str, str]]:
     """The pretrained weights that a recipe starts from: `name` and `digest` of each, for the run card."""
-    if not recipe.encoder:
+    if not specs(recipe):
         return []
     from ..encoding.frozen import pinned
 
-    return [{"name": weights_name(recipe.encoder), "digest": pinned(recipe.encoder)}]
+    return [{"name": weights_name(spec), "digest": pinned(spec)} for spec in specs(recipe)]
+
+
+def specs(recipe: Recipe) -> list[str]:
+    """The pretrained weights that a recipe names: of a frozen encoder, of a network."""
+    return [str(spec) for spec in (recipe.encoder, recipe.settings.get("weights")) if spec]
 
 
 def weights_name(spec: str) -> str:

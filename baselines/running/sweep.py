@@ -25,8 +25,8 @@ from ...core.errors import FarshiftError, MissingExtra, restated
 from ...core.progress import advance, say
 from ...core.world import World, world
 from ..diagnostics import chosen
+from ..recipe import Recipe, fine_tuned, with_encoder
 from ..recipe import recipe as find_recipe
-from ..recipe import with_encoder
 from .plan import Plan
 
 TRAINING = "training"
@@ -40,8 +40,7 @@ class GroupJob:
 
     folder: Path
     plan: dict[str, Any]
-    recipe: str
-    encoder: str | None
+    recipe: Recipe
     benchmark: str
     budget: Budget
     seeds: tuple[int, ...]
@@ -79,8 +78,7 @@ def run_group_job(job: GroupJob) -> None:
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
-    benchmark, together = find_benchmark(job.benchmark), world()
-    recipe = with_encoder(find_recipe(job.recipe), job.encoder)
+    benchmark, recipe, together = find_benchmark(job.benchmark), job.recipe, world()
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
     kept, code = job.folder / TRAINING, str(job.plan["model"]["code"])
     diagnose = job.plan["model"].get("diagnose", ())
@@ -152,7 +150,7 @@ def _jobs(
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
         for seeds in _groups(plan.seeds, workers):
             if left := tuple(seed for seed in seeds if seed in missing[number]):
-                names = plan.recipe.name, plan.recipe.encoder, plan.benchmark.name
+                names = plan.recipe, plan.benchmark.name
                 job = GroupJob(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
                 yield number, job
 
@@ -213,6 +211,7 @@ def run_baseline(
     stack: int = 0,
     diagnose: str = "",
     encoder: str | None = None,
+    fine_tune: str | None = None,
 ) -> Run:
     """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run goes on.
 
@@ -222,13 +221,29 @@ def run_baseline(
     trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
     what they measure of each trained replica goes on the run card, among what its seed spent. encoder: weights of
     transformers, frozen, whose features take the place of texts, images or sounds: `org/name[@revision]` or `./folder`.
+    fine_tune: such weights, trained further in place of the recipe's own network.
     """
-    recipe, benchmark, wanted = with_encoder(find_recipe(name), encoder), find_benchmark(on), chosen(diagnose)
+    benchmark, wanted = find_benchmark(on), chosen(diagnose)
+    recipe = started(find_recipe(name), encoder, fine_tune)
     spending = spend(budget, steps, device)
     blind_data(benchmark)  # pulled once here, not by every worker
     numbers = seed_numbers(seeds, benchmark, budget)
     plan = Plan(recipe, benchmark, spending, numbers, Path(out), checked(settings), selection, stack, wanted)
     return run_plans([plan], engine)[0]
+
+
+def started(recipe: Recipe, encoder: str | None, fine_tune: str | None) -> Recipe:
+    """The recipe on features of a frozen encoder, or on a pretrained network at the size that its pictures have, or its
+    tokens; as it is where neither is named."""
+    if not fine_tune:
+        return with_encoder(recipe, encoder)
+    if encoder:
+        raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains one: give one of them")
+    from ...benchmarks.adapters.hugging_face import from_spec
+    from ..encoding.frozen_readers import side_of
+
+    side = side_of(from_spec(fine_tune, {}).folder)
+    return fine_tuned(recipe, fine_tune, **({"inputs": "tokens"} if side is None else {"side": side}))
 
 
 def plans_on(
@@ -240,10 +255,11 @@ def plans_on(
     stack: int = 0,
     selection: str | None = None,
     encoder: str | None = None,
+    fine_tune: str | None = None,
 ) -> list[Plan]:
     """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`."""
     benchmark = find_benchmark(on)
-    recipes = [with_encoder(find_recipe(name), encoder) for name in dict.fromkeys(names)]
+    recipes = [started(find_recipe(name), encoder, fine_tune) for name in dict.fromkeys(names)]
     blind_data(benchmark)
     numbers = seed_numbers(seeds, benchmark, budget.name)
     return [

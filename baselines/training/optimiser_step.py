@@ -121,7 +121,16 @@ class OptimiserStep:
                 parameter.grad = None if gradient is None else gradient.contiguous()
         if self.clips:
             self._clip()
+        shares = [getattr(parameter, "rate_share", None) for parameter in self.parameters]
+        slower = [
+            (parameter, parameter.detach().clone(), share)
+            for parameter, share in zip(self.parameters, shares, strict=True)
+            if share is not None
+        ]
         self.optimiser.step(self.factor)
+        with torch.no_grad():
+            for parameter, before, share in slower:  # a step is a multiple of its rate, whatever the optimiser
+                parameter.copy_(before.lerp(parameter, spread(share.to(before), before)))
 
     @torch.no_grad()
     def norms(self) -> Tensor:

@@ -24,8 +24,8 @@ from ...core.world import ALONE, World
 from ..augmentations import augmented
 from ..diagnostics import diagnosed
 from ..encoding.bad_pictures import look, named
-from ..encoding.encoding import encoding
 from ..encoding.frozen import FrozenColumns
+from ..encoding.token_ids import encoding_by
 from ..estimator import Estimator
 from ..recipe import Recipe, check, check_task, complete, refuse_without
 from ..replicas.hyperparameters import alike
@@ -163,7 +163,7 @@ class Fit:
             chosen = [settings[member.label] for member in some]
             taught, weights, grouped = augmented(self.task, rows, weight, group, chosen[0])
             with named(training_rows.train):
-                coding = encoding(self.task, taught, chosen[0])
+                coding = encoding_by(self.task, taught, chosen[0])
                 encoded = coding.encode(taught)
             numbers = None if grouped is None else numbered(grouped, grouped)
             data = Data.of(encoded, torch.from_numpy(weights), numbers)

@@ -84,6 +84,8 @@ class ReplicaStack(nn.Module):
         names = tuple(self.names[number] for number in self.number.tolist())
         self.algorithm.about = replace(self.algorithm.about, names=names)
         mark_hidden(self)
+        if (mark := getattr(self.network, "mark_rates", None)) is not None:
+            mark()
         attach(self, self.rng)
 
     def only(self, which: Sequence[int] | Tensor) -> ReplicaStack:

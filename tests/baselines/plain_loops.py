@@ -36,7 +36,7 @@ TINY: dict[str, Any] = {
 }
 """Sizes under which any network takes a step in a few milliseconds."""
 
-NETWORKS = sorted(files("networks"))
+NETWORKS = sorted(set(files("networks")) - {"pretrained"})
 OPTIMISERS = sorted(files("optimisers"))
 
 

@@ -1,0 +1,62 @@
+"""Low-rank adaptation of a linear layer (LoRA): W x + (alpha / r) B A x, W frozen, B 0 at first.
+
+Hu et al., ICLR 2022 (arXiv:2106.09685), equation 3 and section 4.1. The layer is one of a model that is called for one
+replica at a time (`networks/_body.py`): its parameters have the replica axis, what it computes has none.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Lora(nn.Module):
+    """weight (K, outputs, inputs) and bias (K, outputs) of the layer that it stands for, frozen; down (K, r, inputs)
+    and up (K, outputs, r), which are trained; scale (K,): alpha / r."""
+
+    scale: Tensor
+
+    def __init__(self, layer: nn.Linear, rank: int, alpha: float) -> None:
+        """layer: of one replica, its parameters with the replica axis. down is drawn as He et al. draw for a leak of
+        sqrt(5), as the authors' code does."""
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+        _, outputs, inputs = layer.weight.shape
+        self.down = nn.Parameter(torch.empty(1, rank, inputs))
+        nn.init.kaiming_uniform_(self.down[0], a=5**0.5)
+        self.up = nn.Parameter(torch.zeros(1, outputs, rank))
+        self.register_buffer("scale", torch.tensor([alpha / rank]))
+        for parameter in (self.weight, self.bias):
+            if parameter is not None:
+                parameter.requires_grad_(False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (.., inputs) to (.., outputs), while the parameters are one replica's."""
+        change = F.linear(F.linear(x, self.down), self.up) * self.scale
+        return F.linear(x, self.weight, self.bias) + change
+
+    @torch.no_grad()
+    def merged(self) -> Tensor:
+        """W + (alpha / r) B A of each replica, (K, outputs, inputs): a plain layer of these weights gives the same."""
+        return self.weight + self.scale.view(-1, 1, 1) * (self.up @ self.down)
+
+
+def adapt(model: nn.Module, layers: list[str], rank: int, alpha: float) -> None:
+    """Replace the layers of these names by their adaptations, and freeze everything else."""
+    model.requires_grad_(False)
+    for name in layers:
+        parent, _, own = name.rpartition(".")
+        setattr(model.get_submodule(parent), own, Lora(model.get_submodule(name), rank, alpha))  # type: ignore[arg-type]
+
+
+def merge(model: nn.Module) -> None:
+    """Fold every adaptation into a plain linear layer again, for saving."""
+    for name, module in list(model.named_modules()):
+        if isinstance(module, Lora):
+            _, outputs, inputs = module.weight.shape
+            plain = nn.Linear(inputs, outputs, bias=module.bias is not None, device="meta")
+            plain.weight = nn.Parameter(module.merged())
+            plain.bias = module.bias
+            parent, _, own = name.rpartition(".")
+            setattr(model.get_submodule(parent), own, plain)

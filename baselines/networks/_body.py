@@ -1,0 +1,170 @@
+"""A pretrained model of transformers as part of a network: plain code for one replica, parameters for all of them.
+
+The model's parameters and saved buffers get the replica axis, so that stacking, picking, optimisers and checkpoints
+treat them like any others. It is called once for each replica with that replica's slices in their places
+(`torch.func.functional_call`): the same operations alone and among many, whatever the model does inside. Nothing is
+gained by stacking, and the trainer stacks no networks of this size.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from ...benchmarks.adapters.hugging_face import from_spec
+from ...core.errors import ModelError
+from ..encoding.frozen_readers import Moments, loaded, moments_of
+from ..layers.lora import adapt
+from ..replicas.rng import Rng
+
+POOLS = ("model", "mean", "first")
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+_ADAPTED = re.compile(r"(^|\.)(query|value|q_proj|v_proj|q_lin|v_lin)$")
+"""Queries and values of attention, as models call them."""
+
+
+class Body(nn.Module):
+    """A model with a replica axis, from what it reads to one vector a row."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__()
+        if not settings["weights"]:
+            raise ModelError("setting weights: name a model of transformers, org/name[@revision] or ./folder")
+        if settings["pooling"] not in POOLS:
+            raise ModelError(f"setting pooling = {settings['pooling']!r}: use {', '.join(POOLS)}")
+        if settings["freeze"] not in ("none", "body"):
+            raise ModelError(f"setting freeze = {settings['freeze']!r}: use none or body")
+        if settings.get("compile", "never") != "never":
+            raise ModelError("setting compile: a pretrained network is trained in plain steps: leave it at never")
+        found = from_spec(settings["weights"], {})
+        model: Any = _with_axis(copy.deepcopy(_read(found.folder, found.code)))
+        self.model = model
+        self.name, self.pool, self.frozen_norm = found.name, settings["pooling"], settings["frozen_norm"]
+        self.frozen, self.probe_steps = settings["freeze"] == "body", settings["probe_steps"]
+        self.reads_text = model.main_input_name == "input_ids"
+        self.pixels: Moments | None = None
+        if not self.reads_text:
+            if model.main_input_name != "pixel_values":
+                reads = model.main_input_name
+                raise ModelError(f"weights {self.name} read {reads}: give a model of pictures or texts")
+            self.pixels = moments_of(found.folder, model.config.num_channels)
+        if settings["lora_rank"]:
+            if not self.adaptable:
+                raise ModelError(f"weights {self.name} have no attention for LoRA to adapt: leave lora_rank at 0")
+            adapt(self.model, list(self.adaptable), settings["lora_rank"], settings["lora_alpha"])
+        self.rng: Rng | None = None
+        config: Any = model.config
+        self.width: int = config.hidden_sizes[-1] if hasattr(config, "hidden_sizes") else config.hidden_size
+
+    @property
+    def adaptable(self) -> dict[str, nn.Linear]:
+        """The linear maps to queries and values, by name."""
+        return {
+            name: module
+            for name, module in self.model.named_modules()
+            if isinstance(module, nn.Linear) and _ADAPTED.search(name)
+        }
+
+    def train(self, mode: bool = True) -> Body:
+        """With `frozen_norm`, batch normalisation goes by its pretrained moments while training too."""
+        super().train(mode)
+        if self.frozen_norm:
+            for module in self.modules():
+                if isinstance(module, NORMS):
+                    module.eval()
+        return self
+
+    def forward(self, **given: Tensor) -> Tensor:
+        """What the model reads, each (K, n, ..), to features (K, n, width)."""
+        if self.frozen or self._probing:
+            with torch.no_grad():
+                return self._features(given)
+        return self._features(given)
+
+    @property
+    def _probing(self) -> bool:
+        return self.rng is not None and not self.rng.silent and int(self.rng.step) < self.probe_steps
+
+    def _features(self, given: Mapping[str, Tensor]) -> Tensor:
+        saved = {name for name, _ in self.model.named_parameters()} | set(self.model.state_dict())
+        parameters = {name: value.unbind(0) for name, value in self.model.named_parameters()}
+        buffers = {name: value for name, value in self.model.named_buffers() if name in saved}
+        seeds = self._seeds()
+        found = []
+        for replica in range(len(next(iter(given.values())))):
+            own = {name: value[replica] for name, value in parameters.items()}
+            own |= {name: value[replica] for name, value in buffers.items()}
+            rows = {name: value[replica] for name, value in given.items()}
+            if seeds is None:
+                found.append(self._pooled(functional_call(self.model, own, (), rows), rows))
+                continue
+            # The model's own dropout draws from torch's generators: seeded by the replica's key and the step.
+            devices = [own[name].device for name in list(own)[:1] if own[name].is_cuda]
+            with torch.random.fork_rng(devices=devices):
+                torch.manual_seed(seeds[replica])
+                found.append(self._pooled(functional_call(self.model, own, (), rows), rows))
+        return torch.stack(found)
+
+    def _seeds(self) -> list[int] | None:
+        if not self.training or self.rng is None or self.rng.silent:
+            return None
+        seeds: list[int] = (self.rng.fresh() & ((1 << 62) - 1)).tolist()
+        return seeds
+
+    def _pooled(self, out: Any, rows: Mapping[str, Tensor]) -> Tensor:
+        states: Tensor = out.last_hidden_state
+        own = getattr(out, "pooler_output", None)
+        if self.pool == "model" and own is not None:
+            pooled: Tensor = own.flatten(1)
+            return pooled
+        if states.ndim == 4:
+            return states.flatten(2).mean(dim=2)
+        if self.pool != "mean":
+            return states[:, 0]
+        if "attention_mask" not in rows:
+            return states.mean(dim=1)
+        present = rows["attention_mask"][..., None] > 0
+        return torch.where(present, states, 0.0).sum(dim=1) / present.sum(dim=1).clamp(min=1)
+
+    def depths(self) -> list[int]:
+        """The layer of each of the model's parameters: 0 before the first block, then 1 to L, L + 1 after the last. A
+        block is an element of the longest list of modules that lies in no other: a layer of a Transformer, a stage of a
+        convolutional network."""
+        lists = [
+            (name, len(module)) for name, module in self.model.named_modules() if isinstance(module, nn.ModuleList)
+        ]
+        outer = [(name, size) for name, size in lists if not any(name.startswith(f"{other}.") for other, _ in lists)]
+        prefix, blocks = max(outer, key=lambda one: one[1], default=("", 0))
+        within = re.compile(re.escape(prefix) + r"\.(\d+)\.")
+        found, last = [], 0
+        for name, _ in self.named_parameters():
+            place = within.match(name.removeprefix("model."))
+            last = int(place[1]) + 1 if place else last and blocks + 1
+            found.append(last)
+        return found
+
+
+@lru_cache(maxsize=1)
+def _read(folder: Path, code: str) -> Any:
+    """The model of a folder whose digest is `code`, read once for all replicas of a process."""
+    return loaded(folder)
+
+
+def _with_axis(model: nn.Module) -> nn.Module:
+    """The model, each parameter and saved buffer with a replica axis of 1."""
+    for module in model.modules():
+        for name, value in module._parameters.items():
+            if value is not None:
+                module._parameters[name] = nn.Parameter(value.detach().unsqueeze(0))
+        for name, buffer in module._buffers.items():
+            if buffer is not None and name not in module._non_persistent_buffers_set:
+                module._buffers[name] = buffer.unsqueeze(0)
+    return model

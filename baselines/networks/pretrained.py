@@ -1,0 +1,111 @@
+"""A pretrained model of transformers (ResNet, ConvNeXt, ViT, DINOv2, CLIP's vision side, BERT-like) with a linear head,
+to be fine-tuned.
+
+The head is 0 at first, as Dosovitskiy et al. fine-tune (ICLR 2021, arXiv:2010.11929). Frozen batch normalisation and
+dropout before the head are DomainBed's protocol (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434); `probe_steps`
+is LP-FT, and `freeze = "body"` its linear probe (Kumar et al., ICLR 2022, arXiv:2202.10054); `layer_decay` is that of
+Clark et al., ICLR 2020 (arXiv:2003.10555); LoRA: `layers/lora.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ...core.errors import ModelError
+from ..encoding.encoding import PAD, Sizes
+from ..encoding.images import image_size, planes
+from ..layers.dropout import Dropout
+from ..layers.linear import Linear
+from ._body import Body
+
+TASK = "classification"
+SETTINGS: dict[str, Any] = {
+    "weights": "",
+    "pooling": "model",
+    "freeze": "none",
+    "probe_steps": 0,
+    "frozen_norm": True,
+    "layer_decay": 1.0,
+    "lora_rank": 0,
+    "lora_alpha": 16.0,
+    "dropout": 0.0,
+}
+"""weights: `org/name[@revision]` of the Hub, or `./folder`; safetensors alone. pooling: a row's features are the
+model's own pooled output (`model`; the first token's state where it has none), the `mean` of the last states, or the
+`first` token's. freeze: `body` trains the head alone. probe_steps: so many first steps do. frozen_norm: batch
+normalisation by the pretrained moments, while training too. layer_decay: the learning rate of a layer is this share of
+that of the layer above; the head's is whole. lora_rank: of low-rank updates to queries and values, all else but the
+head frozen; 0 for none. lora_alpha: their scale is lora_alpha / lora_rank. dropout: of the features, before the head."""
+
+
+class Network(nn.Module):
+    decay: Tensor
+
+    def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.body = Body(settings)
+        if self.body.reads_text:
+            if not sizes.source:
+                raise ModelError(f"weights {self.body.name} read texts: set inputs = 'tokens', on a task of one text")
+        elif sizes.source or sizes.categories:
+            raise ModelError(f"weights {self.body.name} read pictures, and this task's inputs are others")
+        else:
+            image_size(sizes.shape)
+        self.shape, self.width = sizes.shape, self.body.width
+        self.dropout = Dropout(settings["dropout"])
+        self.head = Linear(self.width, sizes.outputs)
+        nn.init.zeros_(self.head.weight)
+        assert self.head.bias is not None
+        nn.init.zeros_(self.head.bias)
+        self.register_buffer("decay", torch.tensor([float(settings["layer_decay"])]))
+
+    def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
+        """Token ids `categories` (K, n, T) as they are; or flat pictures `numbers` (K, n, pixels), from 0 to 1, at the
+        model's own size and by its moments, (K, n, channels, height, width)."""
+        pixels = self.body.pixels
+        if pixels is None:
+            return categories
+        images = planes(numbers, self.shape)
+        given, wanted = images.shape[2], len(pixels.mean)
+        if given > wanted:
+            raise ModelError(f"weights {self.body.name} read {wanted} channels, and pictures have {given}")
+        colours = (
+            images.expand(-1, -1, wanted, -1, -1) if given == 1 else F.pad(images, (0, 0, 0, 0, 0, wanted - given))
+        )
+        if colours.shape[-2:] != pixels.size:
+            flat = F.interpolate(colours.flatten(0, 1), pixels.size, mode="bilinear", antialias=True)
+            colours = flat.view(*colours.shape[:3], *pixels.size)
+        return (colours - pixels.mean.to(colours)) / pixels.deviation.to(colours)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """What `embed` gives to features (K, n, width)."""
+        if self.body.reads_text:
+            features = self.body(input_ids=(x - 1).clamp(min=0), attention_mask=(x != PAD).long())
+        else:
+            features = self.body(pixel_values=x)
+        dropped: Tensor = self.dropout(features)
+        return dropped
+
+    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
+        """Token ids (K, n, T), or flat pictures (K, n, pixels), to logits (K, n, classes)."""
+        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
+        return logits
+
+    def depths(self) -> list[int]:
+        """The layer of each parameter, from 0, in the order of `parameters()`; the head is the last layer."""
+        body = self.body.depths()
+        last = max(body, default=0) + 1
+        return [*body, *([last] * len(list(self.head.parameters())))]
+
+    def mark_rates(self) -> None:
+        """Say of each parameter at what share of the learning rate it moves, (K,)."""
+        depths = self.depths()
+        decays = bool((self.decay != 1).any())
+        for parameter, depth in zip(self.parameters(), depths, strict=True):
+            share = self.decay.detach() ** (max(depths) - depth) if decays else None
+            parameter.rate_share = share  # type: ignore[attr-defined]
