@@ -40,7 +40,7 @@ model's own pooled output (`model`; the first token's state where it has none), 
 `first` token's. freeze: `body` trains the head alone. probe_steps: so many first steps do. frozen_norm: batch
 normalisation by the pretrained moments, while training too. layer_decay: the learning rate of a layer is this share of
 that of the layer above; the head's is whole. lora_rank: of low-rank updates to queries and values, all else but the
-head frozen; 0 for none. lora_alpha: their scale is lora_alpha / lora_rank. dropout: of the features, before the head."""
+head frozen; 0 for none. lora_alpha: their scale is lora_alpha / lora_rank. dropout: of features."""
 
 
 class Network(nn.Module):
