@@ -1,4 +1,4 @@
-"""Arrays in files: NumPy's .npy and .npz, without unpickling; MATLAB's .mat up to version 7."""
+"""Arrays in files: NumPy's .npy and .npz, without unpickling; MATLAB's .mat; HDF5."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, first_line, some_of
 from ..acquire.members import Members
+from ._hdf5 import Hdf5Arrays, is_matlab_hdf5
 from ._matlab import read_matlab
 
 Array = NDArray[Any]
 
-_WITH_ARRAY = re.compile(r"(.+\.\w+):([^/{}]+)")
+_WITH_ARRAY = re.compile(r"(.+\.\w+):([^/{}]+)|(.+\.(?:h5|hdf5)):([^{}]+)")
 
 
 def load_arrays(name: str, where: str, raw: Path | bytes, array: str) -> Array:
@@ -28,13 +29,8 @@ def load_arrays(name: str, where: str, raw: Path | bytes, array: str) -> Array:
     Raises `BadData` where the file is none, is cut off, or holds Python objects, which only unpickling could read.
     """
     suffix = PurePosixPath(name.lower()).suffix
-    readers: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {
-        ".npy": _npy,
-        ".npz": _npz,
-        ".mat": read_matlab,
-    }
-    if suffix not in readers:
-        raise BadDefinition(f"{where}: no file of arrays by its name: use .npy, .npz or .mat")
+    if suffix not in _READERS:
+        raise BadDefinition(f"{where}: no file of arrays by its name: use {', '.join(_READERS)}")
     try:
         with_names = _READERS[suffix](raw)
         if not array and len(with_names) == 1:
@@ -42,7 +38,7 @@ def load_arrays(name: str, where: str, raw: Path | bytes, array: str) -> Array:
         if array not in with_names:
             raise BadData(f"{where} has no array {array!r} (it has {some_of(sorted(with_names))})")
         found = with_names[array]
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, RuntimeError) as error:
         raise BadData(f"{where}: not a readable {suffix} file: {first_line(error)}") from error
     if found.dtype.kind not in "biufSU":
         raise BadData(f"{where}: {array!r} holds {found.dtype}: numbers and text are read, and nothing else")
@@ -60,7 +56,17 @@ def _npz(raw: Path | bytes) -> Mapping[str, Array]:
     return found
 
 
-_READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {".npy": _npy, ".npz": _npz, ".mat": read_matlab}
+def _mat(raw: Path | bytes) -> Mapping[str, Array]:
+    return Hdf5Arrays(raw, matlab=True) if is_matlab_hdf5(raw) else read_matlab(raw)
+
+
+_READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".mat": _mat,
+    ".h5": Hdf5Arrays,
+    ".hdf5": Hdf5Arrays,
+}
 
 
 class ArrayFiles:
@@ -89,4 +95,4 @@ class ArrayFiles:
 def split(said: str) -> tuple[str, str]:
     """The path and the array that "data.npz:images" names."""
     found = _WITH_ARRAY.fullmatch(said)
-    return (found[1], found[2]) if found else (said, "")
+    return (found[1] or found[3], found[2] or found[4]) if found else (said, "")

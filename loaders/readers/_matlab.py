@@ -30,8 +30,6 @@ def read_matlab(raw: Path | bytes) -> dict[str, NDArray[Any]]:
     """
     content = memoryview(raw.read_bytes() if isinstance(raw, Path) else raw)
     ends = bytes(content[126:128])
-    if bytes(content[:19]) == b"MATLAB 7.3 MAT-file":
-        raise ValueError("MATLAB 7.3 writes HDF5, which is not read: save it with -v7")
     if len(content) < _HEAD or ends not in (b"IM", b"MI"):
         raise ValueError("its head is not that of MATLAB 5 to 7")
     return dict(_arrays(content[_HEAD:], "<" if ends == b"IM" else ">"))

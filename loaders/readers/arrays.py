@@ -1,4 +1,4 @@
-"""Arrays in NumPy's and MATLAB's files, rows along one axis: images and labels side by side.
+"""Arrays in NumPy's, MATLAB's and HDF5 files, rows along one axis: images and labels side by side.
 
 [distributions.options]
 fields = { image = "CIFAR-10-C/{corruption}.npy", label = "CIFAR-10-C/labels.npy" }
@@ -54,8 +54,8 @@ def pieces(
     """The rows of arrays that lie side by side, about 32 MB a table.
 
     `fields` gives each field's array: a file, or a member of an archive or folder ("set/labels.npy"), with the array's
-    name where a file has several ("data.npz:images"). Paths may have parts ("{corruption}.npy", see
-    `_path_pattern.py`): one set of rows for each file that the first such path fits, its parts being fields too; `only`
+    name where a file has several ("data.npz:images", "data.h5:group/images"). Paths may have parts ("{corruption}.npy",
+    see `_path_pattern.py`): one set of rows for each file that the first such path fits, its parts being fields; `only`
     keeps some values of a part. `constants` are fields that have one value. `blocks` are fields that have one value in
     each of as many equal runs of rows as there are values; `ranges` ({ field = { text = [first, end] } }) say it for
     runs of any length. `row_axis` is the axis of rows, where it is not the first; `axes` the order of a row's axes

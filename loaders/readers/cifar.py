@@ -1,4 +1,5 @@
-"""CIFAR-10 and CIFAR-100 as published in binary form, with the human labels of CIFAR-N beside the true ones."""
+"""CIFAR-10 and CIFAR-100 as published, in binary or in Python form, with the human labels of CIFAR-N beside the true
+ones."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, first_line
+from ._cifar_batch import read_batch
 from ._pickled_arrays import pickled_integers
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def read(
     human: str = "",
     given: dict[str, str] | None = None,
     workers: str = "",
+    python: dict[str, str] | None = None,
 ) -> pa.Table:
     """`image` (uint8, 3 x 32 x 32), one whole number for each of `labels` (the label bytes before each image), the text
     `published` (train or test), for each column of `given` the label that people gave (its array in the file `human`),
@@ -40,13 +43,14 @@ def read(
 
     `train` and `test` are members of `archive`, in the order that human labels are in; the array `clean_label` must
     equal the column `true`, row by row, or the labels belong to other images (`BadData`). Without `human` there are no
-    labels of people.
+    labels of people. `python` says that the members are batches of the Python form, and how each of `labels` is called
+    there ({ fine = "fine_labels" }); they are read without unpickling.
     """
     import pyarrow as pa
 
     if absent := sorted({archive, human or archive, workers or archive} - files.keys()):
         raise BadDefinition(f"cifar reads {', '.join(absent)}, and the files are {', '.join(sorted(files)) or 'none'}")
-    parts = [_records(files[archive], members, len(labels)) for members in (train, test)]
+    parts = [_records(files[archive], members, labels, python) for members in (train, test)]
     records = np.concatenate(parts)
     count, rest = len(parts[0]), len(parts[1])
     flat = pa.array(np.ascontiguousarray(records[:, len(labels) :]).ravel())
@@ -68,21 +72,40 @@ def read(
     return pa.table(columns)
 
 
-def _records(archive: Path, members: list[str], labels: int) -> NDArray[np.uint8]:
+def _records(archive: Path, members: list[str], labels: list[str], python: dict[str, str] | None) -> NDArray[np.uint8]:
     """The records of the members, end to end: label bytes, then pixels; shape (rows, labels + 3072)."""
-    width = labels + _PIXELS
+    width = len(labels) + _PIXELS
     found = []
     try:
         with tarfile.open(archive) as tape:
             for member in members:
                 file = tape.extractfile(member)
-                found.append(np.frombuffer(b"" if file is None else file.read(), np.uint8))
+                content = b"" if file is None else file.read()
+                if python is not None:
+                    content = _batch_records(content, f"{archive.name}: {member}", [python[one] for one in labels])
+                found.append(np.frombuffer(content, np.uint8))
     except (KeyError, tarfile.TarError, EOFError) as error:
         raise BadData(f"{archive.name}: {first_line(error)}") from error
     for member, content in zip(members, found, strict=True):
         if not len(content) or len(content) % width:
             raise BadData(f"{archive.name}: {member} has {len(content)} bytes, no whole number of {width}-byte records")
     return np.concatenate(found).reshape(-1, width)
+
+
+def _batch_records(content: bytes, where: str, labels: list[str]) -> bytes:
+    """A batch of the Python form as records of the binary form."""
+    batch = read_batch(content, where)
+    pixels = batch.get("data")
+    if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != _PIXELS:
+        raise BadData(f"{where}: its 'data' are not rows of {_PIXELS} bytes")
+    columns = []
+    for name in labels:
+        column = batch.get(name)
+        fits = isinstance(column, list) and len(column) == len(pixels)
+        if not fits or not all(type(one) is int and 0 <= one < 256 for one in column or ()):
+            raise BadData(f"{where}: its {name!r} are not {len(pixels)} whole numbers from 0 to 255")
+        columns.append(np.array(column, np.uint8).reshape(-1, 1))
+    return np.concatenate([*columns, pixels], axis=1).tobytes()
 
 
 def _workers(path: Path, rows: int) -> list[str]:

@@ -1,6 +1,7 @@
-"""Sentences as lines of words with tags: the CoNLL formats and CoNLL-U.
+"""Sentences as lines of words with tags: the CoNLL formats (of 2000, 2003, 2012, CoNLL++, MasakhaNER) and CoNLL-U.
 
-A line is a word and what is said of it, in columns; an empty line ends a sentence. A sentence becomes one row: its
+A line is a word and what is said of it, in columns (between tabs where a line has one, else between runs of spaces); an
+empty line ends a sentence. A sentence becomes one row: its
 words and its tags, each joined by spaces, so that the n-th tag is that of the n-th word.
 """
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
-_WHITE = re.compile(r"\s+")
+_WHITE, _SPACES = re.compile(r"\s+"), re.compile(" +")
 
 
 def read(
@@ -35,6 +36,7 @@ def read(
     spans: str = "",
     bio: bool = False,
     types: Mapping[str, str] = _NONE,
+    comments: str = "",
 ) -> pa.Table:
     """`words`, a text field for each of `tags` (field to column, from 0; negative ones count from the end), and
     `length`, the number of words.
@@ -47,7 +49,8 @@ def read(
     its spans begin (B), go on (I), and what is outside (O). bio: tags of the older scheme, where only a span that
     follows another of its type begins with B, become those of the one where each does. Lines that begin with
     "-DOCSTART-", and comments of CoNLL-U, are no words. Where a word holds a space, it is written with "_".
-    types: other names for the types of spans ({ person = "PER" }).
+    types: other names for the types of spans ({ person = "PER" }). comments: what begins lines that are no words, where
+    the file is no CoNLL-U (in CoNLL-2012 "#begin" and "#end": "#").
     """
     import pyarrow as pa
 
@@ -56,12 +59,12 @@ def read(
     first = next(iter(tags))
     rows: list[dict[str, Any]] = []
     for name, content, same in _inputs(files, constants, names, others):
-        sentences = list(_sentences(name, content, number))
+        sentences = list(_sentences(name, content, number, comments))
         beside = {}
         for field, other in retagged.get(name, {}).items():
             again = files[other]
             assert isinstance(again, Path)
-            beside[field] = list(_sentences(other, again.read_bytes(), number))
+            beside[field] = list(_sentences(other, again.read_bytes(), number, comments))
             if [len(one) for one in beside[field]] != [len(one) for one in sentences]:
                 raise BadData(f"{other} does not have the sentences of {name}, word by word")
         for place, sentence in enumerate(sentences):
@@ -95,11 +98,11 @@ def _inputs(
                 yield f"{name}/{path}", content, {**constants.get(name, {}), **fits[path].groupdict()}
         elif name not in others:
             if constants and name not in constants:
-                raise BadDefinition(f"tagged_words: `constants` does not name {name}")
+                raise BadDefinition(f"conll: `constants` does not name {name}")
             yield name, file.read_bytes(), dict(constants.get(name, {}))
 
 
-def _sentences(name: str, content: bytes, number: int | None) -> Iterator[list[list[str]]]:
+def _sentences(name: str, content: bytes, number: int | None, comments: str) -> Iterator[list[list[str]]]:
     sentence: list[list[str]] = []
     width = 0
     for place, line in enumerate([*utf8_lines(name, content), ""], 1):
@@ -108,8 +111,10 @@ def _sentences(name: str, content: bytes, number: int | None) -> Iterator[list[l
                 yield sentence
             sentence = []
             continue
-        cells = line.split("\t") if "\t" in line else line.split(" ")
-        if cells[0] == "-DOCSTART-" or (number is not None and line.startswith("#")):
+        if (number is not None and line.startswith("#")) or (comments and line.startswith(comments)):
+            continue
+        cells = line.split("\t") if "\t" in line else _SPACES.split(line.strip(" "))
+        if cells[0] == "-DOCSTART-":
             continue
         if number is not None and not cells[number].isdecimal():
             if not re.fullmatch(r"\d+[-.]\d+", cells[number]):
