@@ -70,6 +70,7 @@ def _followed(content: bytes) -> Any:
     stack: list[Any] = []
     marks: list[int] = []
     memo: dict[int, Any] = {}
+    argument: Any
     for instruction, argument, _ in pickletools.genops(content):
         name = instruction.name
         if name in _VALUES:

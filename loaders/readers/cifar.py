@@ -80,10 +80,10 @@ def _records(archive: Path, members: list[str], labels: list[str], python: dict[
         with tarfile.open(archive) as tape:
             for member in members:
                 file = tape.extractfile(member)
-                content = b"" if file is None else file.read()
+                raw = b"" if file is None else file.read()
                 if python is not None:
-                    content = _batch_records(content, f"{archive.name}: {member}", [python[one] for one in labels])
-                found.append(np.frombuffer(content, np.uint8))
+                    raw = _batch_records(raw, f"{archive.name}: {member}", [python[one] for one in labels])
+                found.append(np.frombuffer(raw, np.uint8))
     except (KeyError, tarfile.TarError, EOFError) as error:
         raise BadData(f"{archive.name}: {first_line(error)}") from error
     for member, content in zip(members, found, strict=True):
