@@ -64,7 +64,7 @@ def declared(*extras: str) -> set[str]:
     lists = [project["optional-dependencies"][extra] for extra in extras] or [project["dependencies"]]
     names = set()
     for item in (item for items in lists for item in items):
-        name, inner = re.match(r"([a-z0-9-]+)(?:\[([a-z,]+)\])?", item).groups()
+        name, inner = re.match(r"([a-z0-9-]+)(?:\[([a-z0-9,]+)\])?", item).groups()
         if name == "farshift":
             names |= declared(*inner.split(","))
         else:
