@@ -10,13 +10,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import BadData, BadDefinition
+from ..core.errors import BadData, BadDefinition, UnknownName
 from ..core.plugins import module, named
 from .corruptions._draws import Draws
+from .corruptions._pixels import SETS
 
 BENCHMARK = (
     "gaussian_noise",
@@ -52,12 +54,13 @@ def corruptions() -> tuple[str, ...]:
 
 
 def corrupt(
-    pictures: NDArray[np.uint8], corruption: str, severity: int, row_ids: NDArray[np.uint64]
+    pictures: NDArray[np.uint8], corruption: str, severity: int, row_ids: NDArray[np.uint64], constants: str = ""
 ) -> NDArray[np.uint8]:
     """Pictures (rows, height, width, 1 or 3) or (rows, height, width), 0 to 255, corrupted; the same shape.
 
     The random numbers of a picture are a function of its row id, the corruption and the severity alone. Pictures of up
-    to 64 pixels a side get the constants of CIFAR-10-C, larger ones those of ImageNet-C.
+    to 64 pixels a side get the constants of CIFAR-10-C, larger ones those of ImageNet-C; or `constants` says whose:
+    cifar (made for 32 pixels), tiny-imagenet (64) or imagenet (224).
     """
     if severity not in SEVERITIES:
         raise BadDefinition(f"severity = {severity}: a corruption has the severities 1 to 5")
@@ -69,13 +72,18 @@ def corrupt(
         raise BadData(
             f"{pictures.dtype} of shape {pictures.shape} is no array of pictures (rows, height, width, 1 or 3)"
         )
+    if constants and constants not in SETS:
+        raise UnknownName("set of constants", constants, SETS)
     if len(row_ids) != len(pictures):
         raise BadData(f"{len(row_ids)} row ids for {len(pictures)} pictures")
     call = module("loaders/corruptions", corruption, "corruption").corrupt
+    if constants and "constants" not in signature(call).parameters:
+        raise BadDefinition(f"the corruption {corruption} has no other constants than its own")
+    named_set = {"constants": constants} if constants else {}
     whole = pictures[..., None] if pictures.ndim == 3 else pictures
     made = np.empty_like(whole)
     for rows in _pieces(whole):
-        made[rows] = call(whole[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"))
+        made[rows] = call(whole[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"), **named_set)
     return made.reshape(pictures.shape)
 
 

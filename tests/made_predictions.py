@@ -93,6 +93,23 @@ def code(rows: int = 40, length: int = 50) -> tuple[np.ndarray, np.ndarray, np.n
     return truth, np.where(right, truth, below("code/guess", cells, 300)), types
 
 
+def names(marks: str, sentences: int = 300, words: int = 12) -> tuple[list[list[str]], list[list[str]]]:
+    """Tags of sentences of up to so many words, true and named, in any order of the `marks` (of three types) and O."""
+    tags = ["O", *(f"{mark}-{kind}" for mark in marks for kind in ("PER", "LOC", "ORG"))]
+    name = f"names/{marks}"
+    cells = _count(sentences * words).reshape(sentences, words)
+    # A tag is often that of the word before: entities are long.
+    truth = below(f"{name}/true", cells, len(tags))
+    for word in range(1, words):
+        again = uniform(f"{name}/again", cells[:, word]) < 0.4
+        truth[:, word] = np.where(again, truth[:, word - 1], truth[:, word])
+    given = np.where(uniform(f"{name}/right", cells) < 0.8, truth, below(f"{name}/guess", cells, len(tags)))
+    long = 1 + below(f"{name}/words", _count(sentences), words)
+    return tuple(
+        [[tags[tag] for tag in row[:end]] for row, end in zip(rows, long, strict=True)] for rows in (truth, given)
+    )
+
+
 def wheat(pictures: int = 60, sessions: int = 7, classes: int = 1) -> tuple[list, list, np.ndarray]:
     """Boxes of wheat heads: of each picture the true ones (k, 5: corners, class), those found (m, 6: corners, score,
     class), and the number of its session. The last session has no picture."""

@@ -12,7 +12,7 @@ from farshift.benchmarks.metrics import Metric
 from farshift.benchmarks.model import Task
 from hypothesis import strategies as st
 
-TEXTS = st.lists(st.sampled_from("ab"), max_size=5).map(" ".join)
+TEXTS = st.lists(st.sampled_from("aB"), max_size=5).map(" ".join)
 NUMBERS = st.integers(-8, 8).map(lambda eighths: eighths / 8)
 
 

@@ -10,22 +10,33 @@ from numpy.typing import NDArray
 
 T = TypeVar("T")
 
+SETS = ("cifar", "tiny-imagenet", "imagenet")
+"""Whose constants there are: CIFAR-10-C's (for 32 pixels), Tiny ImageNet-C's (64) and ImageNet-C's (224)."""
+
 SMALL = 64
-"""Pictures whose longer side has at most so many pixels get the constants of CIFAR-10-C (32 pixels), larger ones those
-of ImageNet-C (224)."""
+"""Pictures whose longer side has at most so many pixels get the constants of CIFAR-10-C, larger ones those of
+ImageNet-C, where nobody says otherwise."""
 
 _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 """The weights of ITU-R BT.601."""
 
 
-def is_small(pictures: NDArray[np.uint8]) -> bool:
-    """Whether the constants of CIFAR-10-C hold."""
-    return max(int(side) for side in pictures.shape[1:3]) <= SMALL
+def set_of(pictures: NDArray[np.uint8]) -> str:
+    """The set of constants for pictures of this size."""
+    return "cifar" if max(int(side) for side in pictures.shape[1:3]) <= SMALL else "imagenet"
 
 
-def chosen(pictures: NDArray[np.uint8], severity: int, small: Sequence[T], large: Sequence[T]) -> T:
-    """The constants of a severity (1 to 5) for pictures of this size."""
-    return (small if is_small(pictures) else large)[severity - 1]
+def chosen(
+    pictures: NDArray[np.uint8],
+    severity: int,
+    constants: str,
+    small: Sequence[T],
+    tiny: Sequence[T],
+    large: Sequence[T],
+) -> T:
+    """The constants of a severity (1 to 5) in the set called so, or without a name in that for pictures of this
+    size."""
+    return dict(zip(SETS, (small, tiny, large), strict=True))[constants or set_of(pictures)][severity - 1]
 
 
 def to_bytes(values: NDArray[np.float64]) -> NDArray[np.uint8]:

@@ -10,12 +10,13 @@ from ._filters import filtered, gaussian_weights, rounded
 from ._pixels import chosen, to_bytes
 
 _SMALL = ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1))
+_TINY = ((0.5, 0.6), (1, 0.1), (1.5, 0.1), (2.5, 0.01), (3, 0.1))
 _LARGE = ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5))
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Each channel is averaged over a disk of this radius, whose edge is blurred by a Gaussian."""
-    radius, edge = chosen(pictures, severity, _SMALL, _LARGE)
+    radius, edge = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     return to_bytes(filtered(pictures.astype(np.float64), disk(radius, edge), "reflect"))
 
 

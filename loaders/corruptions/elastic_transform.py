@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 from ._draws import Draws
 from ._filters import gaussian
-from ._pixels import is_small, to_bytes
+from ._pixels import set_of, to_bytes
 
 _SMALL = ((0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05), (0.1, 0.03, 0.03))
 _SMALL_SIDE = 32
+_TINY = ((0, 0, 0.08), (0.05, 0.3, 0.06), (0.1, 0.08, 0.06), (0.1, 0.03, 0.03), (0.16, 0.03, 0.02))
+_TINY_SIDE = 64
 _LARGE = ((2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02), (0.12, 0.01, 0.02))
 _LARGE_SIDE = 244
 """Not 224: a slip of the reference, with which the published pictures were made."""
@@ -20,10 +22,14 @@ _GRID = 32
 _FINE = 1024
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Three points are moved by up to so many pixels, and the picture with them; then each pixel by a random field of
     this strength, blurred by a Gaussian of so many pixels. All three are shares of the side."""
-    side, table = (_SMALL_SIDE, _SMALL) if is_small(pictures) else (_LARGE_SIDE, _LARGE)
+    side, table = {
+        "cifar": (_SMALL_SIDE, _SMALL),
+        "tiny-imagenet": (_TINY_SIDE, _TINY),
+        "imagenet": (_LARGE_SIDE, _LARGE),
+    }[constants or set_of(pictures)]
     strength, sigma, reach = (share * side for share in table[severity - 1])
     height, width = pictures.shape[1:3]
     pulled = _pulled(pictures.astype(np.float64), draws.between("points", -reach, reach, 3, 2))

@@ -9,12 +9,13 @@ from ._draws import Draws
 from ._pixels import chosen, to_bytes
 
 _SMALL = ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75))
+_TINY = ((0.4, 3), (0.7, 3), (1, 2.5), (1.5, 2), (2, 1.75))
 _LARGE = ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4))
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """So many times a map of clouds, from 0 to white, is added, and the sum brought back to the picture's range."""
-    amount, decay = chosen(pictures, severity, _SMALL, _LARGE)
+    amount, decay = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = pictures.shape[1:3]
     cloud = clouds(max(height, width), decay, draws)[:, :height, :width, None]
     brightest = pictures.max(axis=(1, 2, 3), keepdims=True).astype(np.float64)

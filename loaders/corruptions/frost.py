@@ -15,9 +15,10 @@ from ...core.errors import BadData, MissingExtra
 from ...splits.pins import FilePin
 from ..acquire.fetch import fetch_file
 from ._draws import Draws
-from ._pixels import as_before, chosen, is_small, three, to_bytes
+from ._pixels import as_before, chosen, set_of, three, to_bytes
 
 _SMALL = ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45))
+_TINY = ((1, 0.3), (0.9, 0.4), (0.8, 0.45), (0.75, 0.5), (0.7, 0.55))
 _LARGE = ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))
 
 _FOLDER = "https://raw.githubusercontent.com/hendrycks/robustness/8190fe329f5f072a06e3a2aea02bb5dda69aed9f/ImageNet-C/create_c"
@@ -31,12 +32,13 @@ _PHOTOGRAPHS = (
 """The five that are drawn from; a sixth is published with them, and the reference never draws it."""
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
-    """This share of the picture, and this share of a random cutting from a random photograph, are added. For small
-    pictures every fifth pixel of a photograph is taken."""
-    kept, frozen = chosen(pictures, severity, _SMALL, _LARGE)
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+    """This share of the picture, and this share of a random cutting from a random photograph, are added. A
+    photograph is that much smaller for smaller pictures: every fifth pixel of it is taken, or three tenths of its
+    sides."""
+    kept, frozen = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = pictures.shape[1:3]
-    ice = [_photograph(number)[2::5, 2::5] if is_small(pictures) else _photograph(number) for number in range(5)]
+    ice = [_scaled(number, constants or set_of(pictures)) for number in range(5)]
     if any(one.shape[0] <= height or one.shape[1] <= width for one in ice):
         raise BadData(f"pictures of {height}x{width} pixels are larger than the photographs of frost")
     which = draws.below("photograph", len(ice))
@@ -47,6 +49,36 @@ def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray
         top, left = (int(along[row, axis] * (one.shape[axis] - size)) for axis, size in enumerate((height, width)))
         made[row] += frozen * one[top : top + height, left : left + width]
     return as_before(to_bytes(made), pictures)
+
+
+def _scaled(number: int, constants: str) -> NDArray[np.uint8]:
+    """A photograph for a set of constants."""
+    whole = _photograph(number)
+    if constants == "cifar":
+        return whole[2::5, 2::5]
+    return whole if constants == "imagenet" else _shrunk(whole, 3, 10)
+
+
+def _shrunk(whole: NDArray[np.uint8], times: int, of: int) -> NDArray[np.uint8]:
+    """Sides of `times` / `of`: each pixel is between the four nearest to its middle, the weights in units of 2^-11 and
+    the sum in 2^-22, as OpenCV's bilinear `resize` has them."""
+    height, width = (int(np.rint(side * times / of)) for side in whole.shape[:2])
+    down, across = _between(height, whole.shape[0], times, of), _between(width, whole.shape[1], times, of)
+    values = whole.astype(np.int64)
+    lines = sum(values[:, place] * weight[:, None] for place, weight in across)
+    # What OpenCV cuts off on the way: four bits of a line, and sixteen of each product.
+    total = sum(((lines[place] >> 4) * weight[:, None, None]) >> 16 for place, weight in down)
+    made: NDArray[np.uint8] = np.clip((total + 2) >> 2, 0, 255).astype(np.uint8)
+    return made
+
+
+def _between(after: int, before: int, times: int, of: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """For each of `after` pixels the two of `before` that it lies between, each with its weight."""
+    middle = (np.arange(after) + 0.5) * of / times - 0.5
+    first = np.floor(middle).astype(np.int64)
+    second = np.rint((middle - first) * 2048).astype(np.int64)
+    inside = [np.clip(first + step, 0, before - 1) for step in (0, 1)]
+    return [(inside[0], 2048 - second), (inside[1], second)]
 
 
 @cache

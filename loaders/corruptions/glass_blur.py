@@ -10,16 +10,17 @@ from ._filters import gaussian
 from ._pixels import chosen, to_bytes
 
 _SMALL = ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2))
+_TINY = ((0.1, 1, 1), (0.5, 1, 1), (0.6, 1, 2), (0.7, 2, 1), (0.9, 2, 2))
 _LARGE = ((0.7, 1, 2), (0.9, 2, 1), (1.0, 2, 3), (1.1, 3, 2), (1.5, 4, 2))
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Blurred, then shuffled within so many pixels so many times, then blurred again.
 
     The paper says that two pixels are swapped. In the reference both become the one that was drawn (its swap of two
     NumPy views overwrites the first before it is read), and its published pictures were made so: here too.
     """
-    sigma, reach, times = chosen(pictures, severity, _SMALL, _LARGE)
+    sigma, reach, times = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = pictures.shape[1:3]
     glass = to_bytes(gaussian(pictures.astype(np.float64), sigma))
     rows = np.arange(len(pictures))

@@ -14,6 +14,7 @@ from ._draws import Draws
 from ._pixels import chosen
 
 _SMALL = (80, 65, 58, 50, 40)
+_TINY = (65, 58, 50, 40, 25)
 _LARGE = (25, 18, 15, 10, 7)
 
 _BRIGHTNESS = """16 11 10 16 24 40 51 61  12 12 14 19 26 58 60 55  14 13 16 24 40 57 69 56  14 17 22 29 51 87 80 62
@@ -42,9 +43,9 @@ _TRANSFORM = np.array(
 rounded constants and adds the products: so added, some entries are 1 off the nearest whole number."""
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Compressed with this quality and decompressed; grey pictures as grey JPEG."""
-    quality = chosen(pictures, severity, _SMALL, _LARGE)
+    quality = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     values = pictures.astype(np.int64)
     if pictures.shape[-1] == 1:
         return _limited(_plane(values[..., 0], _table(_BRIGHTNESS, quality), 1))[..., None]

@@ -11,14 +11,15 @@ from ._draws import Draws
 from ._pixels import chosen
 
 _SMALL = (0.95, 0.9, 0.85, 0.75, 0.65)
+_TINY = (0.9, 0.8, 0.7, 0.6, 0.5)
 _LARGE = (0.6, 0.5, 0.4, 0.3, 0.25)
 
 _BITS = 22
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Sides are shortened to this share, each pixel the mean of those that fall to it, and stretched again."""
-    share = chosen(pictures, severity, _SMALL, _LARGE)
+    share = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     height, width = pictures.shape[1:3]
     fewer = _resized(_resized(pictures, 2, int(width * share)), 1, int(height * share))
     return _resized(_resized(fewer, 2, width), 1, height)

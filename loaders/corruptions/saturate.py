@@ -9,13 +9,14 @@ from ._draws import Draws
 from ._pixels import as_before, chosen, three, to_bytes
 
 _SMALL = ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2))
+_TINY = ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (30, 0.2))
 _LARGE = ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2))
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """The saturation S of hue, saturation and value (HSV) becomes a S + b. What has no colour counts as red: grey
     pictures change only where b is not 0."""
-    times, plus = chosen(pictures, severity, _SMALL, _LARGE)
+    times, plus = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     values = three(pictures).astype(np.float64)
     value = values.max(axis=-1, keepdims=True)
     spread = value - values.min(axis=-1, keepdims=True)

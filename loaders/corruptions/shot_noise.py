@@ -12,12 +12,13 @@ from ._draws import Draws
 from ._pixels import chosen, to_bytes
 
 _SMALL = (500, 250, 100, 75, 50)
+_TINY = (250, 100, 50, 30, 15)
 _LARGE = (60, 25, 12, 5, 3)
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Each channel of each pixel becomes a Poisson number whose mean it is, where white is so many grains."""
-    white = chosen(pictures, severity, _SMALL, _LARGE)
+    white = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     return to_bytes(grains(pictures, white, draws) / white * 255)
 
 

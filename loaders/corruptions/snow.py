@@ -17,6 +17,13 @@ _SMALL = (
     (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
     (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
 )
+_TINY = (
+    (0.1, 0.2, 1, 0.6, 8, 3, 0.8),
+    (0.1, 0.2, 1, 0.5, 10, 4, 0.8),
+    (0.15, 0.3, 1.75, 0.55, 10, 4, 0.7),
+    (0.25, 0.3, 2.25, 0.6, 12, 6, 0.65),
+    (0.3, 0.3, 1.25, 0.65, 14, 12, 0.6),
+)
 _LARGE = (
     (0.1, 0.3, 3, 0.5, 10, 4, 0.8),
     (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
@@ -26,11 +33,11 @@ _LARGE = (
 )
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Normal numbers (mean, deviation) are zoomed in, those below a bound left out, the rest blurred (radius, sigma)
     along an angle between -135 and -45 degrees, and laid twice, once turned half round, over the picture, of which
     this share stays as it is."""
-    mean, deviation, zoom, least, radius, sigma, kept = chosen(pictures, severity, _SMALL, _LARGE)
+    mean, deviation, zoom, least, radius, sigma, kept = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     flakes = zoomed(mean + deviation * draws.normal("flakes", *pictures.shape[1:3]), zoom)
     flakes[flakes < least] = 0
     blown = moved(to_bytes(flakes * 255)[..., None], int(radius), sigma, draws.between("angle", -135, -45))

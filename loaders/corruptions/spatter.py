@@ -17,6 +17,13 @@ _SMALL = (
     (0.65, 0.1, 0.7, 0.69, 0.6, True),
     (0.65, 0.1, 0.5, 0.68, 0.6, True),
 )
+_TINY = (
+    (0.62, 0.1, 0.7, 0.7, 0.6, False),
+    (0.65, 0.1, 0.8, 0.7, 0.6, False),
+    (0.65, 0.3, 1, 0.69, 0.6, False),
+    (0.65, 0.1, 0.7, 0.68, 0.6, True),
+    (0.65, 0.1, 0.5, 0.67, 0.6, True),
+)
 _LARGE = (
     (0.65, 0.3, 4, 0.69, 0.6, False),
     (0.65, 0.3, 3, 0.68, 0.6, False),
@@ -34,10 +41,10 @@ _FARTHEST = 20
 """Drops look the same farther than so many pixels from their edge."""
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Normal numbers (mean, deviation) are blurred by a Gaussian; where they reach a bound there is liquid. Water is
     lit like a relief, by its distance from the drop's edge; mud covers."""
-    mean, deviation, sigma, least, last, is_mud = chosen(pictures, severity, _SMALL, _LARGE)
+    mean, deviation, sigma, least, last, is_mud = chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE)
     liquid = gaussian(mean + deviation * draws.normal("liquid", *pictures.shape[1:3]), sigma)
     coloured = three(pictures).astype(np.float64)
     if is_mud:

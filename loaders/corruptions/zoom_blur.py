@@ -12,13 +12,14 @@ from ._pixels import chosen, to_bytes
 from ._zoom import zoomed
 
 _SMALL = ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01))
+_TINY = ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01))
 _LARGE = ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03))
 
 
-def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+def corrupt(pictures: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """The mean of the picture and its enlargements by 1, 1 + step .. up to the bound."""
     total = pictures.astype(np.float64)
-    factors = enlargements(*chosen(pictures, severity, _SMALL, _LARGE))
+    factors = enlargements(*chosen(pictures, severity, constants, _SMALL, _TINY, _LARGE))
     for factor in factors:
         total += zoomed(pictures.astype(np.float64), factor)
     return to_bytes(total / (len(factors) + 1))

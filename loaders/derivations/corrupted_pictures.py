@@ -40,6 +40,8 @@ def rows(
     published: str = "",
     train: str = "",
     every: bool = False,
+    share: dict[str, int] | None = None,
+    constants: str = "",
 ) -> pa.Table:
     """The fields of `schema`: those that `base` has; `published` (train, validation or test); `corruption` (a name, or
     none) and `level` (its severity, or 0).
@@ -48,7 +50,8 @@ def rows(
     is a number of rows, drawn by `seed`. All train as they are, but for `validation` of them, drawn too. These, and
     the test rows, stand twice: as they are, and corrupted (by `validation_corruptions` or `corruptions`): once, at a
     severity of 1 to 5, dealt out by row id so that each corruption and severity gets as many rows, or with `every`
-    under each at each. What is random in a corruption is drawn by the row id in `base`.
+    under each at each. What is random in a corruption is drawn by the row id in `base`. `share` keeps so many rows
+    (train, test) of each, drawn. `constants`: see `corrupt`; without it the pictures' size decides.
     """
     import pyarrow as pa
 
@@ -59,6 +62,13 @@ def rows(
     else:
         order = shuffled(f"{seed}/test", ids)
         trains, tests = order[test:], order[:test]
+    if share:
+        trains, tests = (
+            _some(places, share, part, ids, f"{seed}/share") for part, places in (("train", trains), ("test", tests))
+        )
+        used = np.sort(np.concatenate([trains, tests]))
+        base, ids = base.take(used), ids[used]  # only these are decoded
+        trains, tests = np.searchsorted(used, trains), np.searchsorted(used, tests)
     if not len(trains) or not len(tests) or not 0 <= validation < len(trains):
         raise BadDefinition(
             f"{len(trains)} rows are to train, {len(tests)} to test, and {validation} of those that train to validate: "
@@ -79,7 +89,8 @@ def rows(
     at = 0
     for places, _, name, level in blocks:
         part_of = made[at : at + len(places)]
-        part_of[...] = pictures[places] if name == CLEAN else _corrupted(pictures[places], name, level, ids[places])
+        clean = pictures[places]
+        part_of[...] = clean if name == CLEAN else _corrupted(clean, name, level, ids[places], constants)
         at += len(places)
     origins = np.concatenate([places for places, *_ in blocks])
     sizes = [len(places) for places, *_ in blocks]
@@ -93,6 +104,16 @@ def rows(
     if absent := sorted(set(kept) - set(base.column_names)):
         raise BadDefinition(f"the source it is derived from has no field {', '.join(absent)}")
     return pa.table(columns | {name: base[name].take(origins) for name in kept})
+
+
+def _some(
+    places: NDArray[np.int64], share: dict[str, int], part: str, ids: NDArray[np.uint64], seed: str
+) -> NDArray[np.int64]:
+    """As many of the places as `share` says of a part, drawn."""
+    if not set(share) <= {"train", "test"} or not 0 < share.get(part, len(places)) <= len(places):
+        raise BadDefinition(f"share = {share}: how many of {len(places)} rows {part} (it names train and test)")
+    chosen: NDArray[np.int64] = places[shuffled(f"{seed} {part}", ids[places])[: share.get(part, len(places))]]
+    return np.sort(chosen)
 
 
 def _pictures(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
@@ -111,9 +132,11 @@ def _pictures(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
     return flat.reshape(-1, *field.shape)
 
 
-def _corrupted(pictures: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64]) -> NDArray[np.uint8]:
+def _corrupted(
+    pictures: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64], constants: str
+) -> NDArray[np.uint8]:
     """Pictures (rows, height, width), (rows, height, width, 3) or (rows, 3, height, width), corrupted."""
     first = pictures.ndim == 4 and pictures.shape[1] == 3 and pictures.shape[3] != 3
     if not first:
-        return corrupt(pictures, name, level, ids)
-    return np.moveaxis(corrupt(np.moveaxis(pictures, 1, -1), name, level, ids), -1, 1)
+        return corrupt(pictures, name, level, ids, constants)
+    return np.moveaxis(corrupt(np.moveaxis(pictures, 1, -1), name, level, ids, constants), -1, 1)

@@ -76,13 +76,13 @@ def test_right_answers_have_the_best_value(measure, data):
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_lost_row_is_never_better_than_any_answer_to_it(measure, data):
-    """Or than the right one, where a wrong class (or box) costs the precision of that class as well."""
+    """Or than the right one, where a wrong class (box, entity) costs the precision of that class as well."""
     if measure.name == "relative_corruption_error":
         pytest.skip("a difference: what is lost of the clean rows makes it less")
     case = data.draw(cases(measure))
     row = data.draw(st.integers(0, len(case) - 1))
     lost = loss(measure, case.losing(row))
-    if measure.name in ("macro_f1", "macro_f1_present"):
+    if measure.name in ("macro_f1", "macro_f1_present", "entity_f1"):
         answered = giving(case, row, case.truth[row])
     elif case.task.type == "detection":
         answered = giving(case, row, scored(case.truth[row]))

@@ -2,7 +2,7 @@
 
 WILDS: p-lambda/wilds at 472677590de351857197a9bf24958838c39c272b, `eval` of the data set's class. OGB: snap-stanford/ogb
 at 61e9784ca76edeaa6e259ba0f836099608ff0586. AugMix: google-research/augmix at 9b9824c7c19bf7e72df2d085d97b99b3bfb00ba4.
-pycocotools 2.0.11. The predictions are those of `made_predictions.py`.
+pycocotools 2.0.11. seqeval 1.2.2. The predictions are those of `made_predictions.py`.
 """
 
 from __future__ import annotations
@@ -73,6 +73,21 @@ def test_macro_f1_over_the_species_that_iwildcam_has():
     assert value("macro_f1_present", truth, given, classes=30) == near(0.4319184422492981)
     assert value("macro_f1", truth, given, classes=30) < 0.43, "the others that are named count there"
     assert value("balanced_accuracy", truth, given, classes=30) == near(0.5045709013938904)
+
+
+@pytest.mark.parametrize(
+    ("marks", "scheme", "official"),
+    [
+        ("BI", "conlleval", 0.7531645569620254),
+        ("BIES", "conlleval", 0.8003952569169961),
+        ("BI", "IOB1", 0.679035250463822),
+        ("BI", "IOB2", 0.7824451410658307),
+        ("BIES", "BIOES", 0.8009153318077804),
+    ],
+)
+def test_the_f1_of_entities_by_what_the_tags_of_a_scheme_mark(marks, scheme, official):
+    truth, given = [np.array([" ".join(tags) for tags in rows], object) for rows in made.names(marks)]
+    assert value("entity_f1", truth, given, options={"scheme": scheme}) == pytest.approx(official, rel=1e-12)
 
 
 def test_accuracy_on_the_class_and_method_tokens_of_py150():

@@ -9,7 +9,9 @@ import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.metrics.edit_similarity import levenshtein
+from farshift.benchmarks.metrics.entity_f1 import entities
 from farshift.benchmarks.model import Task
+from farshift.core.errors import BadDefinition
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from metric_cases import Case, written
@@ -111,3 +113,40 @@ def test_a_task_of_words_does_not_look_into_them():
     case = Case(Answers.all_given(np.array(["walked"], object)), np.array(["walk"], object), WORDS)
     assert case.value(EDITS) == 0.0
     assert replace(case, task=CHARACTERS).value(EDITS) == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "marked"),
+    [
+        ("conlleval", "I-PER I-PER O B-LOC", [("PER", 0, 2), ("LOC", 3, 4)]),
+        ("conlleval", "B-PER I-LOC I-LOC", [("PER", 0, 1), ("LOC", 1, 3)]),
+        ("conlleval", "B I O B", [("", 0, 2), ("", 3, 4)]),
+        ("IOB1", "I-PER B-PER I-PER", [("PER", 0, 1), ("PER", 1, 3)]),
+        ("IOB1", "O B-PER O", []),
+        ("IOB2", "I-PER B-PER I-PER I-LOC", [("PER", 1, 3)]),
+        ("BIOES", "B-PER I-PER E-PER S-LOC", [("PER", 0, 3), ("LOC", 3, 4)]),
+        ("BIOES", "B-PER I-PER O E-LOC", []),
+        ("conlleval", "", []),
+        ("conlleval", "zebra <unk> -", []),
+    ],
+)
+def test_tags_mark_entities_as_their_scheme_has_it(scheme, tags, marked):
+    assert list(entities(tags.split(), scheme)) == marked
+
+
+def test_entities_of_absent_tags_are_missed_and_superfluous_tags_do_not_count():
+    measure = metric("entity_f1")
+
+    def f1(given: list[str | None]) -> float:
+        truth = np.array(["B-PER I-PER O B-LOC", "O O"], object)
+        return measure.value(Answers.all_given(np.array(given, object)), truth, WORDS)
+
+    assert f1(["B-PER I-PER O B-LOC", "O O"]) == 1
+    assert f1(["B-PER I-PER", "O O B-LOC"]) == pytest.approx(2 / 3)
+    assert f1([None, None]) == 0
+    assert f1(["B-PER I-PER O B-ORG", "O B-PER"]) == pytest.approx(2 / 5)
+
+
+def test_a_scheme_that_nobody_knows_is_refused():
+    with pytest.raises(BadDefinition, match="options of the metric entity_f1: scheme: .*IOB2"):
+        metric("entity_f1", options={"scheme": "BILOU"})

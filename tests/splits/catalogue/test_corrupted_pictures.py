@@ -247,3 +247,26 @@ def test_a_derived_source_names_another_that_is_not_derived_itself(home):
     write_derived(home, "mnist_corrupted")
     with pytest.raises(BadDefinition, match="source mnist_corrupted is derived itself: name its base"):
         find_source("tiny_corrupted").table()
+
+
+def test_a_share_of_the_pictures_is_drawn_and_stays_the_same_in_any_order():
+    share = {"train": 50, "test": 20}
+    table = derived("uint8[8,8]", 8, 8, share=share)
+    cells = Counter(zip(*(table[name].to_pylist() for name in ("published", "corruption")), strict=True))
+    assert cells == {
+        ("train", "none"): 20, ("validation", "none"): 30, ("validation", "speckle_noise"): 30,
+        ("test", "none"): 20, ("test", "contrast"): 10, ("test", "gaussian_noise"): 10,
+    }  # fmt: skip
+    again = derived("uint8[8,8]", 8, 8, share=share, order=slice(None, None, -1))
+    assert sorted(map(str, table.to_pylist())) == sorted(map(str, again.to_pylist()))
+
+
+@pytest.mark.parametrize("share", [{"train": 101}, {"test": 0}, {"validation": 3}])
+def test_a_share_of_more_than_there_is_is_refused(share):
+    with pytest.raises(BadDefinition, match="share"):
+        derived("uint8[8,8]", 8, 8, share=share)
+
+
+def test_a_derived_source_may_say_whose_constants_it_wants():
+    tiny = derived("uint8[8,8]", 8, 8, constants="tiny-imagenet")
+    assert pixels(tiny, 8, 8).tolist() != pixels(derived("uint8[8,8]", 8, 8), 8, 8).tolist()

@@ -3,15 +3,31 @@ layouts, and the published counts of the real ones where a machine has them."""
 
 from __future__ import annotations
 
+import io
 import json
 
+import numpy as np
 import pytest
 from farshift.core.errors import BadData
 from published_layouts import check_counts, check_layout, read_small
+from scipy import io as io_
+from scipy import sparse
+
+
+def matlab(**matrices) -> bytes:
+    """A .mat file of version 5, the network sparse as published."""
+    buffer = io.BytesIO()
+    io_.savemat(buffer, matrices | {"network": sparse.csc_matrix(matrices["network"])}, do_compression=True)
+    return buffer.getvalue()
+
 
 FLIGHTS = {"edgelist": "1 2\n2 3\n", "labels": "node label\n1 0\n2 3\n3 1\n"}
 TWITCH = {"_edges.csv": "from,to\n0,1\n", ".json": json.dumps({"0": [1], "1": []}), "_target.csv": "id,days,mature,views,partner,new_id\n7,1,True,9,False,1\n8,1,False,9,False,0\n"}  # fmt: skip
 LAYOUTS = {
+    "citations": (
+        {f"{name}.mat": matlab(network=np.array([[0, 1.0], [1.0, 0]]), attrb=np.array([[0, 2, 1], [0, 0, 0]], np.uint8), group=np.array([[1, 0, 0, 0, 1], [0, 1, 0, 0, 0]], np.uint8)) for name in ("acmv9", "citationv1", "dblpv7")},
+        {"features": ["f1 f2", ""] * 3, "neighbours": ["", "f1 f2"] * 3, "subjects": [[1, 0, 0, 0, 1], [0, 1, 0, 0, 0]] * 3, "degree": [1, 1] * 3},
+    ),
     "airports": (
         {name: FLIGHTS[sort] for place in ("brazil", "europe", "usa") for name, sort in ((f"{place}-airports.edgelist", "edgelist"), (f"labels-{place}-airports.txt", "labels"))},
         {"activity": [0, 3, 1] * 3, "degree": [1, 2, 1] * 3, "network": ["Brazil"] * 3 + ["Europe"] * 3 + ["United States"] * 3},
@@ -50,3 +66,10 @@ def test_the_real_rows_have_the_published_counts(name):
 def test_a_molecule_of_neither_class_is_refused(tmp_path):
     with pytest.raises(BadData, match="2"):
         read_small("bbbp", {"bbbp.csv": "smiles,p_np\nCCO,2\n"}, tmp_path)
+
+
+def test_a_network_whose_matrices_have_other_nodes_is_refused(tmp_path):
+    files, _ = LAYOUTS["citations"]
+    fewer = matlab(network=np.eye(2), attrb=np.ones((3, 3)), group=np.ones((3, 5)))
+    with pytest.raises(BadData, match="dblpv7.mat: .* 3 nodes with attributes"):
+        read_small("citations", files | {"dblpv7.mat": fewer}, tmp_path)

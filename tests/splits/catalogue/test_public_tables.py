@@ -17,7 +17,29 @@ HUNGARY = "age,sex,cp,restbloodpressure,num\n28,1,2,130,132,0,2,185,0,0,?,?,?,0,
 WINE = '"fixed acidity";"volatile acidity";"citric acid";"residual sugar";"chlorides";"free sulfur dioxide";"total sulfur dioxide";"density";"pH";"sulphates";"alcohol";"quality"\n'
 JOBS = "rownames,data_id,treat,age,educ,black,hisp,marr,nodegree,re74,re75,re78\n"
 CRASH = "rownames,dvcat,weight,dead,airbag,seatbelt,frontal,sex,ageOFocc,yearacc,yearVeh,abcat,occRole,deploy,injSeverity,caseid\n"
+AIR = '"No","year","month","day","hour","PM2.5","PM10","SO2","NO2","CO","O3","TEMP","PRES","DEWP","RAIN","wd","WSPM","station"\n'
+STATIONS = (
+    "Aotizhongxin",
+    "Changping",
+    "Dingling",
+    "Dongsi",
+    "Guanyuan",
+    "Gucheng",
+    "Huairou",
+    "Nongzhanguan",
+    "Shunyi",
+    "Tiantan",
+    "Wanliu",
+    "Wanshouxigong",
+)
 LAYOUTS = {
+    "beijing_air": (
+        {
+            f"PRSA_Data_{station}_20130301-20170228.csv": AIR + f'1,2013,3,1,0,76,7,3,2,100,91,-2.3,1020.3,-20.7,0,"WNW",3.1,"{station}"\n2,2017,3,1,1,75,4,3,4,100,92,-2.7,1020.8,-20.5,0,"N",2,"{station}"\n3,2013,3,1,2,4,4, ,NA,100,92,-2.7,1020.8,-20.5,0,NA,2,"{station}"\n'
+            for station in STATIONS
+        },
+        {"dusty": [1, 0] * 12, "wind": [13, 0] * 12, "year": [2013, 2017] * 12, "dew_point": [-20.7, -20.5] * 12},
+    ),
     "heart_disease": (
         {"processed.cleveland.data": HEART, "processed.hungarian.data": HUNGARY, "processed.switzerland.data": HEART, "processed.va.data": HEART},
         {"disease": [0, 1, 0, 0, 1, 0, 1], "vessels": [0, -9, -9, 0, -9, 0, -9], "hospital": ["Cleveland"] * 2 + ["Budapest"] + ["Switzerland"] * 2 + ["Long Beach"] * 2},

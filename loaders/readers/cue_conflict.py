@@ -1,0 +1,46 @@
+"""Pictures whose shape and texture are of two things (Geirhos et al. 2019, arXiv 1811.12231), and the same shapes as
+edges and silhouettes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData
+from ._layout import whole, with_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PLAIN = re.compile(r"([a-z]+)/(\1\d+)\.png")
+_TEXTURED = re.compile(r"([a-z]+)/(\1\d+)-([a-z]+)\d+\.png")
+"""The shape, the photograph that it is of, and the texture."""
+
+
+def pieces(files: dict[str, Any], *, shapes: list[str], kinds: dict[str, str], textured: str) -> Iterator[pa.Table]:
+    """`image`, `shape` (its place in `shapes`), `kind`, `texture` (or "none") and `photograph` of the pictures.
+
+    `kinds` names the trees without texture and what each is called (airplane/airplane1.png); in the tree `textured`
+    (airplane/airplane1-bear2.png) the kind is "cue conflict", or "no conflict" where the texture is the shape's own.
+    """
+    places = {name: place for place, name in enumerate(shapes)}
+    for tree, kind in [*kinds.items(), (textured, "")]:
+        held = whole(files, tree)
+        form = _PLAIN if kind else _TEXTURED
+        paths = sorted(held.names())
+        found = [form.fullmatch(path) for path in paths]
+        for path, fit in zip(paths, found, strict=True):
+            if not fit or not {fit[1], *fit.groups()[2:]} <= places.keys():
+                raise BadData(f"{held.where}: {path} is no picture of one of {', '.join(shapes)}")
+        said = [fit for fit in found if fit]
+        yield from with_files(
+            held,
+            paths,
+            {
+                "shape": [places[fit[1]] for fit in said],
+                "kind": [kind or ("no conflict" if fit[1] == fit[3] else "cue conflict") for fit in said],
+                "texture": ["none" if kind else fit[3] for fit in said],
+                "photograph": [fit[2] for fit in said],
+            },
+        )
