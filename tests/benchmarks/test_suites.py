@@ -25,6 +25,7 @@ LABELS = {
     "classification": ("int64", "uint64", "bool"),
     "regression": ("int64", "uint64", "float64"),
     "sequence": ("string",),
+    "multilabel": ("float32",),
 }
 """The types that a label may have in each type of task."""
 
@@ -124,7 +125,7 @@ def test_a_benchmark_fits_the_schema_of_its_split(name):
     task, schema = definition.task, SCHEMAS[split.source.name]
     assert [schema[field].role for field in task.inputs] == ["input"] * len(set(task.inputs))
     assert task.label == split.label
-    assert schema[task.label].type in LABELS[task.type]
+    assert schema[task.label].item in LABELS[task.type]
     composed = definition.composed
     for field in (*composed.parts, composed.key) if composed else ():
         assert schema[field].role == "meta"
