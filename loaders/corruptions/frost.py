@@ -65,9 +65,12 @@ def _shrunk(whole: NDArray[np.uint8], times: int, of: int) -> NDArray[np.uint8]:
     height, width = (int(np.rint(side * times / of)) for side in whole.shape[:2])
     down, across = _between(height, whole.shape[0], times, of), _between(width, whole.shape[1], times, of)
     values = whole.astype(np.int64)
-    lines = sum(values[:, place] * weight[:, None] for place, weight in across)
+    (left, left_weight), (right, right_weight) = across
+    lines = values[:, left] * left_weight[:, None] + values[:, right] * right_weight[:, None]
     # What OpenCV cuts off on the way: four bits of a line, and sixteen of each product.
-    total = sum(((lines[place] >> 4) * weight[:, None, None]) >> 16 for place, weight in down)
+    total = np.zeros((height, width, values.shape[2]), np.int64)
+    for place, weight in down:
+        total += ((lines[place] >> 4) * weight[:, None, None]) >> 16
     made: NDArray[np.uint8] = np.clip((total + 2) >> 2, 0, 255).astype(np.uint8)
     return made
 
