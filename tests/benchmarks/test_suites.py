@@ -78,10 +78,10 @@ def test_the_core_has_some_of_every_kind_and_most_of_it_is_public_data():
     kinds = Counter(one.kind for one in CORE)
     assert 18 <= len(CORE) <= 24
     assert set(kinds) == set(KINDS)
-    assert all(count >= (2 if kind == "length" else 3) for kind, count in kinds.items()), kinds
+    assert all(count >= 3 for count in kinds.values()), kinds
     public = Counter(one.kind for one in CORE if not generated(find_source(split_of(one).source.name).definition))
-    assert sum(public.values()) >= 12
-    assert set(KINDS) - set(public) == {"length"}
+    assert sum(public.values()) >= 13
+    assert set(public) == set(KINDS)
 
 
 def test_a_kind_of_the_core_has_at_most_one_split_of_a_source():
