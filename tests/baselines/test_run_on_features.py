@@ -69,6 +69,24 @@ def test_several_baselines_train_on_features_that_are_made_once(farshift, home, 
     assert stated == [("unknown",), ("tiny-resnet",), ("imagenet", "tiny-resnet")]
 
 
+@pytest.mark.slow
+def test_several_baselines_train_a_pretrained_network_further(farshift, home):
+    done = farshift("splits", "build", "draft.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    run = ("--on", "photos/sketch", "--budget", "quick", "--seeds", "2", "--steps", "3", "--out", "runs", "--json")
+    done = farshift("run", "erm", "coral", "--fine-tune", "./tiny-resnet", *run)
+    assert done.returncode == 0, done.stderr
+    assert [score["model"] for score in json.loads(done.stdout)] == [
+        f"{name} (tiny-resnet)" for name in ("erm", "coral")
+    ]
+    card = read_run("runs/coral").card
+    assert card.model.more["pretrained"] == [{"name": "tiny-resnet", "digest": pinned("./tiny-resnet")}]
+    assert card.spent.by_seed["seed_1"]["steps"] == 3
+    done = farshift("run", "knn", "--fine-tune", "./tiny-resnet", *run[:-3], "--out", "knn")
+    assert done.returncode == 2
+    assert "is an estimator, and has no network to fine-tune: try --encoder ./tiny-resnet" in done.stderr
+
+
 def test_what_goes_with_one_baseline_alone_is_refused_of_several(farshift, home):
     for more in (("--diagnose", "all"), ("--search", "2")):
         done = farshift("run", "mlp", "coral", "--on", "modadd97/xi35", "--out", "runs", *more)
