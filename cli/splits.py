@@ -85,9 +85,9 @@ def splits_show(name: str, json: Json = False) -> None:
     _tell(_without_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
         table("", ["part", "rows", "with copies", "digest"], rows)
-    else:
-        line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
     _tell_surroundings(around)
+    if not manifest.frozen:
+        line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
 
 
 def _tell_surroundings(around: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ def test_an_audit_has_a_line_for_each_value_and_no_python(farshift, farshift_jso
 
 def test_what_a_split_leaves_empty_is_not_shown(farshift):
     said = farshift("splits", "show", "scan/length").stdout.splitlines()
-    assert "    group_words: and; after" in said
+    assert '    group_words: ["and", "after"]' in said
     assert "group: name = conjunction" in said
     assert not any(line.startswith(("declared", "ships_rows")) for line in said)
 
