@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_text
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..core.errors import FarshiftError
-from .terminal import Json, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, view, watched
+from .records import tell, tell_surroundings, without_false
+from .terminal import Json, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, watched
 
 if TYPE_CHECKING:
     from ..loaders.freezing.freeze import Draft
@@ -82,39 +82,12 @@ def splits_show(name: str, json: Json = False) -> None:
     parts = record.pop("parts")
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
     record["audit"] = manifest.audit_summary()
-    _tell(_without_false({key: value for key, value in record.items() if key != "format"}))
+    tell(without_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
         table("", ["part", "rows", "with copies", "digest"], rows)
-    _tell_surroundings(around)
+    tell_surroundings(around)
     if not manifest.frozen:
         line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
-
-
-def _tell_surroundings(around: dict[str, Any]) -> None:
-    if fields := around.get("fields"):
-        rows = [[field["name"], field["type"], field["role"]] for field in fields]
-        table("", ["field", "type", "role"], rows[:_MOST], _and_more(fields))
-    for origin in around.get("origins", ()):
-        line(f"from: {origin}")
-    if accept := around.get("accept"):
-        line(f"licence to accept: {accept}")
-    for one in around["benchmarks"]:
-        best = one.get("best")
-        told = f"; best recorded OOD: {best['model']} {view(best['ood'])}" if best else ""
-        line(f"benchmark: {one['benchmark']}{told}")
-    for part, row in around.get("example_rows", {}).items():
-        line(f"example row of {part}:")
-        _tell(dict(list(row.items())[:_MOST]), "    ")
-        if more := _and_more(row):
-            line(f"    {more}")
-
-
-_MOST = 12
-"""Fields of a table, or of an example row, that are shown."""
-
-
-def _and_more(fields: Sized) -> str:
-    return f"and {len(fields) - _MOST} more (--json has all)" if len(fields) > _MOST else ""
 
 
 @app.command("pull")
@@ -216,7 +189,7 @@ def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bo
     if json:
         emit_json(found | {"agrees_with_published": agrees})
     else:
-        _tell(found | {"agrees with the published one": agrees})
+        tell(found | {"agrees with the published one": agrees})
     exit_if(not (found["holds"] and agrees))
 
 
@@ -349,35 +322,6 @@ def _say_home(out: Path) -> None:
         home = out.parent.parent
         if not any(home.samefile(known) for known in homes()):
             line(f"found by name once FARSHIFT_PATH names {home}")
-
-
-def _tell(record: dict[str, Any], indent: str = "") -> None:
-    """A record on stdout, a line a value, without what is empty; records that hold more than values are indented."""
-    for key, value in _filled(record).items():
-        if isinstance(value, dict) and any(isinstance(inner, dict | list) for inner in value.values()):
-            line(f"{indent}{key}:")
-            _tell(value, indent + "    ")
-        elif isinstance(value, dict):
-            line(f"{indent}{key}: {', '.join(f'{name} = {inner}' for name, inner in value.items())}")
-        else:
-            line(f"{indent}{key}: {_listed(value) if isinstance(value, list) else value}")
-
-
-def _listed(values: list[Any]) -> str:
-    """A list as TOML has it, to be copied; prose one after another."""
-    if any(isinstance(value, str) and " " in value for value in values):
-        return "; ".join(map(str, values))
-    return json_text.dumps(values, ensure_ascii=False)
-
-
-def _filled(record: dict[str, Any]) -> dict[str, Any]:
-    found = {key: _filled(value) if isinstance(value, dict) else value for key, value in record.items()}
-    return {key: value for key, value in found.items() if value not in ("", [], {})}
-
-
-def _without_false(record: dict[str, Any]) -> dict[str, Any]:
-    found = {key: _without_false(value) if isinstance(value, dict) else value for key, value in record.items()}
-    return {key: value for key, value in found.items() if value is not False}
 
 
 def _folders(named: list[Path] | None, option: str = "--mirror") -> tuple[Path, ...]:
