@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
@@ -139,7 +140,8 @@ def declared(file: Path) -> dict[str, Setting]:
 
 def defaults(recipe: Recipe) -> dict[str, Setting]:
     """Every setting a network recipe may give, with its default: the trainer's, the encoding's, the optimiser's, the
-    schedule's, the network's, the algorithm's. The algorithm may have defaults of its own for any of the others."""
+    schedule's, the augmentations', the network's, the algorithm's. The algorithm may have defaults of its own for any
+    of the others."""
     assert recipe.network and recipe.algorithm, "an estimator's defaults are its own"
     trainer = declared(HERE / "training" / "trainer.py")
     algorithm = declared(_named("algorithm", "algorithms", recipe.algorithm))
@@ -147,6 +149,8 @@ def defaults(recipe: Recipe) -> dict[str, Setting]:
     for sort in ("optimiser", "schedule"):
         chosen = recipe.settings.get(sort, algorithm.get(sort, trainer[sort]))
         known |= declared(_named(sort, f"{sort}s", str(chosen)))  # type: ignore[arg-type]
+    for name in str(recipe.settings.get("augment", algorithm.get("augment", known["augment"]))).split("+"):
+        known |= declared(_named("augmentation", "augmentations", name))
     return known | declared(_named("network", "networks", recipe.network)) | algorithm
 
 
@@ -247,6 +251,30 @@ def fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
     settings |= _FINE_TUNED | {"weights": weights} | chosen
     changed = {"network": "pretrained", "settings": settings, "on": {}, "suits": ["*"]}
     return recipe.model_copy(update=changed)
+
+
+def with_augmentation(recipe: Recipe, spec: str) -> Recipe:
+    """The recipe with its rows augmented: `NAME[+NAME..][,setting=value..]`. `BadDefinition` for a setting that there
+    is not, `ModelError` for an estimator."""
+    if recipe.estimator:
+        raise ModelError(f"{recipe.name} is an estimator, and its rows are not augmented: leave --augment out")
+    augment, *given = spec.split(",")
+    pairs = [one.partition("=") for one in given]
+    if any(not sign for _, sign, _ in pairs):
+        raise BadDefinition(f"--augment {spec}: give settings as name=value, separated by commas")
+    found = recipe.model_copy(update={"settings": recipe.settings | {"augment": augment}})
+    settings = found.settings | {name: value_of(text) for name, _, text in pairs}
+    _fit(settings, defaults(found), f"--augment {spec}")
+    return recipe.model_copy(update={"settings": settings})
+
+
+def value_of(text: str) -> Setting:
+    """A setting's value as TOML has it, or a word as it stands."""
+    try:
+        found: Setting = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    return found
 
 
 def touches(recipe: Recipe) -> tuple[str, ...]:

@@ -168,6 +168,14 @@ def run(
     fine_tune: Annotated[
         str, typer.Option("--fine-tune", metavar="MODEL", help="Train a model of transformers further instead.")
     ] = "",
+    augment: Annotated[
+        str,
+        typer.Option(
+            "--augment",
+            metavar="A",
+            help="Augment training rows: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5.",
+        ),
+    ] = "",
     json: Json = False,
 ) -> None:
     """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
@@ -194,11 +202,13 @@ def run(
             raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
         if encoder or fine_tune:
             raise FarshiftError("run --suite: --encoder and --fine-tune go with one benchmark (--on)")
+        if augment:
+            raise FarshiftError("run --suite: --augment goes with one benchmark (--on)")
         return _run_suite(suite, names, out, more, json)
     if len(names) > 1:
         if settings or search or diagnose:
             raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
-        return _run_several(names, on, out, selection, (encoder or None, fine_tune or None), more, json)
+        return _run_several(names, on, out, selection, (encoder or None, fine_tune or None, augment), more, json)
     from ..baselines.running.search import drawn
     from ..baselines.running.sweep import run_baseline
     from ..core.world import world
@@ -216,6 +226,7 @@ def run(
             diagnose=diagnose,
             encoder=encoder or None,
             fine_tune=fine_tune or None,
+            augment=augment,
             **more,
         )
     if world().rank == 0:
@@ -227,7 +238,7 @@ def _run_several(
     on: str,
     out: Path,
     selection: str | None,
-    start: tuple[str | None, str | None],
+    start: tuple[str | None, str | None, str],
     more: dict[str, Any],
     json: bool,
 ) -> None:

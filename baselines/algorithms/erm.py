@@ -28,6 +28,7 @@ SEARCH: dict[str, Any] = {}
 
 class Algorithm(Base):
     additive = True
+    soft_targets = True
 
     def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
         super().__init__(hyperparameters, about)

@@ -1,15 +1,24 @@
-"""Augmentations: more training rows made from those there are; one file each, its name the setting `augment`.
+"""Augmentations: one file each, its name the setting `augment`; several are joined by `+` and follow each other.
 
-A file holds `more(task, rows, settings)` and its citation: the rows that it adds, and of each the place of the row that
-it was made from. They are made from training rows alone, before anything else is learned from them. An added row has
-the weight and the group of the row that it was made from.
+A file holds `SETTINGS` (defaults, a literal), its citation, and one of
 
-Settings that an augmentation may read: `copies` (added rows for each) and `hint_task`.
+    more(task, rows, settings)       training rows added to those there are, made once, before anything is learned from
+                                     them, and of each the place of the row that it was made from; an added row has the
+                                     weight and the group of that row
+    changed(x, draws)                the rows of a step anew, on the device: pictures (B, channels, height, width) from
+                                     0 to 1, or whatever else it reads; what is random is drawn from `draws`
+    mixed(x, draws)                  rows (K, n, ..) mixed with partners of the same batch: the mixed rows, the partner
+                                     of each, and the share of its own label that it keeps, (K, n) each
+
+The last two also say what they read, `READS`: `colours` (pictures of one channel or three), `pictures`,
+`spectrograms` (rows of two axes, time and frequency) or `numbers` (anything that is no category). How a step's rows get
+their draws: `_draws.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,6 +32,16 @@ More = tuple[dict[str, list[Any]], list[int]]
 """Added rows as columns, and the place of the row that each was made from."""
 
 
+def names(augment: str) -> list[str]:
+    """The augmentations that the setting names, in their order."""
+    return augment.split("+")
+
+
+def chosen(augment: str) -> list[ModuleType]:
+    """Their files."""
+    return [module("baselines/augmentations", name, "augmentation") for name in names(augment)]
+
+
 def augmented(
     task: Task,
     rows: Columns,
@@ -31,12 +50,17 @@ def augmented(
     settings: Mapping[str, Any],
 ) -> tuple[Columns, NDArray[np.float64], NDArray[Any] | None]:
     """Training rows with those that the setting `augment` adds after them; their weights and groups follow."""
-    columns, parents = module("baselines/augmentations", settings["augment"], "augmentation").more(task, rows, settings)
-    if not parents:
-        return rows, weight, group
-    every = np.concatenate([np.arange(len(weight)), np.asarray(parents, np.int64)])
-    joined = {name: np.array([*column, *columns[name]], object) for name, column in rows.items() if name in columns}
-    return rows | joined, weight[every], None if group is None else group[every]  # type: ignore[operator]
+    for one in chosen(settings["augment"]):
+        if not hasattr(one, "more"):
+            continue
+        columns, parents = one.more(task, rows, settings)
+        if parents:
+            every = np.concatenate([np.arange(len(weight)), np.asarray(parents, np.int64)])
+            joined = {
+                name: np.array([*column, *columns[name]], object) for name, column in rows.items() if name in columns
+            }
+            rows, weight, group = rows | joined, weight[every], None if group is None else group[every]  # type: ignore[operator]
+    return rows, weight, group
 
 
 def text_field(task: Task, what: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 from ...benchmarks.model import Columns, Task
 from . import More
 
+SETTINGS: dict[str, Any] = {}
+
 
 def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
     return {}, []

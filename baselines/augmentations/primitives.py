@@ -23,6 +23,9 @@ from ...core.draws import key
 from ...core.errors import ModelError
 from . import More, text_field
 
+SETTINGS: dict[str, Any] = {"copies": 1}
+"""copies: rows added for each."""
+
 
 def primitives(inputs: Sequence[list[str]], outputs: Sequence[list[str]]) -> dict[str, str]:
     """Each primitive's input word and its output word, from rows of words."""

@@ -22,6 +22,9 @@ from ...core.draws import key
 from ...core.errors import ModelError
 from . import More, text_field
 
+SETTINGS: dict[str, Any] = {"copies": 1, "hint_task": "successor"}
+"""copies: hints added for each row, at most. hint_task: which of the three."""
+
 Words = list[str]
 Hint = tuple[Words, Words]
 """What is appended to the input, and the answer."""

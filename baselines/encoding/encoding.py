@@ -35,16 +35,14 @@ SETTINGS: dict[str, Any] = {
     "pieces": "io",
     "hint_range": 128,
     "augment": "none",
-    "copies": 1,
-    "hint_task": "successor",
 }
 """inputs: `auto`, `categories` or `numbers` (classification): a scalar integer column is a category, anything else is
 numbers; or `tokens`, a text by the tokenizer of the setting `weights` of a pretrained network. buckets: into which the
 words and pairs of words of a text are hashed (classification). side: to how
 many pixels a side encoded pictures are resized, and decoder, a file of `loaders/decoders/`, what decodes them
 (classification). stretch: a decoded text has at most this many times the tokens of the longest in training, as its
-format writes it. format: a file of formats/; pieces and hint_range are read by some. augment: a file of
-augmentations/, read by which are copies (added rows for each) and hint_task."""
+format writes it. format: a file of formats/; pieces and hint_range are read by some. augment: files of augmentations/,
+joined by `+`, each with settings of its own."""
 
 PAD, BOS, EOS, UNKNOWN = range(4)
 """Token ids with a meaning of their own; a vocabulary's words follow."""

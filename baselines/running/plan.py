@@ -57,6 +57,17 @@ class Plan:
             return self.recipe.name
         return f"{self.recipe.name} ({', '.join(map(weights_name, weights))})"
 
+    def changed(self) -> dict[str, Any]:
+        """Network, algorithm and settings in force where the recipe is not as it is shipped, for the run card."""
+        recipe = self.recipe
+        shipped = find_recipe(recipe.name)
+        if recipe.estimator or recipe == shipped.model_copy(update={"encoder": recipe.encoder}):
+            return {}
+        settings = complete(recipe, self.benchmark.name)
+        if settings.get("weights"):
+            settings["weights"] = weights_name(str(settings["weights"]))
+        return {"network": recipe.network, "algorithm": recipe.algorithm, "settings": settings}
+
     def check(self) -> None:
         """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that
         the benchmark does not have or its protocol does not permit."""
@@ -105,6 +116,8 @@ class Plan:
         model: dict[str, Any] = {"name": self.name, "kind": "baseline", "code": code_digest(self.recipe)}
         if weights := pretrained(self.recipe):
             model["pretrained"] = weights
+        if changed := self.changed():
+            model["recipe"] = changed
         if self.settings != NONE:
             model["settings"] = {name: dict(values) for name, values in self.settings.items()}
         if self.diagnose:

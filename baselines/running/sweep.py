@@ -25,7 +25,7 @@ from ...core.errors import FarshiftError, MissingExtra, restated
 from ...core.progress import advance, say
 from ...core.world import World, world
 from ..diagnostics import chosen
-from ..recipe import Recipe, fine_tuned, with_encoder
+from ..recipe import Recipe, fine_tuned, with_augmentation, with_encoder
 from ..recipe import recipe as find_recipe
 from .plan import Plan
 
@@ -212,6 +212,7 @@ def run_baseline(
     diagnose: str = "",
     encoder: str | None = None,
     fine_tune: str | None = None,
+    augment: str = "",
 ) -> Run:
     """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run goes on.
 
@@ -221,10 +222,11 @@ def run_baseline(
     trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
     what they measure of each trained replica goes on the run card, among what its seed spent. encoder: weights of
     transformers, frozen, whose features take the place of texts, images or sounds: `org/name[@revision]` or `./folder`.
-    fine_tune: such weights, trained further in place of the recipe's own network.
+    fine_tune: such weights, trained further in place of the recipe's own network. augment: how training rows are
+    augmented, `NAME[+NAME..][,setting=value..]`.
     """
     benchmark, wanted = find_benchmark(on), chosen(diagnose)
-    recipe = started(find_recipe(name), encoder, fine_tune)
+    recipe = started(find_recipe(name), encoder, fine_tune, augment)
     spending = spend(budget, steps, device)
     blind_data(benchmark)  # pulled once here, not by every worker
     numbers = seed_numbers(seeds, benchmark, budget)
@@ -232,9 +234,18 @@ def run_baseline(
     return run_plans([plan], engine)[0]
 
 
-def started(recipe: Recipe, encoder: str | None, fine_tune: str | None) -> Recipe:
+def started(recipe: Recipe, encoder: str | None, fine_tune: str | None, augment: str = "") -> Recipe:
     """The recipe on features of a frozen encoder, or on a pretrained network at the size that its pictures have, or its
-    tokens; as it is where neither is named."""
+    tokens; with its rows augmented; as it is where nothing is named."""
+    begun = _pretrained(recipe, encoder, fine_tune)
+    if augment and encoder:
+        raise FarshiftError(
+            "--encoder reads every row once: --augment goes with networks that read the rows themselves"
+        )
+    return with_augmentation(begun, augment) if augment else begun
+
+
+def _pretrained(recipe: Recipe, encoder: str | None, fine_tune: str | None) -> Recipe:
     if not fine_tune:
         return with_encoder(recipe, encoder)
     if encoder:
@@ -256,10 +267,11 @@ def plans_on(
     selection: str | None = None,
     encoder: str | None = None,
     fine_tune: str | None = None,
+    augment: str = "",
 ) -> list[Plan]:
     """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`."""
     benchmark = find_benchmark(on)
-    recipes = [started(find_recipe(name), encoder, fine_tune) for name in dict.fromkeys(names)]
+    recipes = [started(find_recipe(name), encoder, fine_tune, augment) for name in dict.fromkeys(names)]
     blind_data(benchmark)
     numbers = seed_numbers(seeds, benchmark, budget.name)
     return [

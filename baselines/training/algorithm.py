@@ -120,6 +120,8 @@ class Algorithm(nn.Module, ABC):
     """Whether the softmax of `logits` are probabilities."""
     remembers = False
     """Whether `loss` writes down what it saw of the rows, so that it may be taken once a step only."""
+    soft_targets = False
+    """Whether a batch's targets may be shares of all classes (K, n, classes), as of rows that are mixed."""
 
     def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
         """`ModelError` for sharpness-aware steps, which take the loss twice, of what remembers rows."""

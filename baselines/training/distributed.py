@@ -106,7 +106,7 @@ def _every_nth(batch: Batch, together: World) -> Batch:
 def _counted(batch: Batch) -> Tensor:
     """How many targets a mean over the batch is over, by their weight, (K,) float64."""
     weight = torch.ones_like(batch.rows, dtype=torch.float64) if batch.weight is None else batch.weight.double()
-    if batch.target.ndim == 3:
+    if batch.target.ndim == 3 and not batch.target.is_floating_point():
         weight = weight * (batch.target != PAD).sum(-1)
     return weight.sum(1)
 

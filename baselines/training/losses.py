@@ -11,8 +11,10 @@ from .sampler import Batch
 
 
 def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
-    """Of each target: logits (K, n, classes) with targets (K, n), or (K, n, T, words) with (K, n, T); target's
-    shape."""
+    """Of each target: logits (K, n, classes) with targets (K, n), or (K, n, T, words) with (K, n, T); target's shape.
+    Of targets that are shares of all classes, (K, n, classes) as numbers: (K, n)."""
+    if target.is_floating_point():
+        return -(target * logits.log_softmax(-1)).sum(-1)
     return F.cross_entropy(logits.flatten(0, -2), target.flatten(), reduction="none").view(target.shape)
 
 
@@ -20,14 +22,16 @@ def smoothed(logits: Tensor, target: Tensor, epsilon: Tensor) -> Tensor:
     """Cross-entropy to (1 - e) one-hot + e / C (Szegedy et al., CVPR 2016), e of each replica, (K,): e may be negative
     (Wei et al., ICML 2022, arXiv:2106.04149)."""
     logs = logits.log_softmax(-1)
-    own = -logs.gather(-1, target[..., None])[..., 0]
-    e = epsilon.view(-1, *[1] * (target.ndim - 1))
+    shares = target.is_floating_point()
+    own = -(target * logs).sum(-1) if shares else -logs.gather(-1, target[..., None])[..., 0]
+    e = epsilon.view(-1, *[1] * (own.ndim - 1))
     return (1 - e) * own - e * logs.mean(-1)
 
 
 def squared(logits: Tensor, target: Tensor) -> Tensor:
-    """The mean over classes of the squared error to the one-hot label, of each target."""
-    return (logits - F.one_hot(target, logits.shape[-1]).to(logits.dtype)).square().mean(dim=-1)
+    """The mean over classes of the squared error to the one-hot label, or to shares of all classes, of each target."""
+    wanted = target if target.is_floating_point() else F.one_hot(target, logits.shape[-1])
+    return (logits - wanted.to(logits.dtype)).square().mean(dim=-1)
 
 
 def of_rows(errors: Tensor, batch: Batch) -> Tensor:

@@ -14,6 +14,7 @@ from ...core.clock import Stopwatch
 from ...core.errors import ModelError
 from ...core.world import ALONE, World
 from .algorithm import Clock
+from .augmentation import augmentation
 from .distributed import SharedOptimiserStep, noise_keys, refuse_unshared, shared
 from .early_stopping import Validation
 from .graphs.capture import Whole, whole
@@ -99,6 +100,7 @@ class Training:
         self.sampler = Sampler(self.data, stack.keys, stack.hyperparameters, stack.algorithm.by_environment)
         self.optimiser_steps = stack.algorithm.optimiser_steps(stack.network, self._optimiser_step)
         self.precision = precision(stack)
+        self.augmentation = augmentation(stack)
         self._broken = torch.full((len(stack),), -1, device=stack.keys.device)
         self._seen: list[tuple[int, Tensor]] = []
         self.losses = torch.full((len(stack),), math.nan, device=stack.keys.device)
@@ -170,9 +172,16 @@ class Training:
         self._broken.copy_(value)
 
     def batches(self, step: int) -> Iterator[tuple[Batch, Tensor | None]]:
-        """The batch of a step, or the chunks of a full one with their shares."""
+        """The batch of a step, augmented, or the chunks of a full one with their shares."""
         batches = self.sampler.batches(step)
-        return batches if self.together.size == 1 else shared(batches, self.together)
+        # Rows that are mixed with others have to be so before each process takes its own.
+        if self.augmentation is not None and self.augmentation.mixes:
+            batches = self.augmentation.of(batches, step)
+        if self.together.size > 1:
+            batches = shared(batches, self.together)
+        if self.augmentation is not None and not self.augmentation.mixes:
+            batches = self.augmentation.of(batches, step)
+        return batches
 
     def _next_stage(self) -> None:
         self.stage, self.in_stage = self.stage + 1, 0

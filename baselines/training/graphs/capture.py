@@ -104,9 +104,9 @@ class Whole:
         return time.perf_counter()
 
     def _same_batches(self) -> bool:
-        """Whether every step has the same batch, in the same memory: a full one."""
+        """Whether every step has the same batch, in the same memory: a full one, as it is."""
         sampler = self.training.sampler
-        return not sampler.size and not sampler.environments
+        return not sampler.size and not sampler.environments and self.training.augmentation is None
 
     def _same_optimisers(self) -> bool:
         now = [optimiser_step.optimiser for optimiser_step in self.training.optimiser_steps.values()]

@@ -10,6 +10,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from ....core.world import World
     from ..algorithm import Clock
+    from ..augmentation import Augmentation
     from ..optimiser_step import OptimiserStep
     from ..precision import Precision
     from ..replica_stack import ReplicaStack
@@ -23,6 +24,7 @@ class StepState(Protocol):
     sampler: Sampler
     optimiser_steps: dict[str, OptimiserStep]
     precision: Precision
+    augmentation: Augmentation | None
     together: World
     steps: int
     whole: Any

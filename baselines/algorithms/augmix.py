@@ -1,0 +1,69 @@
+"""AugMix with its consistency loss: a picture and two mixtures of it are to be answered alike.
+
+    CE(f(x), y) + lambda JS(f(x), f(x'), f(x'')),   x', x'' two draws of the augmentation `augmix` of x
+
+Hendrycks et al., ICLR 2020 (arXiv:1912.02781), section 3: JS is the Jensen-Shannon divergence of the three predictions,
+the mean of their Kullback-Leibler divergences from their mean; lambda is 12. Cross-entropy is of the picture as it is,
+and the mean is cut off at 1e-7, as in the released code. The setting `augment` comes before: there flips and shifts
+(`flip_crop`). Without the consistency loss AugMix is an augmentation like others: `augment = "augmix"`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..augmentations import augmix
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.augmentation import anew, check
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
+
+KIND = "domain"
+CITATION = (
+    "Hendrycks, Mu, Cubuk, Zoph, Gilmer and Lakshminarayanan, AugMix: A Simple Data Processing Method to Improve "
+    "Robustness and Uncertainty, ICLR 2020 (arXiv:1912.02781)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {
+    "consistency": 12.0,
+    "chains": 3,
+    "chain_depth": 0,
+    "severity": 3.0,
+    "all_operations": False,
+}
+"""consistency: the weight of the divergence. The others: `augmentations/augmix.py`."""
+SEARCH: dict[str, Any] = {}
+
+LEAST = 1e-7
+
+
+def divergence(*logits: Tensor) -> Tensor:
+    """The Jensen-Shannon divergence of each row's predictions, logits (K, n, classes) each: (K, n)."""
+    logs = [one.log_softmax(-1) for one in logits]
+    middle = torch.stack([one.exp() for one in logs]).mean(0).clamp(LEAST, 1).log()
+    return torch.stack([(one.exp() * (one - middle)).sum(-1) for one in logs]).mean(0)
+
+
+class Algorithm(Base):
+    additive = True
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check("augmix", augmix, about)
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        categories, numbers = batch.inputs
+        views = [numbers]
+        for which in ("first", "second"):
+            given = clock.keys, batch.rows, clock.total, self.hyperparameters, self.about.sizes
+            views.append(anew(augmix, f"consistency/{which}", numbers, *given))
+        joined = network(torch.cat([categories] * 3, dim=1), torch.cat(views, dim=1))
+        own, first, second = joined.chunk(3, dim=1)
+        weight = self.hyperparameters.on("consistency", own[..., 0])
+        return mean(cross_entropy(own, batch.target) + weight * divergence(own, first, second), batch)

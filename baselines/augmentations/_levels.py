@@ -1,0 +1,55 @@
+"""Operations on the 8-bit levels of a batch of pictures (B, channels, height, width) from 0 to 1: Pillow's, exactly, of
+pictures whose values are levels over 255; other values are rounded to them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+LEVELS = 256
+
+
+def levels(x: Tensor) -> Tensor:
+    """Whole numbers from 0 to 255, int64."""
+    return (x * 255).round().long().clamp_(0, 255)
+
+
+def posterised(x: Tensor, bits: Tensor) -> Tensor:
+    """Levels of which so many highest bits are kept, (B,) int64 from 0 to 8."""
+    cut = (8 - bits).view(-1, 1, 1, 1)
+    return _back((levels(x) >> cut) << cut, x)
+
+
+def solarised(x: Tensor, threshold: Tensor) -> Tensor:
+    """Levels from a threshold on (B,) are turned round."""
+    own = levels(x)
+    return _back(torch.where(own.double() < threshold.double().view(-1, 1, 1, 1), own, 255 - own), x)
+
+
+def stretched(x: Tensor) -> Tensor:
+    """Autocontrast: each channel's levels spread over all of them."""
+    own = levels(x).flatten(2)
+    low, high = own.amin(2, keepdim=True).double(), own.amax(2, keepdim=True).double()
+    scale = 255.0 / (high - low).clamp(min=1)
+    # Pillow's table: level * scale + offset, cut off; it adds no half.
+    found = (torch.arange(LEVELS, device=x.device).double() * scale - low * scale).trunc().clamp(0, 255).long()
+    same = torch.arange(LEVELS, device=x.device).expand(found.shape)
+    return _back(torch.where(high > low, found, same).gather(2, own).view(x.shape), x)
+
+
+def equalised(x: Tensor) -> Tensor:
+    """Each channel's levels at places of a uniform histogram, as Pillow's table has it."""
+    own = levels(x).flatten(2)
+    counts = torch.zeros(*own.shape[:2], LEVELS, dtype=torch.int64, device=x.device)
+    counts.scatter_add_(2, own, torch.ones_like(own))
+    last = counts.gather(2, own.amax(2, keepdim=True))
+    step = (own.shape[2] - last) // 255
+    before = step // 2 + counts.cumsum(2) - counts
+    table = (before // step.clamp(min=1)).clamp(0, 255)
+    same = torch.arange(LEVELS, device=x.device).expand(table.shape)
+    plain = (step == 0) | ((counts > 0).sum(2, keepdim=True) <= 1)
+    return _back(torch.where(plain, same, table).gather(2, own).view(x.shape), x)
+
+
+def _back(found: Tensor, x: Tensor) -> Tensor:
+    return found.to(x.dtype) / 255

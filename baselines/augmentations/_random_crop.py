@@ -1,0 +1,40 @@
+"""Random windows of pictures, of random areas and aspect ratios (Szegedy et al., CVPR 2015, arXiv:1409.4842)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ._draws import Draws
+from ._pictures import cropped
+
+RATIO = (3 / 4, 4 / 3)
+TRIES = 10
+
+
+def windows(
+    draws: Draws, size: tuple[int, int], least: Tensor | float, most: Tensor | float = 1.0
+) -> tuple[Tensor, ...]:
+    """Top, left, height and width of a window in each picture of this height and width, (B,) int64 each. Its area is
+    uniform between two shares of the picture's, the logarithm of its aspect ratio uniform between those of 3/4 and 4/3;
+    the first of ten such that fits is taken, and the whole picture where none does: torchvision's RandomResizedCrop."""
+    height, width = size
+    low = torch.as_tensor(least, dtype=torch.float64, device=draws.keys.device).view(-1, 1)
+    high = torch.as_tensor(most, dtype=torch.float64, device=draws.keys.device).view(-1, 1)
+    area = height * width * draws.uniform("area", low, high, (TRIES,))
+    ratio = draws.uniform("ratio", math.log(RATIO[0]), math.log(RATIO[1]), (TRIES,)).exp()
+    wide, tall = (area * ratio).sqrt().round().long(), (area / ratio).sqrt().round().long()
+    fits = (wide > 0) & (wide <= width) & (tall > 0) & (tall <= height)
+    first = fits.long().argmax(1, keepdim=True)
+    some = fits.any(1)
+    tall = torch.where(some, tall.gather(1, first)[:, 0], height)
+    wide = torch.where(some, wide.gather(1, first)[:, 0], width)
+    return draws.below("top", height - tall + 1), draws.below("left", width - wide + 1), tall, wide
+
+
+def randomly_cropped(x: Tensor, draws: Draws, least: Tensor | float) -> Tensor:
+    """Such a window of each picture, at the picture's size again."""
+    height, width = x.shape[-2:]
+    return cropped(x, *windows(draws, (height, width), least))

@@ -1,0 +1,86 @@
+"""AugMix: a picture mixed with a mixture of chains of operations on it.
+
+    m x + (1 - m) sum_i w_i chain_i(x),   w ~ Dirichlet(1, .., 1),   m ~ Beta(1, 1)
+
+Hendrycks, Mu, Cubuk, Zoph, Gilmer and Lakshminarayanan, ICLR 2020 (arXiv:1912.02781), algorithm 1. Three chains of one
+to three operations each; the operations and how their levels are drawn are those of the released augmentations.py, in
+which none overlaps with the corruptions of ImageNet-C. The paper's consistency loss is the algorithm `augmix`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._draws import Draws
+from ._levels import equalised, posterised, solarised, stretched
+from ._pictures import around, brightness, colour, contrast, each, moved, rotated, sharpness
+
+READS = "colours"
+SETTINGS: dict[str, Any] = {"chains": 3, "chain_depth": 0, "severity": 3.0, "all_operations": False}
+"""chains: that are mixed. chain_depth: operations in each; 0 for one to three, at random. severity: the largest level
+that is drawn, from 0.1 to 10. all_operations: colour, contrast, brightness and sharpness too, which overlap with
+ImageNet-C."""
+
+DEPTH = 3
+
+
+def level(draws: Draws, most: float) -> Tensor:
+    """A level between 0.1 and the severity, as a share of `most`, (B,)."""
+    return draws.uniform("level", 0.1, draws.setting("severity").double()) * most / 10
+
+
+def whole(draws: Draws, most: float) -> Tensor:
+    return level(draws, most).trunc()
+
+
+def either(draws: Draws, found: Tensor) -> Tensor:
+    return torch.where(draws.chance("direction", 0.5), found, -found)
+
+
+OPERATIONS = (
+    lambda x, draws: stretched(x),
+    lambda x, draws: equalised(x),
+    lambda x, draws: posterised(x, 4 - whole(draws, 4).long()),
+    lambda x, draws: rotated(x, either(draws, whole(draws, 30)), smooth=True),
+    lambda x, draws: solarised(x, 256 - whole(draws, 256)),
+    lambda x, draws: moved(x, 1, either(draws, level(draws, 0.3)), 0, 0, 1, 0, smooth=True),
+    lambda x, draws: moved(x, 1, 0, 0, either(draws, level(draws, 0.3)), 1, 0, smooth=True),
+    lambda x, draws: moved(x, 1, 0, either(draws, whole(draws, x.shape[-1] / 3)), 0, 1, 0, smooth=True),
+    lambda x, draws: moved(x, 1, 0, 0, 0, 1, either(draws, whole(draws, x.shape[-2] / 3)), smooth=True),
+)
+OVERLAPPING = (
+    lambda x, draws: colour(x, level(draws, 1.8) + 0.1),
+    lambda x, draws: contrast(x, level(draws, 1.8) + 0.1),
+    lambda x, draws: brightness(x, level(draws, 1.8) + 0.1),
+    lambda x, draws: sharpness(x, level(draws, 1.8) + 0.1),
+)
+
+
+def weights(draws: Draws, chains: int) -> Tensor:
+    """Of each chain, uniform among those that sum to 1, (B, chains)."""
+    drawn = -torch.log1p(-draws.uniform("weights", shape=(chains,)))
+    return drawn / drawn.sum(1, keepdim=True)
+
+
+def changed(x: Tensor, draws: Draws) -> Tensor:
+    """Pictures (B, 1 or 3, height, width) anew."""
+    chains, fixed = draws.setting("chains"), draws.setting("chain_depth")
+    operations = (*OPERATIONS, *OVERLAPPING) if draws.setting("all_operations") else OPERATIONS
+    share = weights(draws, chains)
+    mixture = torch.zeros_like(x)
+    for chain in range(chains):
+        own = draws.named(f"chain {chain}")
+        depth = own.below("depth", DEPTH) + 1
+        one = x
+        for turn in range(fixed or DEPTH):
+            at = own.named(f"operation {turn}")
+            which = at.below("operation", len(operations))
+            # One past the last operation is none.
+            which = which if fixed else torch.where(turn < depth, which, len(operations))
+            one = each(one, which, operations, at)
+        mixture += around(share[:, chain], x) * one
+    kept = around(draws.uniform("kept"), x)
+    return kept * x + (1 - kept) * mixture

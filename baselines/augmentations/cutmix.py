@@ -1,0 +1,46 @@
+"""CutMix: a rectangle of each picture is a partner's, and as large a share of its label.
+
+Yun, Han, Oh, Chun, Choe and Yoo, ICCV 2019 (arXiv:1905.04899), algorithm A1: the rectangle has the picture's aspect and
+1 - l of its area, l ~ Beta(alpha, alpha), about a middle anywhere; what lies outside the picture is cut off, and the
+labels' shares are the areas that are seen. One rectangle for all pictures of a batch, and partners by a permutation of
+it, as the authors' code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._draws import Draws
+from ._partners import beta_shares, partners
+
+READS = "pictures"
+SETTINGS: dict[str, Any] = {"cutmix_alpha": 1.0, "cutmix_chance": 1.0}
+"""cutmix_alpha: above 0; 1 is the paper's. cutmix_chance: of a batch to be mixed at all: 1 for ImageNet, 0.5 for CIFAR
+in the authors' code."""
+
+
+def rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
+    """Top, left, bottom and right of each replica's rectangle, (K,) int64; empty where a batch is not mixed."""
+    side = (1 - beta_shares(draws, "cutmix_alpha")).sqrt()
+    side = torch.where(draws.chance("mixed", draws.setting("cutmix_chance")), side, 0.0)
+    found = []
+    for name, size in (("middle y", height), ("middle x", width)):
+        long, middle = (side * size).long(), draws.below(name, size)
+        found.append(((middle - long // 2).clamp(0, size), (middle + long // 2).clamp(0, size)))
+    (top, bottom), (left, right) = found
+    return top, left, bottom, right
+
+
+def mixed(x: Tensor, draws: Draws) -> tuple[Tensor, Tensor, Tensor]:
+    """Pictures (K, n, channels, height, width), a draw each replica: mixed ones, partners and shares (K, n)."""
+    height, width = x.shape[-2:]
+    partner, other = partners(x, draws)
+    top, left, bottom, right = (one.view(-1, 1, 1, 1, 1) for one in rectangle(draws, height, width))
+    v = torch.arange(height, device=x.device).view(-1, 1)
+    u = torch.arange(width, device=x.device)
+    inside = (v >= top) & (v < bottom) & (u >= left) & (u < right)
+    share = 1 - ((bottom - top) * (right - left)).double().flatten() / (height * width)
+    return torch.where(inside, other, x), partner, share[:, None].expand(partner.shape)

@@ -1,0 +1,32 @@
+"""DomainBed's augmentation: a window of at least 0.7 of the picture, a flip, colour jitter, grey one time in ten.
+
+Gulrajani and Lopez-Paz, In Search of Lost Domain Generalization, ICLR 2021 (arXiv:2007.01434), appendix B; the
+transforms and their order are those of `MultipleEnvironmentImageFolder` in its domainbed/datasets.py. There a window is
+cut from the file's picture; here, as DomainBed does it with WILDS' pictures, from the picture at the network's size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._draws import Draws
+from ._jitter import jittered
+from ._pictures import flipped, grey
+from ._random_crop import randomly_cropped
+
+READS = "colours"
+SETTINGS: dict[str, Any] = {"crop_least": 0.7, "jitter": 0.3, "grey_chance": 0.1}
+"""crop_least: the least share of a picture's area that is kept. jitter: the most that brightness, contrast, saturation
+and hue (of a circle) are changed. grey_chance: of a picture without colours."""
+
+
+def changed(x: Tensor, draws: Draws) -> Tensor:
+    """Pictures (B, 1 or 3, height, width) anew."""
+    x = randomly_cropped(x, draws, draws.setting("crop_least"))
+    x = flipped(x, draws.chance("flip", 0.5))
+    x = jittered(x, draws.named("jitter"), draws.setting("jitter"))
+    colourless = draws.chance("grey", draws.setting("grey_chance"))
+    return torch.where(colourless.view(-1, 1, 1, 1), grey(x).expand_as(x), x)

@@ -1,0 +1,30 @@
+"""Flips and shifts: what pictures of 32 pixels are usually trained with.
+
+Four black pixels are put around a picture of 32, a window of its size is cut there, and it is flipped one time in two
+(He, Zhang, Ren and Sun, CVPR 2016, arXiv:1512.03385, section 4.2; before AugMix's own in its released cifar.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ._draws import Draws
+from ._pictures import flipped, moved
+
+READS = "pictures"
+SETTINGS: dict[str, Any] = {"shift": 0.125}
+"""shift: the most that a picture is moved along each axis, as a share of its side, in whole pixels."""
+
+
+def changed(x: Tensor, draws: Draws) -> Tensor:
+    """Pictures (B, channels, height, width) anew."""
+    down, across = (
+        draws.below(name, 2 * most + 1) - most
+        for name, most in (
+            ("down", (draws.setting("shift") * x.shape[-2]).round().long()),
+            ("across", (draws.setting("shift") * x.shape[-1]).round().long()),
+        )
+    )
+    return moved(flipped(x, draws.chance("flip", 0.5)), 1, 0, across, 0, 1, down)

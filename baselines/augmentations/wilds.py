@@ -1,0 +1,29 @@
+"""WILDS' weak augmentation: a flip, and a random window where pictures are kept larger than they are trained.
+
+Sagawa et al., Extending the WILDS Benchmark for Unsupervised Adaptation, ICLR 2022 (arXiv:2112.05090); the transform
+`weak` of its examples/transforms.py. WILDS' pictures are trained at the size that they are kept at, so that a window is
+the whole picture; DomainNet's are kept at 256 / 224 of it: `wilds_crop = 0.875` cuts that share of the picture at its
+size, and enlarges it. (Koh et al., ICML 2021, train without augmentation but for `wilds_rxrx1`.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ._draws import Draws
+from ._pictures import cropped, flipped
+
+READS = "pictures"
+SETTINGS: dict[str, Any] = {"wilds_crop": 1.0}
+"""wilds_crop: the side of a window as a share of the picture's."""
+
+
+def changed(x: Tensor, draws: Draws) -> Tensor:
+    """Pictures (B, channels, height, width) anew."""
+    x = flipped(x, draws.chance("flip", 0.5))
+    share = draws.setting("wilds_crop")
+    height, width = ((share * side).round().long().clamp(1, side) for side in x.shape[-2:])
+    top, left = draws.below("top", x.shape[-2] - height + 1), draws.below("left", x.shape[-1] - width + 1)
+    return cropped(x, top, left, height, width)

@@ -1,0 +1,32 @@
+"""WILDS' augmentation of cells: a turn by 0, 90, 180 or 270 degrees, and a flip.
+
+The transform `rxrx1` of examples/transforms.py of Koh et al., WILDS, ICML 2021 (arXiv:2012.07421), without the
+standardising of each picture that follows there in training and in testing alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ._draws import Draws
+from ._pictures import flipped
+
+READS = "pictures"
+SETTINGS: dict[str, Any] = {}
+
+
+def changed(x: Tensor, draws: Draws) -> Tensor:
+    """Square pictures (B, channels, side, side) anew; `ModelError` for others."""
+    if x.shape[-2] != x.shape[-1]:
+        raise ModelError(
+            f"augmentation wilds_rxrx1: it turns square pictures, and these are {x.shape[-2]} x {x.shape[-1]}"
+        )
+    quarters = draws.below("quarters", 4).view(-1, 1, 1, 1)
+    found = x
+    for turn in (1, 2, 3):
+        found = torch.where(quarters == turn, x.rot90(turn, (2, 3)), found)
+    return flipped(found, draws.chance("flip", 0.5))

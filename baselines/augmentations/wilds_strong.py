@@ -1,0 +1,74 @@
+"""WILDS' strong augmentation: a flip, a window, two random operations of fourteen, and a rectangle of one colour.
+
+The transform `randaugment` of examples/transforms.py of Sagawa et al., ICLR 2022 (arXiv:2112.05090), which their
+supervised networks with augmentation and their adapted ones are trained with: RandAugment with magnitudes drawn for
+each operation from FixMatch's ranges (Sohn et al., NeurIPS 2020, arXiv:2001.07685, appendix), nearest pixels and black
+where a picture is moved; then Cutout with a side of up to half the picture's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import wilds
+from ._draws import Draws
+from ._levels import equalised, posterised, solarised, stretched
+from ._pictures import brightness, colour, contrast, each, erased, moved, rotated, sharpness
+
+READS = "colours"
+SETTINGS: dict[str, Any] = {"wilds_crop": 1.0, "wilds_operations": 2}
+"""wilds_crop: as that of `wilds`. wilds_operations: one after the other, `randaugment_n` there."""
+
+FILL = (125 / 255, 123 / 255, 114 / 255)
+
+
+def level(draws: Draws, low: float, high: float) -> Tensor:
+    return draws.uniform("level", low, high)
+
+
+OPERATIONS = (
+    lambda x, draws: stretched(x),
+    lambda x, draws: brightness(x, level(draws, 0.05, 0.95)),
+    lambda x, draws: colour(x, level(draws, 0.05, 0.95)),
+    lambda x, draws: contrast(x, level(draws, 0.05, 0.95)),
+    lambda x, draws: equalised(x),
+    lambda x, draws: x,
+    lambda x, draws: posterised(x, level(draws, 4, 8).long()),
+    lambda x, draws: rotated(x, level(draws, -30, 30)),
+    lambda x, draws: sharpness(x, level(draws, 0.05, 0.95)),
+    lambda x, draws: moved(x, 1, level(draws, -0.3, 0.3), 0, 0, 1, 0),
+    lambda x, draws: moved(x, 1, 0, 0, level(draws, -0.3, 0.3), 1, 0),
+    lambda x, draws: solarised(x, level(draws, 0, 256)),
+    lambda x, draws: moved(x, 1, 0, x.shape[-1] * level(draws, -0.3, 0.3), 0, 1, 0),
+    lambda x, draws: moved(x, 1, 0, 0, 0, 1, x.shape[-2] * level(draws, -0.3, 0.3)),
+)
+"""FixMatch's, in the order of WILDS' list."""
+
+
+def changed(x: Tensor, draws: Draws) -> Tensor:
+    """Pictures (B, 1 or 3, height, width) anew."""
+    x = wilds.changed(x, draws)
+    for turn in range(draws.setting("wilds_operations")):
+        own = draws.named(f"operation {turn}")
+        x = each(x, own.below("operation", len(OPERATIONS)), OPERATIONS, own)
+    return cut_out(x, draws)
+
+
+def rectangle(draws: Draws, height: int, width: int) -> tuple[Tensor, ...]:
+    """Top, left, bottom and right of a square of a side of up to half the picture's, about a middle anywhere, (B,)
+    each; without the last row and column."""
+    side = draws.uniform("side", 0, 0.5) * width
+    left = (draws.uniform("middle x", 0, width) - side / 2).clamp(min=0).floor()
+    top = (draws.uniform("middle y", 0, height) - side / 2).clamp(min=0).floor()
+    right, bottom = (left + side).clamp(max=width), (top + side).clamp(max=height)
+    # Pillow draws the pixels up to and with the one that the end lies in.
+    return top, left, bottom.floor() + 1, right.floor() + 1
+
+
+def cut_out(x: Tensor, draws: Draws) -> Tensor:
+    fill = torch.tensor(FILL) if x.shape[1] == 3 else torch.tensor([sum(FILL) / 3])
+    top, left, bottom, right = rectangle(draws, *x.shape[-2:])
+    return erased(x, top, left, bottom, right, fill.to(x.device))
