@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test test-slow test-lowest docs check format dist clean bench-features bench-gpu bench-harness bench-loaders bench-scoring \
-	bench-splits bench-startup bench-training same-as statistics-report fuzz fuzz-guided
+	bench-splits bench-startup bench-tokens bench-training same-as statistics-report fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -20,7 +20,8 @@ help:
 	@echo "                run core tests with the lowest versions of the core dependencies, in an environment of their own"
 	@echo "make docs       build the documentation's site into build/site"
 	@echo "make check      ruff, codespell and mypy"
-	@echo "make bench-features, bench-gpu, bench-harness, bench-loaders, bench-scoring, bench-splits, bench-startup, bench-training"
+	@echo "make bench-features, bench-gpu, bench-harness, bench-loaders, bench-scoring, bench-splits, bench-startup,"
+	@echo "make bench-tokens, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make same-as BASE=COMMIT"
 	@echo "                compare what this tree prints with what another commit prints (BOARD=--board: its board too)"
@@ -112,6 +113,9 @@ bench-splits: $(READY)
 
 bench-startup: $(READY)
 	$(BIN)/python tests/bench/startup.py
+
+bench-tokens: $(READY)
+	$(BIN)/python tests/bench/tokens.py $(ARGS)
 
 bench-training: $(READY)
 	$(BIN)/python tests/bench/training.py

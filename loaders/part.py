@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import MissingExtra, UnknownName
+from ..core.errors import FarshiftError, MissingExtra, UnknownName
 from ..splits.schema import Schema
 from .batching.columns import Column, FixedColumn, Text, TextColumn, check_text, objects, quick, read_batches
 from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import device as Device
 
     from .batching.on_device import DevicePart
+    from .batching.tokens import Tokens
     from .batching.torch_stream import TorchStream
 
 _ADDED = ("row_id", "weight", "group", "severity", "corrupted")
@@ -232,6 +233,78 @@ class Part:
         from .batching.on_device import DevicePart
 
         return DevicePart.load(self, device, columns, text)
+
+    def tokens(self, tokenizer: Any, column: str | None = None, most: int | None = None) -> Tokens:
+        """A text column as token ids, ragged: tokenised once into the cache, and mapped from there.
+
+        tokenizer: a folder with a `tokenizer.json`, a `tokenizers.Tokenizer`, or a fast tokenizer of transformers.
+        column: by default the part's one text among its inputs. most: ids that a text keeps. Raises `MissingExtra`
+        without the library `tokenizers`, `FarshiftError` where the column is no text.
+
+        >>> import farshift as fs
+        >>> from tokenizers import Tokenizer, models, pre_tokenizers
+        >>> words = Tokenizer(models.WordLevel({"walk": 0, "twice": 1, "?": 2}, unk_token="?"))
+        >>> words.pre_tokenizer = pre_tokenizers.Whitespace()
+        >>> part = fs.load("scan/length")
+        >>> tokens = part.tokens(words)
+        >>> part[0]["command"], tokens[0].tolist()
+        ('look twice and walk opposite right', [2, 1, 2, 0, 2, 2])
+        """
+        from .batching.tokenizer import made
+        from .batching.tokens import tokenised
+
+        texts = [field.name for field in self.schema.fields if field.item == "string" and not field.shape]
+        if column is None:
+            own = [name for name in texts if self.schema[name].role == "input"]
+            if len(own) != 1:
+                raise FarshiftError(f"{self.split} has {len(own)} text inputs: name the column to tokenise")
+            column = own[0]
+        if self.chosen([column]) and column not in texts:
+            raise FarshiftError(f"column {column!r} of {self.split} is no text, and only texts are tokenised")
+        return tokenised(self._arrow(column), made(tokenizer, most))
+
+    def token_batches(
+        self,
+        tokens: Tokens,
+        batch_size: int,
+        seed: int | None = None,
+        epoch: int = 0,
+        drop_last: bool = False,
+        columns: Sequence[str] = (),
+        *,
+        pool: int = 64,
+        pad: int = 0,
+        rank: int = 0,
+        world: int = 1,
+        worker: int = 0,
+        workers: int = 1,
+        start: int = 0,
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """One epoch as `batches`: `tokens` (rows, T), filled up with `pad`, and `tokens.lengths`, besides `columns`.
+
+        With a seed, batches hold rows of like length: those of `pool` batches are sorted together, and the batches
+        dealt out in random order (`pool=1`: the batches of `batches`). Global batches are the same for every `world`.
+
+        >>> import farshift as fs
+        >>> from tokenizers import Tokenizer, models, pre_tokenizers
+        >>> words = Tokenizer(models.WordLevel({"walk": 0, "twice": 1, "?": 2}, unk_token="?"))
+        >>> words.pre_tokenizer = pre_tokenizers.Whitespace()
+        >>> part = fs.load("scan/length")
+        >>> first = next(part.token_batches(part.tokens(words), 4, seed=0))
+        >>> first["tokens"].shape, first["tokens.lengths"].tolist()
+        ((4, 8), [8, 8, 8, 8])
+        """
+        from .batching.buckets import BucketedOrder, token_batches
+
+        if len(tokens) != len(self):
+            raise FarshiftError(f"{len(tokens)} rows of tokens, and a part of {len(self)}: give those of this part")
+        cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
+        order = self.order(seed, epoch)
+        if seed is not None and pool > 1:
+            name = f"{self.identity}/{self.name}/{seed}/{epoch}/lengths"
+            order = BucketedOrder(name, order, tokens.lengths, batch_size, pool)
+        readers = {name: self._reader(name, "str") for name in self.chosen(columns)}
+        return token_batches(readers, tokens, order, cut, cut.steps(start, worker, workers), pad)
 
     def to_hf(self) -> Any:
         """The rows as a `datasets.Dataset`.

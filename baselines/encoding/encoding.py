@@ -68,7 +68,8 @@ class Sizes:
 @dataclass(frozen=True)
 class Encoded:
     """Encoded rows. `inputs` are the network's arguments, each with the row as first axis; `target` is int64:
-    class ids (n,), or token ids (n, T) padded with PAD. `lengths` are the target's (1 for classes), (n,)."""
+    class ids (n,), or token ids (n, T) padded with PAD. `lengths` (n,) are the target's; of classes 1, or the
+    tokens that the row's text has."""
 
     inputs: tuple[Tensor, ...]
     target: Tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...benchmarks.parsing import named_errors
 from ...core.errors import ModelError
-from .encoding import PAD, ClassEncoding, SequenceEncoding, Sizes, encoding
+from ...loaders.batching.tokenizer import made
+from ...loaders.batching.tokens import tokenised
+from .encoding import PAD, ClassEncoding, Encoded, SequenceEncoding, Sizes, encoding
 
 
 def encoding_by(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEncoding | SequenceEncoding:
@@ -27,7 +30,9 @@ def encoding_by(task: Task, train: Columns, settings: Mapping[str, Any]) -> Clas
 
 class TokenEncoding(ClassEncoding):
     """One text by the tokenizer that lies beside a model's weights, cut off at the model's window. Ids are one more
-    than the tokenizer's, padded with PAD (0), so that no real token is taken for padding; labels as they are."""
+    than the tokenizer's, padded with PAD (0), so that no real token is taken for padding; labels as they are.
+
+    Training rows are tokenised once, into the cache (`loaders/batching/tokens.py`)."""
 
     def __init__(self, task: Task, train: Columns, weights: str) -> None:
         """weights: as `FrozenColumns` takes them."""
@@ -36,27 +41,43 @@ class TokenEncoding(ClassEncoding):
         if len(task.inputs) != 1 or any(not isinstance(text, str) for text in train[task.inputs[0]][:1]):
             raise ModelError(f"setting inputs = 'tokens' is of one text, and this task has {', '.join(task.inputs)}")
         assert task.classes, "a classification task says how many classes it has"
-        folder = from_spec(weights, {}).folder
+        found = from_spec(weights, {})
         with named_errors(f"loading the tokenizer of {weights}"), quiet():
-            config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-            self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        pad_token(self.tokenizer)
-        self.task, self.window = task, window(config, self.tokenizer, None)
+            config = AutoConfig.from_pretrained(found.folder, local_files_only=True, trust_remote_code=False)
+            own = AutoTokenizer.from_pretrained(found.folder, local_files_only=True, trust_remote_code=False)
+        pad_token(own)
+        self.task, self.window = task, window(config, own, None)
+        if getattr(own, "backend_tokenizer", None) is None:
+            raise ModelError(f"weights {weights}: their tokenizer has no fast form (tokenizer.json): give others")
+        self.pinned = replace(made(own, self.window), name=found.name)
         self.streams, self.pictures = "", []
-        self.sizes = Sizes(task.classes, source=len(self.tokenizer) + 1)
+        self.sizes = Sizes(task.classes, source=len(own) + 1)
+
+    @property
+    def decoder(self) -> str:
+        return ""
+
+    @property
+    def tokenizer(self) -> str:
+        """What makes its ids: the library's version, and the head of a digest of all else that decides them."""
+        import tokenizers
+
+        return f"tokenizers {tokenizers.__version__}, {self.pinned.digest[:16]}"
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """Token ids (n, T) int64, and no numbers, (n, 0)."""
-        texts = list(batch[self.task.inputs[0]])
-        with quiet():
-            ids = (
-                []
-                if not texts
-                else self.tokenizer(
-                    texts, truncation=self.window is not None, max_length=self.window, return_attention_mask=False
-                )["input_ids"]
-            )
-        found = np.full((len(texts), max((len(row) for row in ids), default=1) or 1), PAD, np.int64)
-        for place, row in enumerate(ids):
+        rows = self.pinned.ids([str(text) for text in batch[self.task.inputs[0]]])
+        found = np.full((len(rows), max(map(len, rows), default=1) or 1), PAD, np.int64)
+        for place, row in enumerate(rows):
             found[place, : len(row)] = np.asarray(row, np.int64) + 1
-        return torch.from_numpy(found), torch.zeros(len(texts), 0)
+        return torch.from_numpy(found), torch.zeros(len(rows), 0)
+
+    def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
+        """What `inputs` gives, by the cache."""
+        tokens = tokenised(batch[self.task.inputs[0]], self.pinned)
+        return torch.from_numpy(tokens.take(np.arange(len(tokens)), PAD, add=1)), torch.zeros(len(tokens), 0)
+
+    def encode(self, rows: Columns) -> Encoded:
+        """As of any class; `lengths` are those of the texts, in tokens."""
+        found = super().encode(rows)
+        return replace(found, lengths=(found.inputs[0] != PAD).sum(dim=1))

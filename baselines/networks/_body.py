@@ -102,7 +102,7 @@ class Body(nn.Module):
         for replica in range(len(next(iter(given.values())))):
             own = {name: value[replica] for name, value in parameters.items()}
             own |= {name: value[replica] for name, value in buffers.items()}
-            rows = {name: value[replica] for name, value in given.items()}
+            rows = _without_padding({name: value[replica] for name, value in given.items()})
             if seeds is None:
                 found.append(self._pooled(functional_call(self.model, own, (), rows), rows))
                 continue
@@ -150,6 +150,14 @@ class Body(nn.Module):
             last = int(place[1]) + 1 if place else last and blocks + 1
             found.append(last)
         return found
+
+
+def _without_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Without the places at the end that are padding in all rows, but for one; texts alone have such."""
+    if "attention_mask" not in rows:
+        return rows
+    longest = max(1, int((rows["attention_mask"] > 0).any(dim=0).sum()))
+    return {name: value[:, :longest] for name, value in rows.items()}
 
 
 @lru_cache(maxsize=1)

@@ -11,13 +11,16 @@ import torch
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
 from ..encoding.bad_pictures import answered
-from ..encoding.encoding import ClassEncoding, SequenceEncoding
+from ..encoding.encoding import PAD, ClassEncoding, SequenceEncoding
 from .replica_stack import ReplicaStack
 
 Encoding = ClassEncoding | SequenceEncoding
 
 PREDICT_ROWS = 512
 """Rows whose classes a network predicts at once."""
+
+PREDICT_TOKENS = 2**14
+"""Tokens, padding included, that a network reads at once where it classifies texts."""
 
 TEXT_ROWS = 256
 """Rows whose texts it writes at once: with more, what is attended to leaves the caches of a CPU."""
@@ -34,9 +37,16 @@ def _classes(coding: ClassEncoding, stack: ReplicaStack, batch: Columns) -> list
     inputs = [x.to(stack.keys.device) for x in coding.inputs(batch)]
     if not len(inputs[0]):
         scores = np.empty((len(stack), 0, coding.sizes.outputs), np.float32)
+    elif stack.algorithm.adapts:
+        scores = stack.answer(*inputs, rows=len(inputs[0])).softmax(-1).float().cpu().numpy()
+    elif coding.sizes.source:
+        # Texts of like length together, and fewer of long ones: attention's memory grows with their square.
+        order = (inputs[0] != PAD).sum(dim=1).argsort(stable=True)
+        rows = max(1, min(PREDICT_ROWS, PREDICT_TOKENS // inputs[0].shape[1]))
+        sorted_scores = stack.answer(*(x[order] for x in inputs), rows=rows)
+        scores = sorted_scores[:, order.argsort()].softmax(-1).float().cpu().numpy()
     else:
-        rows = len(inputs[0]) if stack.algorithm.adapts else PREDICT_ROWS
-        scores = stack.answer(*inputs, rows=rows).softmax(-1).float().cpu().numpy()
+        scores = stack.answer(*inputs, rows=PREDICT_ROWS).softmax(-1).float().cpu().numpy()
     return [Answers.all_given(one.argmax(axis=1), one if stack.algorithm.gives_logits else None) for one in scores]
 
 

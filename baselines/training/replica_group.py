@@ -301,8 +301,7 @@ class Fit:
                     "parameters": float(size(stack.network)),
                     "replicas": float(len(members)),
                 }
-                if decoder := getattr(coding, "decoder", ""):
-                    remarks["decoder"] = decoder
+                remarks |= {name: said for name in ("decoder", "tokenizer") if (said := getattr(coding, name, ""))}
                 found = self._trained.setdefault(members[number].label, _Trained(coding, {}, remarks))
                 assert isinstance(found, _Trained)
                 found.stacks[candidate] = stack, place

@@ -26,7 +26,7 @@ class Data:
 
     inputs: the network's arguments, each (N, ..), shared by all replicas.
     target: (R, N) class ids or (R, N, T) token ids; a sequence network's last input is its target too.
-    lengths: (N,), of the targets (1 for classes).
+    lengths: (N,), of the targets (of classes 1, or the input's in tokens): rows of like length can be drawn together.
     weight: (R, N), not negative; a row of weight 0 is never drawn.
     group: (N,) environments 0 .. E - 1, or None.
     unlabelled: inputs of shifted test rows, each (M, ..), where the protocol opens them to training.

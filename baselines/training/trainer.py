@@ -44,7 +44,7 @@ SETTINGS: dict[str, Any] = {
 """batch_size: 0 for full batches; of each environment, where the algorithm draws by environment. clip: the largest
 gradient norm, 0 for none. sharpness: rho of sharpness-aware steps, 0 for plain ones. optimiser and schedule: files of
 `optimisers/` and `schedules/`. warmup_percent: of all steps, in which the rate rises to lr. pool: batches whose rows
-are sorted by target length together, so that a batch holds rows of like length. chunk: the most rows of a full batch
+are sorted by length together, so that a batch holds rows of like length. chunk: the most rows of a full batch
 that are computed at once, 0 for all; their gradients are summed, and a chunk that fits a cache is faster. candidates:
 how many checkpoints, evenly spaced, the scorer may choose among. check_every, patience: where both are set, a replica
 is looked at on validation rows every so many steps, and stops after `patience` looks without a new best, which it

@@ -1,8 +1,8 @@
 """What the cache holds, who uses it now, and how a piece of it is removed while others read.
 
 An entry is what is stored and removed as one: a fetched file, a decoded source, a split's rows, a benchmark's blind
-data, decoded pictures, an encoder's features, a response, a file in quarantine; each with its marker and with what a
-killed process left of it. Links and files of other names are passed over: they are not the cache's.
+data, decoded pictures, an encoder's features, tokens of texts, a response, a file in quarantine; each with its marker
+and with what a killed process left of it. Links and files of other names are passed over: they are not the cache's.
 
 Readers never wait for a removal, nor lose what they have found. A reader first says that it uses an entry (a lock of
 its own under `uses/`) and then looks for the entry's marker; a remover first takes the marker aside, then looks for
@@ -36,16 +36,17 @@ _NAMES = {
     "handouts": r"(.+-[0-9a-f]{16})",
     "pictures": r"\.?([0-9a-f]{64}\.npy)(?:\..+)?",
     "features": r"(.+-[0-9a-f]{16})",
+    "tokens": r"(.+-[0-9a-f]{16})",
     "responses": r"\.?([0-9a-f]{64}\.json)(?:\..+)?",
     "quarantine": r"([0-9a-f]{12}-.+)",
 }
 """By kind, the names that belong to an entry; the group is the entry's own name."""
 
 KINDS = tuple(_NAMES)
-REMADE = ("files", "trees", "sources", "splits", "handouts", "pictures", "features", "quarantine")
+REMADE = ("files", "trees", "sources", "splits", "handouts", "pictures", "features", "tokens", "quarantine")
 """The kinds that can be had again for nothing; a response was paid for."""
 
-_FOLDERS = ("handouts", "features")
+_FOLDERS = ("handouts", "features", "tokens")
 """The kinds whose entries are folders."""
 
 _IN_SUBFOLDERS = ("files", "responses")

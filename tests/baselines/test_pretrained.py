@@ -3,6 +3,7 @@ interpolated is what the papers say."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -223,6 +224,83 @@ def test_a_text_model_reads_its_own_tokens(folders: dict[str, str]) -> None:
     assert abs(together.outcome.losses[1] - alone.outcome.losses[0]) < 1e-6
     one, two = (coding.inputs({"command": words(texts)}) for texts in (["run"], ["run", "look right twice"]))
     torch.testing.assert_close(alone.stack.answer(*one)[0, 0], alone.stack.answer(*two)[0, 0], atol=1e-5, rtol=1e-4)
+
+
+COMMANDS = ["walk left", "run", "look right twice and jump", "jump", "walk " * 20] * 4
+
+
+def text_rows(weights: str, **own: Any) -> tuple[Any, Data, dict[str, Any]]:
+    """Commands by a model's own tokenizer, and the settings of their fine-tuning."""
+    task = Task("classification", ("command",), "turn", classes=2)
+    rows = {"command": words(COMMANDS), "turn": np.arange(20) % 2}
+    settings = settled("erm", weights, inputs="tokens", **own)
+    coding = encoding_by(task, rows, settings)
+    return coding, Data.of(coding.encode(rows), torch.ones(20)), settings
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_cached_tokens_are_those_that_transformers_gives(cache: Any, times: int, folders: dict[str, str]) -> None:
+    from transformers import AutoTokenizer
+
+    for _ in range(times):
+        coding, data, _ = text_rows(folders["bert"])
+    with quiet():
+        own = AutoTokenizer.from_pretrained(folders["bert"])
+        expected = own(COMMANDS, truncation=True, max_length=16)["input_ids"]
+    assert [[one - 1 for one in row.tolist() if one] for row in data.inputs[0]] == expected
+    assert data.lengths.tolist() == [len(ids) for ids in expected]
+    asked = coding.inputs({"command": words(COMMANDS)})[0]
+    assert torch.equal(asked, data.inputs[0])
+    assert coding.tokenizer.startswith("tokenizers ")
+
+
+def text_losses(data: Data, coding: Any, settings: dict[str, Any], steps: int = 4) -> list[float]:
+    stack = ReplicaStack("pretrained", "erm", [settings], ["r"], coding.sizes, "classification", data, steps)
+    training, found = Training(stack, data, steps), []
+    for _ in range(steps):
+        training.step()
+        found.append(float(training.losses[0]))
+    return found
+
+
+def test_padding_changes_no_loss(folders: dict[str, str]) -> None:
+    coding, data, settings = text_rows(folders["bert"], pooling="mean", batch_size=4)
+    wider = replace(data, inputs=(torch.nn.functional.pad(data.inputs[0], (0, 9)), data.inputs[1]))
+    assert wider.inputs[0].shape[1] > 16  # more than the model has positions: what is all padding is never read
+    assert text_losses(data, coding, settings) == text_losses(wider, coding, settings)
+
+
+def test_texts_are_asked_by_length_and_answered_in_their_order(
+    folders: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from farshift.baselines.training import predict
+
+    coding, data, settings = text_rows(folders["bert"], batch_size=4)
+    stack = ReplicaStack("pretrained", "erm", [settings], ["r"], coding.sizes, "classification", data, 4)
+    Training(stack, data, 4).run()
+    asked = {"command": words(COMMANDS)}
+    expected = stack.answer(*coding.inputs(asked))[0].softmax(-1).numpy()
+    for tokens in (predict.PREDICT_TOKENS, 48, 1):
+        monkeypatch.setattr(predict, "PREDICT_TOKENS", tokens)
+        (found,) = predict.answers(coding, stack, asked)
+        np.testing.assert_allclose(found.scores, expected, atol=1e-6)
+
+
+def test_pooled_batches_hold_texts_of_like_length(folders: dict[str, str]) -> None:
+    from farshift.baselines.training.sampler import Sampler
+
+    coding, data, settings = text_rows(folders["bert"], batch_size=4, pool=5)
+    stack = ReplicaStack("pretrained", "erm", [settings], ["r"], coding.sizes, "classification", data, 5)
+    sampler = Sampler(data, stack.keys, stack.hyperparameters, False)
+    batches = [sampler.batch(step) for step in range(5)]
+    lengths = [data.lengths[batch.rows[0]] for batch in batches]
+    assert sorted(int(one) for batch in batches for one in batch.rows[0]) == list(range(20))
+    by_length = sorted(one.tolist() for one in lengths)
+    assert [length for one in by_length for length in one] == sorted(data.lengths.tolist())
+    # The same batches drawn by hand, with all their padding, give the same losses.
+    whole = text_losses(data, coding, settings, 5)
+    wider = replace(data, inputs=(torch.nn.functional.pad(data.inputs[0], (0, 3)), data.inputs[1]))
+    assert whole == text_losses(wider, coding, settings, 5)
 
 
 def test_what_cannot_be_is_refused(folders: dict[str, str]) -> None:

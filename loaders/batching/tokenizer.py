@@ -1,0 +1,84 @@
+"""A pretrained model's own tokenizer, pinned by all that decides its ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.canonical import identity_of
+from ...core.errors import FarshiftError, MissingExtra, first_line
+
+
+@dataclass(frozen=True)
+class PinnedTokenizer:
+    """Texts to token ids, by the library `tokenizers`; `made` gives one. most: ids that a text keeps, its special
+    tokens included; None for all."""
+
+    name: str
+    core: Any
+    most: int | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the vocabulary, normaliser, special tokens .., of `most`, and of the library's version."""
+        import tokenizers
+
+        said = sha256(self.core.to_str().encode()).hexdigest()
+        return identity_of({"tokenizer": said, "most": self.most, "version": tokenizers.__version__})
+
+    @cached_property
+    def words(self) -> int:
+        """Ids are less than this."""
+        return max(self.core.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The narrowest type that holds all ids."""
+        return np.dtype(np.uint16 if self.words <= 2**16 else np.uint32)
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, on all cores."""
+        return [found.ids for found in self.core.encode_batch_fast(texts)]
+
+
+def made(given: Any, most: int | None = None) -> PinnedTokenizer:
+    """The tokenizer of a folder that `save_pretrained` wrote (its `tokenizer.json`), or of that file; or a
+    `tokenizers.Tokenizer`, or a fast tokenizer of transformers. It is copied: what becomes of `given` changes nothing.
+
+    Raises `MissingExtra` without the library, `FarshiftError` for what is no such tokenizer."""
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise MissingExtra("tokenising texts", "hf") from error
+    kind: Any = tokenizers.Tokenizer
+    if isinstance(given, str | Path):
+        path = Path(given).expanduser()
+        file = path / "tokenizer.json" if path.is_dir() else path
+        if not file.is_file():
+            raise FarshiftError(f"tokenizer {given}: there is no {file}: give a folder with a tokenizer.json")
+        name = file.resolve().parent.name
+        try:
+            core = kind.from_file(str(file))
+        except Exception as error:  # the library raises plain exceptions
+            raise FarshiftError(f"tokenizer {given}: {file} cannot be read: {first_line(error)}") from error
+    else:
+        inner = getattr(given, "backend_tokenizer", given)
+        if not isinstance(inner, kind):
+            raise FarshiftError(
+                f"{type(given).__name__} is no tokenizer: give a folder with a tokenizer.json, a tokenizers.Tokenizer, "
+                "or a fast tokenizer of transformers"
+            )
+        name = Path(str(getattr(given, "name_or_path", "") or "tokenizer")).name
+        core = kind.from_str(inner.to_str())
+    core.no_padding()
+    if most is None:
+        core.no_truncation()
+    else:
+        core.enable_truncation(max_length=most)
+    return PinnedTokenizer(name, core, most)

@@ -1,0 +1,170 @@
+"""Texts as a tokenizer's ids: tokenised once into the cache, and mapped from there.
+
+An entry of the cache (`tokens/<tokenizer>-<key>/`) holds the ids of some texts in their order, ragged: blocks of
+offsets and ids, each written whole, flushed and renamed. Its key says which texts (a digest of their bytes) and which
+tokenizer (`tokenizer.py`). A build that was killed goes on after the last whole block; one process builds at a time,
+and those that wait find what it built.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.canonical import identity_of
+from ...core.errors import FarshiftError
+from ...core.files import cache_root, locked, plain_disk_errors
+from ...core.progress import advance, say
+from ..cache.entries import one_call
+from ..cache.limit import cache_limit, keep_within_limit
+from ..cache.store import intact, keep, memory_mapped, write_arrow
+from .tokenizer import PinnedTokenizer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Texts: TypeAlias = "Sequence[str] | NDArray[Any] | pa.Array"
+"""Texts in a list, an object array or an Arrow array."""
+
+BLOCK = 8192
+"""Rows between two writes: no more are lost when a process is killed."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Row i's ids are ids[offsets[i]:offsets[i + 1]]."""
+
+    offsets: NDArray[np.int64]
+    ids: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Token ids of texts, (n,) rows of any length. `key` tells them from others by content; `tokenizer` is the digest
+    of what made them."""
+
+    blocks: tuple[Block, ...]
+    key: str
+    tokenizer: str
+    words: int
+    """Ids are less than this."""
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many ids each row has, (n,)."""
+        each = [np.diff(block.offsets) for block in self.blocks]
+        return np.concatenate(each) if each else np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        """The ids of one row, as they are mapped."""
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)} texts")
+        block, place = self.blocks[row // BLOCK], row % BLOCK
+        return block.ids[block.offsets[place] : block.offsets[place + 1]]
+
+    def take(self, rows: NDArray[np.int64], pad: int = 0, add: int = 0) -> NDArray[np.int64]:
+        """The ids of some rows, each plus `add`, filled up with `pad` at their ends: (rows, T), T the longest's length
+        and 1 at least."""
+        found = np.full((len(rows), max(1, int(self.lengths[rows].max(initial=1)))), pad, np.int64)
+        for place, row in enumerate(rows.tolist()):
+            ids = self[row]
+            found[place, : len(ids)] = ids
+            if add:
+                found[place, : len(ids)] += add
+        return found
+
+
+def tokenised(texts: Texts, by: PinnedTokenizer) -> Tokens:
+    """The ids of texts (n,): mapped from the cache, where they are tokenised first if they are not there yet.
+
+    Where the cache cannot hold them, a line says so, and they are tokenised into memory."""
+    key = _key(texts, by)
+    cache_limit()  # a wrong one is refused before any work
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "-", by.name).strip("-.") or "tokenizer"
+    folder = cache_root() / "tokens" / f"{plain}-{key[:16]}"
+    paths = [folder / f"{start // BLOCK:06d}.arrow" for start in range(0, len(texts), BLOCK)]
+    blocks: list[Block]
+    try:
+        built = False
+        with one_call() as outermost:
+            if not all(map(intact, paths)):
+                with locked(folder, f"tokens of {by.name}"):
+                    built = _build(paths, texts, by)
+            blocks = [_mapped(path) for path in paths]
+        if outermost:
+            keep_within_limit(built)
+    except FarshiftError as error:
+        say(f"{len(texts):,} texts are tokenised into memory: {error}")
+        blocks = [_ragged(texts, place * BLOCK, by) for place in range(len(paths))]
+    return Tokens(tuple(blocks), key, by.digest, by.words)
+
+
+def _key(texts: Texts, by: PinnedTokenizer) -> str:
+    found = sha256()
+    for start in range(0, len(texts), BLOCK):
+        for text in _some(texts, start):
+            content = text.encode()
+            found.update(len(content).to_bytes(8, "little"))
+            found.update(content)
+    return identity_of({"format": 1, "texts": found.hexdigest(), "block": BLOCK, "tokenizer": by.digest})
+
+
+def _some(texts: Texts, start: int) -> list[str]:
+    """The texts of a block."""
+    block: Any = texts[start : start + BLOCK]
+    found: list[str] = block.to_pylist() if hasattr(block, "to_pylist") else list(block)
+    return found
+
+
+def _build(paths: Sequence[Path], texts: Texts, by: PinnedTokenizer) -> bool:
+    """Write the blocks that are not there, or not what they were; whether there were such. The lock is held."""
+    missing = [place for place, path in enumerate(paths) if not intact(path)]
+    with plain_disk_errors(paths[0]):
+        folder = paths[0].parent
+        folder.mkdir(parents=True, exist_ok=True)
+        for leftover in folder.glob(".*.tmp"):  # of a process that was killed
+            leftover.unlink(missing_ok=True)
+        for done, place in enumerate(missing, start=1):
+            _write(paths[place], _ragged(texts, place * BLOCK, by))
+            if len(missing) > 1:
+                advance(f"tokenising by {by.name}", min(len(texts), done * BLOCK), len(texts))
+    return bool(missing)
+
+
+def _ragged(texts: Texts, start: int, by: PinnedTokenizer) -> Block:
+    """A block's texts as ids."""
+    each = by.ids(_some(texts, start))
+    offsets = np.zeros(len(each) + 1, np.int64)
+    np.cumsum([len(ids) for ids in each], out=offsets[1:])
+    ids = np.fromiter((number for one in each for number in one), by.dtype, count=int(offsets[-1]))
+    return Block(offsets, ids)
+
+
+def _write(path: Path, block: Block) -> None:
+    import pyarrow as pa
+
+    lists = pa.LargeListArray.from_arrays(pa.array(block.offsets), pa.array(block.ids))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write_arrow(pa.table({"ids": lists}), temporary)
+        keep(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _mapped(path: Path) -> Block:
+    lists = memory_mapped(path)["ids"].combine_chunks()
+    lists = lists.chunk(0) if hasattr(lists, "chunk") else lists
+    return Block(lists.offsets.to_numpy(), lists.values.to_numpy())

@@ -1,0 +1,292 @@
+"""Texts tokenised once into the cache, and batches of rows of like length."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.core.errors import FarshiftError
+from farshift.core.progress import listening
+from farshift.loaders.batching import tokens as cached
+from farshift.loaders.batching.buckets import BucketedOrder, padding
+from farshift.loaders.batching.order import AsStored, GlobalBatches, StoredPermutation
+from farshift.loaders.batching.tokenizer import made
+from farshift.loaders.batching.tokens import Tokens, tokenised
+from farshift.loaders.cache.contents import clear, verify
+from farshift.loaders.cache.entries import entries
+from filelock import FileLock
+
+library = pytest.importorskip("tokenizers")
+
+WORDS = ("?", "walk", "run", "look", "left", "twice")
+TEXTS = [" ".join(WORDS[1 + (row * k) % 5] for k in range(row % 7)) for row in range(40)]
+
+
+def tokenizer(*words: str) -> Any:
+    made = library.Tokenizer(library.models.WordLevel({w: n for n, w in enumerate(words or WORDS)}, unk_token="?"))
+    made.pre_tokenizer = library.pre_tokenizers.Whitespace()
+    return made
+
+
+def plain(texts: list[str] = TEXTS) -> list[list[int]]:
+    return [[WORDS.index(word) for word in text.split()] for text in texts]
+
+
+def rows(tokens: Tokens) -> list[list[int]]:
+    return [tokens[row].tolist() for row in range(len(tokens))]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[None]:
+    monkeypatch.setattr(cached, "BLOCK", 8)
+    yield
+
+
+class Told:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def advance(self, label: str, done: int, total: int | None) -> None:
+        pass
+
+
+class Counting:
+    """A tokenizer that remembers which texts it was given, and can end at one of its calls."""
+
+    def __init__(self, last: int | None = None) -> None:
+        self.inner, self.asked, self.last = made(tokenizer()), [], last
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def ids(self, texts: list[str]) -> list[list[int]]:
+        if self.last is not None and len(self.asked) >= self.last:
+            raise KeyboardInterrupt
+        self.asked += texts
+        return self.inner.ids(texts)
+
+
+@pytest.mark.parametrize(
+    "texts", [TEXTS, np.array(TEXTS, object), pa.array(TEXTS), pa.chunked_array([TEXTS[:5], TEXTS[5:]])]
+)
+def test_tokens_are_those_that_the_tokenizer_gives(texts: Any) -> None:
+    found = tokenised(texts, made(tokenizer()))
+    assert rows(found) == plain()
+    assert found.lengths.tolist() == [len(one) for one in plain()]
+    some = np.array([39, 0, 8, 7, 39])
+    padded = found.take(some, pad=9, add=1)
+    assert padded.dtype == np.int64
+    for place, row in enumerate(some):
+        ids = [number + 1 for number in plain()[int(row)]]
+        assert padded[place].tolist() == ids + [9] * (padded.shape[1] - len(ids))
+
+
+def test_ids_are_mapped_and_as_narrow_as_they_can_be() -> None:
+    found = tokenised(TEXTS, made(tokenizer()))
+    assert [block.ids.dtype for block in found.blocks] == [np.uint16] * 5
+    assert not found.blocks[0].ids.flags.owndata
+    wide = tokenizer()
+    wide.add_tokens([f"w{number}" for number in range(2**16)])
+    assert made(wide).dtype == np.uint32
+    assert tokenised(["walk w65535"], made(wide))[0].tolist() == [1, len(WORDS) + 65535]
+
+
+def test_no_rows_and_empty_texts_are_read() -> None:
+    by = made(tokenizer())
+    assert tokenised([], by).take(np.arange(0)).shape == (0, 1)
+    assert tokenised(["", ""], by).take(np.arange(2), pad=7).tolist() == [[7], [7]]
+
+
+def test_the_second_time_nothing_is_tokenised() -> None:
+    first, again = Counting(), Counting()
+    assert rows(tokenised(TEXTS, first)) == rows(tokenised(pa.array(TEXTS), again)) == plain()
+    assert first.asked == TEXTS
+    assert again.asked == []
+
+
+def test_other_texts_tokenizers_and_lengths_have_entries_of_their_own() -> None:
+    by = made(tokenizer())
+    keys = [
+        tokenised(TEXTS, by).key,
+        tokenised(TEXTS[1:], by).key,
+        tokenised(TEXTS[::-1], by).key,
+        tokenised(TEXTS, made(tokenizer("?", "run", "walk"))).key,
+        tokenised(TEXTS, made(tokenizer(), most=3)).key,
+    ]
+    assert len(set(keys)) == len(entries("tokens")) == 5
+    assert tokenised(TEXTS, made(tokenizer())).key == keys[0]
+    assert rows(tokenised(TEXTS, made(tokenizer(), most=3))) == [ids[:3] for ids in plain()]
+
+
+def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_nothing(tmp_path: Path) -> None:
+    own = tokenizer()
+    own.save(str(tmp_path / "tokenizer.json"))
+    by = made(own)
+    own.enable_truncation(1)
+    assert made(tmp_path).digest == made(tmp_path / "tokenizer.json").digest == by.digest == made(own).digest
+    assert by.ids(["walk walk"]) == [[1, 1]]
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "tokenizer.json").write_text("{}")
+    for given, why in (
+        (tmp_path / "no", "there is no"),
+        (tmp_path / "bad", "cannot be read"),
+        (3, "int is no tokenizer"),
+    ):
+        with pytest.raises(FarshiftError, match=why):
+            made(given)
+
+
+def test_tokens_are_listed_verified_and_removed_as_all_in_the_cache() -> None:
+    found = tokenised(TEXTS, made(tokenizer()))
+    (entry,) = entries("tokens")
+    assert entry.name.startswith("tokenizer-")
+    assert {verdict.state for verdict in verify()} == {"intact"}
+    assert [entry.kind for entry in clear(["tokens"]).removed] == ["tokens"]
+    assert not entries("tokens")
+    assert rows(found) == plain()  # what was mapped stays
+
+
+def test_a_block_that_was_changed_is_made_again_alone(cache: Path) -> None:
+    tokenised(TEXTS, made(tokenizer()))
+    path = sorted(cache.glob("tokens/*/*.arrow"))[2]
+    path.write_bytes(path.read_bytes()[:50])
+    again = Counting()
+    assert rows(tokenised(TEXTS, again)) == plain()
+    assert again.asked == TEXTS[16:24]
+
+
+def test_a_build_that_ends_early_goes_on_after_its_last_block(cache: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        tokenised(TEXTS, Counting(last=16))
+    again = Counting()
+    assert rows(tokenised(TEXTS, again)) == plain()
+    assert again.asked == TEXTS[16:]
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import test_tokens as t
+from farshift.loaders.batching import tokens
+tokens.BLOCK = 8
+whole = tokens.keep
+def keep(temporary, path):
+    if path.name == "000003.arrow":
+        os.kill(os.getpid(), signal.SIGKILL)
+    whole(temporary, path)
+tokens.keep = keep
+tokens.tokenised(t.TEXTS, t.made(t.tokenizer()))
+"""
+
+
+def test_a_killed_build_leaves_whole_blocks_and_nothing_half(cache: Path) -> None:
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, str(Path(__file__).parent)], env=os.environ | {"PYTHONPATH": path}, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert len(list(cache.glob("tokens/*/*.arrow"))) == 3
+    again = Counting()
+    assert rows(tokenised(TEXTS, again)) == plain()
+    assert again.asked == TEXTS[24:]
+    assert not list(cache.glob("tokens/*/.*.tmp"))
+
+
+def _tokenise(root: str, told: Any) -> None:
+    os.environ["FARSHIFT_CACHE"], cached.BLOCK = root, 8
+    counting = Counting()
+    found = tokenised(TEXTS, counting)
+    told.put((len(counting.asked), rows(found) == plain()))
+
+
+def test_of_several_processes_one_tokenises_and_the_others_wait(cache: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    told: Any = context.Queue()
+    tokenised(TEXTS, made(tokenizer()))
+    (entry,) = entries("tokens")
+    clear(["tokens"])
+    workers = [context.Process(target=_tokenise, args=(str(cache), told)) for _ in range(2)]
+    with FileLock(f"{entry.path}.lock"):
+        for worker in workers:
+            worker.start()
+    found = sorted(told.get(timeout=300) for _ in workers)
+    for worker in workers:
+        worker.join()
+    assert found == [(0, True), (40, True)]
+
+
+def test_where_the_cache_cannot_be_written_texts_are_tokenised_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "file" / "cache"))
+    with listening(told := Told()):
+        assert rows(tokenised(TEXTS, made(tokenizer()))) == plain()
+    assert len(told.lines) == 1
+    assert told.lines[0].startswith("40 texts are tokenised into memory: ")
+
+
+LENGTHS = np.random.default_rng(0).integers(1, 60, 1000)
+SHUFFLED = StoredPermutation(np.random.default_rng(1).permutation(1000))
+
+
+def test_buckets_are_the_same_rows_dealt_out_by_length() -> None:
+    order = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=8)
+    found = order.at(np.arange(1000))
+    assert sorted(found.tolist()) == list(range(1000))
+    for start in range(0, 1000, 128):
+        assert set(found[start : start + 128]) == set(SHUFFLED.sequence[start : start + 128])
+    last = found[992:]
+    assert set(last) == set(SHUFFLED.sequence[992:])  # by chance, whatever their lengths
+    assert padding(LENGTHS, order, 16) < padding(LENGTHS, SHUFFLED, 16) / 3
+    in_full = [LENGTHS[found[start : start + 16]] for start in range(0, 992, 16)]
+    assert all(np.array_equal(np.sort(one), one) for one in in_full)
+    first = [one.max() for one in in_full[:8]]
+    assert first != sorted(first)
+
+
+def test_any_turns_of_a_bucketed_epoch_can_be_asked_alone() -> None:
+    order = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=8)
+    whole = order.at(np.arange(1000))
+    turns = np.array([999, 3, 500, 0, 128])
+    np.testing.assert_array_equal(order.at(turns), whole[turns])
+    alone = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=1).at(np.arange(16))
+    assert set(alone) == set(SHUFFLED.sequence[:16])
+    assert not np.array_equal(BucketedOrder("other", SHUFFLED, LENGTHS, 16, pool=8).at(np.arange(1000)), whole)
+
+
+@pytest.mark.parametrize("world", [1, 2, 8])
+def test_global_batches_are_the_same_for_every_world(world: int) -> None:
+    order = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=8)
+    alone = order.at(np.arange(1000))
+    shares = []
+    for rank in range(world):
+        cut = GlobalBatches(1000, 16, rank, world)
+        found = list(cut.positions(order, cut.steps()))
+        shares.append([part[a:b] for part, bounds in found for a, b in pairwise(bounds)])
+    for number, pieces in enumerate(zip(*shares, strict=True)):
+        np.testing.assert_array_equal(np.concatenate(pieces), alone[16 * number : 16 * number + 16])
+
+
+def test_padding_is_the_share_of_places_that_hold_no_token() -> None:
+    assert padding(np.array([1, 3, 2, 2, 5]), AsStored(), 2) == 1 - 13 / (6 + 4 + 5)
+    assert padding(np.zeros(0, np.int64), AsStored(), 2) == 0
+
+
+@pytest.mark.parametrize("own", [{"batch_size": 0}, {"pool": 0}])
+def test_numbers_that_make_no_batches_are_refused(own: dict[str, int]) -> None:
+    with pytest.raises(FarshiftError, match="must be at least 1"):
+        BucketedOrder("name", SHUFFLED, LENGTHS, **({"batch_size": 16, "pool": 8} | own))
