@@ -57,6 +57,7 @@ def full(cache: Path) -> Path:
     mark(cache / "pictures" / f"{digest}.npy", "f" * 64)
     aged(cache / "pictures" / f"{digest}.npy.ok", 25)
     stored(cache, "features/resnet-50-0123456789abcdef/0123.arrow", days=22)
+    stored(cache, "tokens/bert-0123456789abcdef/000000.arrow", days=21)
     kept(cache, f"quarantine/{digest[:12]}-data.zip", days=20)
     kept(cache, f"responses/cd/{'cd' * 32}.json", days=10)
     return cache
@@ -68,7 +69,7 @@ def left(cache: Path) -> list[str]:
 
 def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
     told = contents()
-    order = ["files", "trees", "sources", "splits", "handouts", "pictures", "features", "quarantine"]
+    order = ["files", "trees", "sources", "splits", "handouts", "pictures", "features", "tokens", "quarantine"]
     assert [entry["kind"] for entry in told["entries"]] == order
     assert told["kinds"].keys() == {*order, "responses"}
     on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
@@ -145,7 +146,7 @@ def test_verify_passes_over_what_is_being_written(cache):
 def test_clear_takes_the_kinds_and_ages_that_were_named(full):
     assert [entry.kind for entry in clear(older_than=45).removed] == ["files", "trees", "sources"]
     assert [entry.kind for entry in clear(["handouts", "splits"], older_than=35).removed] == ["splits"]
-    assert left(full) == ["handouts", "pictures", "features", "responses", "quarantine"]
+    assert left(full) == ["handouts", "pictures", "features", "tokens", "responses", "quarantine"]
     assert [entry.kind for entry in clear(["handouts"]).removed] == ["handouts"]
 
 
