@@ -244,10 +244,9 @@ def assign(
     if schema[definition.label].role != "label":
         labels = ", ".join(field.name for field in schema.of_role("label")) or "none"
         raise BadDefinition(f"{definition.name}: the field {definition.label!r} is no label; labels are: {labels}")
-    rule = function("splits/rules", definition.rule, "rule")
+    rule = rule_of(definition)
     where = f"{definition.name}: rule {definition.rule}"
     given = {"files": files} if definition.files else {}
-    check_parameters(rule, definition.parameters | given, where)
     try:
         outcome = rule(source, **definition.parameters, **given)
         if not isinstance(outcome, Assignment):
@@ -267,6 +266,15 @@ def assign(
     return assigned
 
 
+def rule_of(definition: SplitDefinition) -> Callable[..., Any]:
+    """The function that a definition names as its rule. `UnknownName` where there is none; `BadDefinition` where it
+    does not take the definition's parameters: told without a look at the rows."""
+    rule = function("splits/rules", definition.rule, "rule")
+    given = {"files": {}} if definition.files else {}
+    check_parameters(rule, definition.parameters | given, f"{definition.name}: rule {definition.rule}")
+    return rule
+
+
 def check_parameters(rule: Callable[..., Any], parameters: dict[str, Any], where: str) -> None:
     """`BadDefinition` where a rule has no such parameter, needs one more, or takes one of another type. Types of one's
     own, and what lists hold, are not looked at."""
@@ -274,7 +282,8 @@ def check_parameters(rule: Callable[..., Any], parameters: dict[str, Any], where
     try:
         signature.bind(None, **parameters)
     except TypeError as error:
-        raise BadDefinition(f"{where}: {error}") from error
+        takes = ", ".join(name for name in list(signature.parameters)[1:] if name != "files")
+        raise BadDefinition(f"{where}: {error}; its parameters are {takes}") from error
     for name, value in parameters.items():
         said = signature.parameters[name].annotation if name in signature.parameters else ""
         text = said if isinstance(said, str) else inspect.formatannotation(said)

@@ -20,7 +20,7 @@ from ...splits.audit import audit
 from ...splits.audit.verdict import undeclared, verdict
 from ...splits.catalogue import LOCK, named
 from ...splits.catalogue import published_identities as locked_identities
-from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest
+from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest, rule_of
 from ...splits.rows import row_digests, set_digest
 from ..acquire.fetch import fetch_file
 from ..acquire.own_data import Data
@@ -106,6 +106,7 @@ def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> 
         raise BadDefinition(f"{path} has a table [data]: its source is kept too, so --out must end in splits/manifests")
     home.mkdir(parents=True, exist_ok=True)
     with also(home):
+        rule_of(draft)  # before the data are read, which may take long
         source = pin_source(draft.data, draft.source.name, path.parent, home, engine)
         return freeze_from(draft, source, out, engine)
 
@@ -121,6 +122,7 @@ def freeze_from(
     """Build the split that a draft describes from its source, as `freeze_draft` does. `keep_flaws`: inputs that
     stand in training and elsewhere, and tokens of a compositional test that training never shows, are declared as they
     are counted, instead of being refused."""
+    rule_of(draft)
     rows = source.table(own_folders, engine)
     if not source.definition.digest:
         digest = set_digest(row_digests(rows.select([f.name for f in source.schema.fields]), source.schema))

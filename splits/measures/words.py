@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,24 @@ def text_column(table: pa.Table, field: str) -> pa.ChunkedArray:
     if str(table[field].type) not in ("string", "large_string"):
         raise BadDefinition(f"field {field!r} is {table[field].type}, and the rule needs text")
     return table[field]
+
+
+def names_column(table: pa.Table, field: str) -> pa.ChunkedArray:
+    """The column `field` as names of groups: text as it is, whole numbers and truth values as they are written
+    (`2018`, `true`)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if field in table.column_names and str(table[field].type) in ("int64", "bool"):
+        return pc.cast(table[field], pa.string())
+    if field in table.column_names and str(table[field].type) == "double":
+        raise BadDefinition(f"field {field!r} is double, and the rule needs names: text or whole numbers")
+    return text_column(table, field)
+
+
+def written(values: Iterable[object]) -> list[str]:
+    """Names as `names_column` writes them, of what a definition lists (`2018` or `"2018"`, `true` or `"true"`)."""
+    return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
 
 def numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDArray[np.float64]:

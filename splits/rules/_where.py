@@ -1,4 +1,4 @@
-"""Which rows a rule is about: those whose text fields have one of some values."""
+"""Which rows a rule is about: those whose fields have one of some values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition
-from ..measures.words import text_column
+from ..measures.words import names_column, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Conditions = dict[str, list[str]]
+Conditions = dict[str, list[str | int]]
 """For each field the values that it may have."""
 
 
@@ -23,8 +23,8 @@ def where(table: pa.Table, conditions: Conditions) -> NDArray[np.bool_]:
     import pyarrow.compute as pc
 
     met = np.ones(table.num_rows, bool)
-    for field, values in conditions.items():
-        column = text_column(table, field)
+    for field, listed in conditions.items():
+        column, values = names_column(table, field), written(listed)
         if absent := sorted(set(values) - set(pc.unique(column).to_pylist())):
             raise BadDefinition(f"no row has {field} = {', '.join(absent)}")
         met &= pc.is_in(column, value_set=pa.array(values, column.type)).to_numpy(zero_copy_only=False)

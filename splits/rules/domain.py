@@ -9,7 +9,7 @@ import numpy as np
 from ...core.draws import shuffled
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import text_column
+from ..measures.words import names_column, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,21 +19,21 @@ def hold_out(
     table: pa.Table,
     *,
     field: str,
-    ood: list[str],
-    dropped: list[str] | None = None,
-    ood_val: list[str] | None = None,
+    ood: list[str | int],
+    dropped: list[str | int] | None = None,
+    ood_val: list[str | int] | None = None,
     id_val: float = 0.0,
     id_test: float = 0.0,
     seed: str = "",
 ) -> Assignment:
     """Rows whose domain (`field`) is one of `ood` are `ood_test`, those of one of `ood_val` are `ood_val`, those of one
-    of `dropped` are in no part, the others train; the domain is the group.
+    of `dropped` are in no part, the others train; the domain is the group. Domains may be text or whole numbers.
 
     Of each training domain the shares `id_val` and `id_test` (rounded to rows) are drawn by `seed` and the domain's
     name, as DomainBed (Gulrajani and Lopez-Paz 2021, section 3) holds a share of each domain out.
     """
-    domains = np.asarray(text_column(table, field).to_pylist(), dtype=np.str_)
-    named = {"ood_test": ood, "ood_val": ood_val or [], "": dropped or []}
+    domains = np.asarray(names_column(table, field).to_pylist(), dtype=np.str_)
+    named = {"ood_test": written(ood), "ood_val": written(ood_val or []), "": written(dropped or [])}
     every = [name for names in named.values() for name in names]
     if absent := sorted(set(every) - set(domains.tolist())):
         raise BadDefinition(f"no row has {field} = {', '.join(absent)}")

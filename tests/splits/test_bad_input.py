@@ -183,16 +183,10 @@ def test_two_rows_whose_ids_collide_are_refused_and_named(home, build, monkeypat
         ("length", "length/threshold", SHORT.replace("text", "topic"), "'topic' is int64, and the rule needs text"),
         ("length", "length/threshold", SHORT.replace("10", "0"), "the rule puts no row in train; parts: ood_test"),
         ("length", "length/threshold", SHORT.replace("10", "20"), "no severity in train and ood_test"),
-        ("length", "length/threshold", SHORT.replace("10", '"ten"'), "at_most = 'ten', and the rule takes int"),
-        ("length", "length/threshold", SHORT.replace("10", "true"), "at_most = True, and the rule takes int"),
-        ("length", "length/threshold", SHORT[:-1] + ", group_words = 'a' }", "the rule takes list[str] | None"),
-        ("length", "length/threshold", SHORT.replace("at_most", "most"), "missing a required argument: 'at_most'"),
-        ("length", "length/threshold", SHORT.replace(" }", ", x = 1 }"), "unexpected keyword argument 'x'"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(10, 5), "no severity in train and ood_test"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(-1, 5), "only 0 rows have hardness <= -1"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(5, 36), "id_test = 36, but only 35 rows"),
         ("easy-to-hard", "easy_to_hard/threshold", EASY.format(5, -1), "id_test = -1, but only 35 rows"),
-        ("easy-to-hard", "easy_to_hard/threshold", EASY.format(5, 2.5), "id_test = 2.5, and the rule takes int"),
         ("easy-to-hard", "grades/drawn", EASY.format("5, hard_at_least = 4", 5), "5 must lie below hard_at_least = 4"),
     ],
 )
@@ -208,6 +202,28 @@ def test_a_rule_that_cannot_be_applied_says_so_and_the_source_stays_for_a_better
     (home / "split.toml").write_text(draft())
     assert build().returncode == 0
     assert (home / "loaders/sources/mine.toml").read_bytes() == pinned
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "parameters", "complaint"),
+    [
+        ("length", "length/threshold", SHORT.replace("10", '"ten"'), "at_most = 'ten', and the rule takes int"),
+        ("length", "length/threshold", SHORT.replace("10", "true"), "at_most = True, and the rule takes int"),
+        ("length", "length/threshold", SHORT[:-1] + ", group_words = 'a' }", "the rule takes list[str] | None"),
+        ("length", "length/threshold", SHORT.replace("at_most", "most"), "missing a required argument: 'at_most'"),
+        ("length", "length/threshold", SHORT.replace(" }", ", x = 1 }"), "unexpected keyword argument 'x'"),
+        ("easy-to-hard", "easy_to_hard/threshold", EASY.format(5, 2.5), "id_test = 2.5, and the rule takes int"),
+        ("length", "length/treshold", SHORT, "no rule named 'length/treshold': did you mean length/threshold?"),
+    ],
+)
+def test_a_rule_that_does_not_take_its_parameters_is_refused_before_the_data_are_read(
+    home, build, kind, rule, parameters, complaint
+):
+    (home / "split.toml").write_text(draft(kind, rule, parameters))
+    error = one_line_error(build())
+    assert complaint in error
+    assert not (home / "loaders").exists()
+    assert manifests(home) == unfinished() == []
 
 
 def test_every_shipped_definition_gives_its_rule_what_the_rule_takes():

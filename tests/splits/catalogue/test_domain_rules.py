@@ -39,6 +39,22 @@ def test_a_domain_that_no_row_has_or_that_is_named_twice_is_refused(domains, com
         hold_out(COUNTRIES, field="country", **domains)
 
 
+@pytest.mark.parametrize("ood", [[2018, 2019], ["2018", "2019"]])
+def test_domains_may_be_whole_numbers_such_as_years_or_hospitals(ood):
+    years = pa.table({"row_id": np.arange(4, dtype=np.uint64), "year": [2016, 2018, 2019, 2018]})
+    found = hold_out(years, field="year", ood=ood)
+    assert found.part.tolist() == ["train", "ood_test", "ood_test", "ood_test"]
+    assert found.group.tolist() == ["2016", "2018", "2019", "2018"]
+    with pytest.raises(BadDefinition, match="no row has year = 2020"):
+        hold_out(years, field="year", ood=[2020])
+
+
+def test_measured_numbers_are_no_domains():
+    table = pa.table({"row_id": np.arange(2, dtype=np.uint64), "income": [0.5, 1.5]})
+    with pytest.raises(BadDefinition, match="'income' is double, and the rule needs names: text or whole numbers"):
+        hold_out(table, field="income", ood=["0.5"])
+
+
 def months(*values: int) -> pa.Table:
     return pa.table({"row_id": np.arange(len(values), dtype=np.uint64), "month": list(values)})
 
