@@ -269,8 +269,8 @@ def assign(
 def rule_of(definition: SplitDefinition) -> Callable[..., Any]:
     """The function that a definition names as its rule. `UnknownName` where there is none; `BadDefinition` where it
     does not take the definition's parameters: told without a look at the rows."""
-    rule = function("splits/rules", definition.rule, "rule")
-    given = {"files": {}} if definition.files else {}
+    rule: Callable[..., Any] = function("splits/rules", definition.rule, "rule")
+    given: dict[str, Any] = {"files": {}} if definition.files else {}
     check_parameters(rule, definition.parameters | given, f"{definition.name}: rule {definition.rule}")
     return rule
 

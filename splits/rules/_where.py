@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..measures.words import names_column, written
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Conditions = dict[str, list[str | int]]
+Conditions = Mapping[str, Sequence[str | int]]
 """For each field the values that it may have."""
 
 

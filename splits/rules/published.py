@@ -37,7 +37,7 @@ def parts(
     """
     part = np.full(table.num_rows, "", dtype="U8")
     for origin, name in parts.items():
-        part[where(table, {field: [origin]} | (only or {}).get(origin, {}))] = name
+        part[where(table, {field: [origin], **(only or {}).get(origin, {})})] = name
     if stray := sorted(set(only or {}) - set(parts)):
         raise BadDefinition(f"only: {', '.join(stray)} is no part that `parts` names")
     return Assignment(
