@@ -125,6 +125,20 @@ class Rng:
         """Count a draw that is not made, so that later ones do not depend on whether it was."""
         self._drawn += 1
 
+    def mark(self) -> tuple[int, bool]:
+        """Where draws have come to in this step."""
+        return self._drawn, self.silent
+
+    @contextmanager
+    def replayed(self, mark: tuple[int, bool]) -> Iterator[None]:
+        """Inside, what was drawn from a mark on is drawn again; afterwards draws go on from where they were."""
+        before = self.mark()
+        self._drawn, self.silent = mark
+        try:
+            yield
+        finally:
+            self._drawn, self.silent = before
+
     @contextmanager
     def disabled(self) -> Iterator[None]:
         """Evaluation: no noise inside."""

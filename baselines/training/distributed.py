@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 import torch
@@ -20,8 +19,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ...core.world import World
-from ..encoding.encoding import PAD
 from ..replicas.rng import stream
+from .accumulation import counted, some_rows
 from .algorithm import Algorithm
 from .optimiser_step import OptimiserStep
 from .sampler import Batch, Data
@@ -82,33 +81,10 @@ def shared(batches: Iterable[tuple[Batch, Tensor | None]], together: World) -> I
         rows = batch.rows.shape[1]
         if rows < together.size:
             raise ModelError(f"{rows} rows cannot be shared out over {together.size} processes: raise batch_size")
-        own = _every_nth(batch, together)
-        part = _counted(own) / _counted(batch)
+        # Rows that lie side by side are often alike (of one environment, of one weight): each gets some of all.
+        own = some_rows(batch, slice(together.rank, None, together.size))
+        part = counted(own) / counted(batch)
         yield own, part if share is None else part * share
-
-
-def _every_nth(batch: Batch, together: World) -> Batch:
-    """Rows that lie side by side are often alike (of one environment, of one weight): each process gets some of all."""
-
-    def taken(x: Tensor) -> Tensor:
-        return x[:, together.rank :: together.size]
-
-    return replace(
-        batch,
-        inputs=tuple(taken(x) for x in batch.inputs),
-        target=taken(batch.target),
-        rows=taken(batch.rows),
-        weight=None if batch.weight is None else taken(batch.weight),
-        group=None if batch.group is None else taken(batch.group),
-    )
-
-
-def _counted(batch: Batch) -> Tensor:
-    """How many targets a mean over the batch is over, by their weight, (K,) float64."""
-    weight = torch.ones_like(batch.rows, dtype=torch.float64) if batch.weight is None else batch.weight.double()
-    if batch.target.ndim == 3 and not batch.target.is_floating_point():
-        weight = weight * (batch.target != PAD).sum(-1)
-    return weight.sum(1)
 
 
 class SharedOptimiserStep(OptimiserStep):

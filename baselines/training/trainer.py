@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +14,14 @@ from torch import Tensor
 from ...core.clock import Stopwatch
 from ...core.errors import ModelError
 from ...core.world import ALONE, World
+from .accumulation import check_chunk, in_chunks
+from .activations import recomputed
 from .algorithm import Clock
 from .augmentation import augmentation
 from .distributed import SharedOptimiserStep, noise_keys, refuse_unshared, shared
 from .early_stopping import Validation
 from .graphs.capture import Whole, whole
+from .memory_format import laid_out
 from .optimiser_step import OptimiserStep
 from .precision import precision
 from .replica_stack import ReplicaStack
@@ -40,16 +44,22 @@ SETTINGS: dict[str, Any] = {
     "compile": "never",
     "precision": "auto",
     "feed": "auto",
+    "recompute": False,
+    "memory_format": "auto",
+    "each_environment": False,
 }
 """batch_size: 0 for full batches; of each environment, where the algorithm draws by environment. clip: the largest
 gradient norm, 0 for none. sharpness: rho of sharpness-aware steps, 0 for plain ones. optimiser and schedule: files of
 `optimisers/` and `schedules/`. warmup_percent: of all steps, in which the rate rises to lr. pool: batches whose rows
-are sorted by length together, so that a batch holds rows of like length. chunk: the most rows of a full batch
-that are computed at once, 0 for all; their gradients are summed, and a chunk that fits a cache is faster. candidates:
+are sorted by length together, so that a batch holds rows of like length. chunk: the most rows of a batch that
+are computed at once, 0 for all; their gradients are summed (`accumulation.py`), and a chunk that fits a cache is
+faster. candidates:
 how many checkpoints, evenly spaced, the scorer may choose among. check_every, patience: where both are set, a replica
 is looked at on validation rows every so many steps, and stops after `patience` looks without a new best, which it
 keeps. compile: whether steps are taken as graphs (`graphs/capture.py`). precision: of a step's products
-(`precision.py`). feed: where pictures lie (`feed.py`)."""
+(`precision.py`). feed: where pictures lie (`feed.py`). recompute: whether activations are computed again in the
+backward pass (`activations.py`). memory_format: how pictures lie in memory (`memory_format.py`). each_environment:
+whether a batch holds batch_size rows of each environment under any algorithm, where there are several."""
 
 FINITE_CHECK_EVERY = 50
 """Steps between two looks at whether a loss was finite: each look waits for the device."""
@@ -80,11 +90,9 @@ class Training:
         self.stage, self.in_stage = 0, 0
         self.finished = False
         self.outcome = Outcome()
-        if stack.hyperparameters["chunk"] and not stack.hyperparameters["batch_size"] and not stack.algorithm.additive:
-            raise ModelError(
-                f"setting chunk = {stack.hyperparameters['chunk']}: this algorithm's loss of a full batch is not a "
-                "mean over rows, so it cannot be taken in chunks: leave chunk at 0, or set batch_size"
-            )
+        check_chunk(stack.algorithm)
+        if stack.hyperparameters["recompute"] and stack.hyperparameters["compile"] != "never":
+            raise ModelError("setting recompute: activations are computed again in plain steps: leave compile at never")
         self.stages = stack.algorithm.stages(steps)
         assert sum(self.stages) == steps
         self.take_up(data)
@@ -97,7 +105,8 @@ class Training:
         stack.ready()
         stack.rng.keys = noise_keys(stack.keys, self.together)
         stack.network.train()
-        self.sampler = Sampler(self.data, stack.keys, stack.hyperparameters, stack.algorithm.by_environment)
+        equal = stack.algorithm.by_environment or stack.hyperparameters["each_environment"]
+        self.sampler = Sampler(self.data, stack.keys, stack.hyperparameters, equal)
         self.optimiser_steps = stack.algorithm.optimiser_steps(stack.network, self._optimiser_step)
         self.precision = precision(stack)
         self.augmentation = augmentation(stack)
@@ -147,7 +156,9 @@ class Training:
         """Take one plain step; the losses (K,)."""
         stack = self.stack
         stack.rng.at(clock.total)
-        with self.precision.applied():
+        settings = stack.hyperparameters
+        saving = recomputed(stack.network, stack.rng) if settings["recompute"] else nullcontext()
+        with self.precision.applied(), laid_out(stack.network, settings["memory_format"]), saving:
             losses = stack.algorithm.update(
                 stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
             )
@@ -181,7 +192,7 @@ class Training:
             batches = shared(batches, self.together)
         if self.augmentation is not None and not self.augmentation.mixes:
             batches = self.augmentation.of(batches, step)
-        return batches
+        return in_chunks(batches, self.stack.hyperparameters["chunk"])
 
     def _next_stage(self) -> None:
         self.stage, self.in_stage = self.stage + 1, 0

@@ -1,0 +1,75 @@
+"""Activations that are computed again in the backward pass instead of kept: memory for time.
+
+Chen, Xu, Zhang and Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016 (arXiv:1604.06174). With the setting
+`recompute`, of each block of a network (an element of its outermost lists of modules: a layer of a Transformer, a stage
+of a residual network) only the inputs are kept. Losses and gradients are the same: noise is drawn again as it was, and
+running moments move once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+from torch.utils.checkpoint import checkpoint
+
+from ...core.errors import ModelError
+from ..replicas.rng import Rng
+
+
+def blocks(network: nn.Module) -> list[nn.Module]:
+    """The elements of a network's outermost lists of two modules or more."""
+    found: list[nn.Module] = []
+    for child in network.children():
+        if isinstance(child, nn.ModuleList | nn.Sequential) and len(child) > 1:
+            found += [one for one in child if next(one.parameters(), None) is not None]
+        else:
+            found += blocks(child)
+    return found
+
+
+@contextmanager
+def recomputed(network: nn.Module, rng: Rng) -> Iterator[None]:
+    """The blocks of a network keep no activations while the context lasts: forward and backward pass lie within it.
+    `ModelError` where there are no blocks."""
+    found = blocks(network)
+    if not found:
+        raise ModelError("setting recompute: this network has no list of layers: leave it at false")
+    for block in found:
+        vars(block)["forward"] = _Recomputed(block, rng)
+    try:
+        yield
+    finally:
+        for block in found:
+            del vars(block)["forward"]
+
+
+class _Recomputed:
+    """A block's forward pass."""
+
+    def __init__(self, block: nn.Module, rng: Rng) -> None:
+        self.block, self.rng, self.inside = block, rng, False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        block, rng = self.block, self.rng
+        if self.inside or not torch.is_grad_enabled():
+            return type(block).forward(block, *args, **kwargs)
+        # What stands in the block now: one replica's slices, where it is called for each.
+        parameters, buffers = dict(block.named_parameters()), dict(block.named_buffers())
+        began, again = rng.mark(), False
+
+        def forward(*given: Any) -> Any:
+            nonlocal again
+            first, again, self.inside = not again, True, True
+            moments = buffers if first else {name: value.clone() for name, value in buffers.items()}
+            try:
+                with nullcontext() if first else rng.replayed(began):
+                    return functional_call(block, parameters | moments, given, kwargs)
+            finally:
+                self.inside = False
+
+        return checkpoint(forward, *args, use_reentrant=False)

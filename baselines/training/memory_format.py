@@ -1,0 +1,47 @@
+"""In what order the numbers of pictures lie while a step is computed. The setting `memory_format`:
+
+    auto           as they come: channels last where the stored picture has them last
+    channels_last  what the fastest convolutions of most GPUs read in bfloat16
+    contiguous     channels first
+
+Values are the same, up to the order of floating-point sums. Replicas that are convolved as groups of one call are laid
+out for that call, whatever the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..layers.convolution import Conv2d
+
+FORMATS = {"channels_last": torch.channels_last, "contiguous": torch.contiguous_format}
+
+
+@contextmanager
+def laid_out(network: nn.Module, choice: str) -> Iterator[None]:
+    """Every convolution of a network reads pictures laid out as `choice` says, while the context lasts."""
+    if choice == "auto":
+        yield
+        return
+
+    def before(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        first, *rest = given
+        return (arranged(first, FORMATS[choice]), *rest)
+
+    convolutions = [one for one in network.modules() if isinstance(one, Conv2d | nn.Conv2d)]
+    hooks = [one.register_forward_pre_hook(before) for one in convolutions]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def arranged(x: Tensor, memory_format: torch.memory_format) -> Tensor:
+    """Pictures (.., channels, height, width) in a memory format; the same values."""
+    return x.flatten(0, -4).contiguous(memory_format=memory_format).view(x.shape)

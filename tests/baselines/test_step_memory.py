@@ -1,0 +1,191 @@
+"""What saves memory in a step changes no loss: chunks of a batch, activations computed again, another memory format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny_vision
+import torch
+from farshift.baselines.encoding.encoding import encoding
+from farshift.baselines.layers.convolution import Conv2d
+from farshift.baselines.recipe import complete
+from farshift.baselines.training.activations import blocks
+from farshift.baselines.training.feed import placed
+from farshift.baselines.training.memory_format import arranged
+from farshift.baselines.training.replica_stack import ReplicaStack
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
+from farshift.benchmarks.model import Task
+from farshift.core.errors import BadDefinition, ModelError
+
+from .toys import TURN, Rows, commands, recipe
+
+TASK = Task("classification", ("image",), "kind", classes=3)
+STEPS = 4
+
+
+def images(count: int = 24) -> Rows:
+    draw = np.random.default_rng(0)
+    kind = np.arange(count) % 3
+    pixels = draw.integers(0, 180, (count, 8, 8, 3)) + 60 * (kind[:, None, None, None] == np.arange(3))
+    return Rows(image=pixels.astype(np.uint8), kind=kind, group=np.arange(count) // 3 % 2)
+
+
+def training(network: str, task: Task = TASK, algorithm: str = "erm", **settings: Any) -> Training:
+    rows = (images() if task is TASK else commands()).numpy()
+    weight, group = torch.from_numpy(rows.pop("weight")), rows.pop("group", None)
+    made = recipe(network, STEPS, algorithm, **({"batch_size": 7, "lr": 0.01} | settings))
+    each = [complete(made, "toy/toy")] * 2
+    coding = encoding(task, rows, each[0])
+    data = Data.of(coding.encode(rows), weight, None if group is None else torch.from_numpy(group))
+    data = placed(data, "auto", "cpu")
+    stack = ReplicaStack(network, algorithm, each, ["a", "b"], coding.sizes, task.type, data, STEPS)
+    return Training(stack, data, STEPS)
+
+
+def history(given: Training) -> tuple[np.ndarray, torch.Tensor]:
+    """The losses after each step, and all parameters and buffers at the end."""
+    losses = []
+    while not given.done:
+        given.step()
+        losses.append(given.losses.tolist())
+    values = [value.double().flatten() for value in given.stack.network.state_dict().values()]
+    return np.array(losses), torch.cat(values)
+
+
+CHUNKED: dict[str, tuple[str, Task, dict[str, Any]]] = {
+    "pictures": ("cnn", TASK, {"widths": [4], "width": 8}),
+    "augmented and mixed": ("cnn", TASK, {"widths": [4], "width": 8, "augment": "flip_crop+mixup"}),
+    "sharp steps": ("mlp", TASK, {"width": 8, "sharpness": 0.05}),
+    "equal shares of environments": ("mlp", TASK, {"width": 8, "each_environment": True}),
+    "full batches": ("mlp", TASK, {"width": 8, "batch_size": 0}),
+    "texts of unlike lengths": ("transformer", TURN, {"width": 8, "heads": 2, "layers": 1, "feedforward": 16}),
+}
+
+
+@pytest.mark.parametrize("case", CHUNKED)
+def test_a_batch_in_chunks_has_the_losses_of_the_whole(case: str) -> None:
+    network, task, settings = CHUNKED[case]
+    whole, _ = history(training(network, task, **settings))
+    pieces, _ = history(training(network, task, chunk=3, **settings))
+    np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-6)
+
+
+def test_each_chunk_has_its_rows_and_their_share() -> None:
+    given = training("mlp", width=8, chunk=3)
+    pieces = list(given.batches(1))
+    (whole,) = training("mlp", width=8).batches(1)
+    assert [batch.rows.shape[1] for batch, _ in pieces] == [3, 3, 1]
+    assert torch.equal(torch.cat([batch.inputs[1] for batch, _ in pieces], 1), whole[0].inputs[1])
+    shares = torch.stack([share for _, share in pieces if share is not None])
+    torch.testing.assert_close(shares, torch.tensor([[3 / 7], [3 / 7], [1 / 7]]).double().expand(3, 2))
+
+
+def test_what_is_no_mean_over_rows_is_not_taken_in_chunks() -> None:
+    with pytest.raises(ModelError, match="loss of a batch is not a mean over rows, so it cannot be taken in chunks"):
+        training("mlp", algorithm="vrex", width=8, chunk=3)
+    assert training("mlp", algorithm="vrex", width=8, chunk=7).data is not None, "a chunk holds the batch"
+
+
+def test_a_batch_has_as_many_rows_of_each_environment_where_that_is_asked() -> None:
+    ((batch, share),) = training("mlp", width=8, each_environment=True).batches(0)
+    assert share is None
+    assert batch.group is not None
+    assert batch.group.tolist() == [[0] * 7 + [1] * 7] * 2
+
+
+RECOMPUTED: dict[str, tuple[str, Task, dict[str, Any]]] = {
+    "batch normalisation": ("resnet", TASK, {"widths": [4, 4]}),
+    "dropout": ("transformer", TURN, {"width": 8, "heads": 2, "layers": 2, "feedforward": 16, "dropout": 0.3}),
+    "gradients of gradients": ("resnet", TASK, {"widths": [4, 4], "algorithm": "irm"}),
+    "sharp steps": ("resnet", TASK, {"widths": [4, 4], "sharpness": 0.05}),
+    "in chunks": ("transformer", TURN, {"width": 8, "heads": 2, "layers": 2, "feedforward": 16, "chunk": 3}),
+}
+
+
+@pytest.mark.parametrize("case", RECOMPUTED)
+def test_activations_that_are_computed_again_lead_to_the_same_bits(case: str) -> None:
+    network, task, settings = RECOMPUTED[case]
+    kept, at_end = history(training(network, task, **settings))
+    again, at_its_end = history(training(network, task, recompute=True, **settings))
+    np.testing.assert_array_equal(again, kept)
+    assert torch.equal(at_its_end, at_end), "moments too"
+
+
+@pytest.mark.parametrize("kind", ["resnet", "vit"])
+def test_a_pretrained_network_s_activations_are_computed_again_to_the_same_bits(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    weights = str(tiny_vision.saved(tmp_path / kind, kind))
+    settings = {"weights": weights, "side": 8, "frozen_norm": False, "batch_size": 4}
+    kept, at_end = history(training("pretrained", **settings))
+    again, at_its_end = history(training("pretrained", recompute=True, **settings))
+    np.testing.assert_array_equal(again, kept)
+    assert torch.equal(at_its_end, at_end)
+
+
+def test_fewer_activations_are_kept() -> None:
+    def held(recompute: bool) -> int:
+        given, seen = training("resnet", widths=[8, 8, 8], recompute=recompute), dict[int, int]()
+
+        def packed(x: torch.Tensor) -> torch.Tensor:
+            seen[x.data_ptr()] = x.nbytes
+            return x
+
+        own = {value.data_ptr() for value in given.stack.network.parameters()}
+        from farshift.baselines.training.activations import recomputed
+        from farshift.baselines.training.algorithm import Clock
+
+        clock = Clock(0, STEPS, 0, 0, given.stack.keys)
+        ((batch, _),) = given.batches(0)
+        given.stack.rng.at(0)
+        with torch.autograd.graph.saved_tensors_hooks(packed, lambda x: x):
+            if recompute:
+                with recomputed(given.stack.network, given.stack.rng):
+                    given.stack.algorithm.loss(given.stack.network, batch, clock)
+            else:
+                given.stack.algorithm.loss(given.stack.network, batch, clock)
+        return sum(size for place, size in seen.items() if place not in own)
+
+    assert held(True) < 0.5 * held(False)
+
+
+def test_blocks_are_the_layers_of_the_outermost_lists() -> None:
+    network = training("resnet", widths=[4, 4, 4]).stack.network
+    assert blocks(network) == list(network.body)
+    with pytest.raises(ModelError, match="this network has no list of layers"):
+        training("linear", recompute=True).step()
+
+
+def test_activations_are_not_computed_again_in_graphs() -> None:
+    with pytest.raises(ModelError, match="leave compile at never"):
+        training("resnet", widths=[4, 4], recompute=True, compile="always")
+
+
+@pytest.mark.parametrize("choice", ["channels_last", "contiguous"])
+def test_pictures_lie_as_is_asked_and_give_the_same_losses(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, _ = history(training("cnn", widths=[4, 4], width=8))
+    seen = []
+    plain = Conv2d.forward
+
+    def forward(self: Conv2d, x: torch.Tensor) -> torch.Tensor:
+        form = torch.channels_last if choice == "channels_last" else torch.contiguous_format
+        seen.append(x[0].is_contiguous(memory_format=form))
+        return plain(self, x)
+
+    monkeypatch.setattr(Conv2d, "forward", forward)
+    found, _ = history(training("cnn", widths=[4, 4], width=8, memory_format=choice))
+    assert len(seen) == 2 * STEPS
+    assert all(seen)
+    np.testing.assert_allclose(found, kept, rtol=0, atol=1e-6)
+
+
+def test_a_picture_is_the_same_in_another_format() -> None:
+    x = torch.rand(2, 3, 4, 5, 6)
+    for form in (torch.channels_last, torch.contiguous_format):
+        assert torch.equal(arranged(x, form), x)
+        assert torch.equal(arranged(x[0], form), x[0])
+    with pytest.raises(BadDefinition, match="use auto, channels_last or contiguous"):
+        training("cnn", memory_format="nchw")
