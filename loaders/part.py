@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
 from ..splits.schema import Schema
-from .batching.columns import Column, FixedColumn, Text, TextColumn, check_text, objects, quick, read_batches
+from .batching.columns import Column, FixedColumn, Text, TextColumn, check_text, objects, one_array, quick, read_batches
 from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
 
 if TYPE_CHECKING:
@@ -413,7 +413,7 @@ class Part:
         return TextColumn(self._arrow(name))
 
     def _source_column(self, name: str) -> Column:
-        stored = _one_array(self.source[name])
+        stored = one_array(self.source[name])
         places = self.places if self._first_place is None else None
         if self._first_place is not None:
             stored = stored.slice(self._first_place, len(self))
@@ -448,17 +448,6 @@ class Part:
 def _whole(column: Column, rows: int) -> NDArray[Any]:
     every = np.arange(rows)
     return column.take(every) if isinstance(column, FixedColumn) else objects(column.take(every))
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece: as it is mapped where it has one chunk, else copied."""
-    import pyarrow as pa
-
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    # Only text passes 2 GiB, where 32-bit offsets end.
-    wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(column.type, column.type)
-    return column.cast(wide).combine_chunks()
 
 
 def _need_torch(what: str) -> None:

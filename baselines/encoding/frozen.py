@@ -91,10 +91,10 @@ class _Encoder:
     def features(self, column: NDArray[Any], scale: float) -> NDArray[np.float32]:
         """Features (n, width) of n texts, images or encoded files."""
         if column.dtype == object:
-            rows = [value if isinstance(value, bytes) else value.encode() for value in column]
+            rows = (value if isinstance(value, bytes) else value.encode() for value in column)
         else:
             column = np.ascontiguousarray(column / np.float32(scale), np.float32)
-            rows = [repr(column.shape[1:]).encode() + row.tobytes() for row in column]
+            rows = (repr(column.shape[1:]).encode() + row.tobytes() for row in column)
         digests = [blake2b(row, digest_size=DIGEST).digest() for row in rows]
         return self._store(is_encoded(column)).of(digests, lambda places: self._model.read(column[places]))
 

@@ -13,7 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...benchmarks.blind.training_table import TrainingTable
 from ...benchmarks.model import Columns, TrainingRows
+from ...loaders.batching.encoded_files import EncodedFiles
+from ..encoding.images import is_encoded
 from ..encoding.pixel_rows import PixelRows
 
 
@@ -41,7 +44,7 @@ class FitInput:
 
     def digest(self) -> str:
         """Tells the training rows of one fit from those of another."""
-        return digest_of(self.train.numpy())
+        return digest_of(_all_columns(self.train))
 
 
 def numbered(group: NDArray[Any], known: NDArray[Any]) -> torch.Tensor:
@@ -60,7 +63,7 @@ def tensor_digest(x: torch.Tensor | PixelRows) -> str:
 
 def columns_of(given: TrainingRows) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64], NDArray[Any] | None]:
     """The columns of training rows, their weights, and their groups where they have some."""
-    rows = dict(given.numpy())
+    rows = _all_columns(given)
     weight = np.asarray(rows.pop("weight", np.ones(len(given))), np.float64)
     return rows, weight, rows.pop("group", None)
 
@@ -69,17 +72,19 @@ def digest_of(batch: Columns) -> str:
     """Tells batches apart by their content."""
     found = blake2b(digest_size=16)
     for name in sorted(batch):
-        column: NDArray[Any] = np.asarray(batch[name])
-        if column.dtype == object:
-            held = column.tolist()
-            content = (
-                b"".join(map(_with_length, held)) if held and isinstance(held[0], bytes) else json.dumps(held).encode()
-            )
+        column: Any = batch[name] if isinstance(batch[name], EncodedFiles) else np.asarray(batch[name])
+        found.update(f"{name}/{column.dtype}/{column.shape}/".encode())
+        if is_encoded(column):
+            for content in column:
+                found.update(len(content).to_bytes(8, "little"))
+                found.update(content)
+        elif column.dtype == object:
+            found.update(json.dumps(column.tolist()).encode())
         else:
-            content = np.ascontiguousarray(column).tobytes()
-        found.update(f"{name}/{column.dtype}/{column.shape}/".encode() + content)
+            found.update(np.ascontiguousarray(column).data)
     return found.hexdigest()
 
 
-def _with_length(content: bytes) -> bytes:
-    return len(content).to_bytes(8, "little") + content
+def _all_columns(given: TrainingRows) -> dict[str, Any]:
+    """The columns of training rows, those that lie in a file where they lie."""
+    return dict(given.columns if isinstance(given, TrainingTable) else given.numpy())

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...loaders.batching.columns import one_array
+from ...loaders.batching.encoded_files import EncodedFiles
 from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import Prompt
@@ -90,18 +92,31 @@ class BlindData:
         return Inputs(name, table["row_id"].to_numpy(), columns, group)
 
     def training(self, name: str) -> TrainingTable:
-        """A part's rows as training sees them, copied into memory."""
+        """A part's rows as training sees them: tensors and encoded files mapped, the rest copied into memory."""
         table = self._table(name)
-        columns = {key: _copied(self._column(table, key), slice(None)) for key in (*self.task.inputs, self.task.label)}
+        columns = {key: self._trained_on(table, key) for key in (*self.task.inputs, self.task.label)}
         columns |= {key: np.array(table[key].to_numpy()) for key in SEEN_IN_TRAINING if key in table.column_names}
         return TrainingTable(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])
+
+    def unlabelled(self, name: str) -> dict[str, Any]:
+        """The inputs of a part's rows, as `training` gives them."""
+        table = self._table(name)
+        return {key: self._trained_on(table, key) for key in self.task.inputs}
+
+    def _trained_on(self, table: pa.Table, name: str) -> Any:
+        import pyarrow as pa
+
+        kind = table[name].type
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            return EncodedFiles(table[name])
+        column = self._column(table, name)
+        mapped = isinstance(column, np.ndarray) and column.ndim > 1
+        return column if mapped else _copied(column, slice(None))
 
     def _column(self, table: pa.Table, name: str) -> Any:
         import pyarrow as pa
 
-        column = table[name].combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        column = one_array(table[name])
         shape = self.card["shapes"].get(name)
         if shape:
             return column.flatten().to_numpy().reshape(-1, *shape)

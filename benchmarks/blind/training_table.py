@@ -15,18 +15,20 @@ from ...core.errors import FarshiftError
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Training rows in memory: the inputs, the label as given, `weight`, and `group` where the split has groups.
+    """Training rows: the inputs, the label as given, `weight`, and `group` where the split has groups.
 
-    They are copies: nothing else of the part can be reached from them, and writing into them changes no file.
+    `columns` may lie in a mapped file: tensors as read-only views of it, encoded pictures and sounds as `EncodedFiles`.
+    What `numpy` and `batches` give are copies: nothing else of the part can be reached from them, and writing into them
+    changes no file.
     """
 
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, Any]
     row_ids: NDArray[np.uint64]
     stream: str = "rows"
 
     def numpy(self) -> dict[str, NDArray[Any]]:
-        """Columns by name, first axis the row; text as object arrays of `str`."""
-        return dict(self.columns)
+        """Columns in memory by name, first axis the row; text as object arrays of `str`, files as ones of `bytes`."""
+        return in_memory(self.columns)
 
     def __len__(self) -> int:
         return len(self.row_ids)
@@ -42,7 +44,7 @@ class TrainingTable:
         stop = len(self) - len(self) % batch_size if drop_last else len(self)
         for start in range(0, stop, batch_size):
             here = order[start : start + batch_size]
-            yield {name: values[here] for name, values in self.columns.items()}
+            yield in_memory({name: values[here] for name, values in self.columns.items()})
 
     def select(self, rows: NDArray[Any]) -> TrainingTable:
         """Some of the rows: positions or a mask."""
@@ -57,5 +59,11 @@ class TrainingTable:
     def joined(self, others: Sequence[TrainingTable]) -> TrainingTable:
         """These rows, then those of the others."""
         every = [self, *others]
-        columns = {name: np.concatenate([one.columns[name] for one in every]) for name in self.columns}
+        columns = {name: np.concatenate([np.asarray(one.columns[name]) for one in every]) for name in self.columns}
         return replace(self, columns=columns, row_ids=np.concatenate([one.row_ids for one in every]))
+
+
+def in_memory(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The columns as arrays that may be written into: what lies in a file is copied."""
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    return {name: values if values.flags.writeable else np.array(values) for name, values in arrays.items()}

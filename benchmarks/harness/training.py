@@ -16,7 +16,7 @@ from ...core.clock import Stopwatch
 from ...core.errors import ModelError
 from ..benchmark import Benchmark
 from ..blind.rows import BlindData
-from ..blind.training_table import TrainingTable
+from ..blind.training_table import TrainingTable, in_memory
 from ..model import Budget
 from ..parsing import named_errors
 from ..selection import Fold
@@ -49,7 +49,7 @@ class TrainingSet:
             given = touch.ood_val_labels and self.blind.has_part("ood_val")
             opened["ood_val"] = self.blind.training("ood_val") if given else None
         if takes("unlabelled"):
-            opened["unlabelled"] = self.blind.part("ood_test").batch(slice(None)) if touch.ood_test_inputs else None
+            opened["unlabelled"] = self.blind.unlabelled("ood_test") if touch.ood_test_inputs else None
         return opened
 
 
@@ -97,6 +97,8 @@ class OneByOne:
         watch = Stopwatch()
         with named_errors(f"{where}: fit"):
             opened = self.rows.opened(inspect.signature(model.fit).parameters.__contains__)
+            if opened.get("unlabelled") is not None:
+                opened["unlabelled"] = in_memory(opened["unlabelled"])
             remarks = plain_remarks(model.fit(self.rows.train(), self.rows.val(), self.budget, **opened))
         return Trained(model, remarks, watch.seconds(), touched(opened))
 

@@ -144,6 +144,17 @@ def objects(texts: pa.Array) -> NDArray[Any]:
     return found
 
 
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece: as it is mapped where it has one chunk, else copied."""
+    import pyarrow as pa
+
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    # Only text passes 2 GiB, where 32-bit offsets end.
+    wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(column.type, column.type)
+    return column.cast(wide).combine_chunks()
+
+
 def bytes_and_offsets(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The bytes of texts end to end, and where each begins and ends in them, shape (texts + 1,); copies."""
     held, bounds = _buffers_of(texts)

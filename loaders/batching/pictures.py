@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, first_line
 from ..decoders import DEFAULT, Decoder, decoder
+from .encoded_files import EncodedFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Files: TypeAlias = "Sequence[bytes] | NDArray[Any] | pa.Array"
-"""The contents of picture files: bytes in a list or an object array, or an Arrow array of binary values."""
+Files: TypeAlias = "Sequence[bytes] | NDArray[Any] | pa.Array | EncodedFiles"
+"""The contents of picture files: bytes in a list or an object array, an Arrow array of binary values, or files that lie
+in a mapped one."""
 
 _AT_ONCE = 16
 """Pictures of one job of a thread."""
@@ -99,7 +101,9 @@ def readable(files: Files, name: str = DEFAULT) -> NDArray[np.bool_]:
 
 
 def content_of(files: Files, place: int) -> bytes | memoryview:
-    """One file's content; of an Arrow array, without a copy."""
+    """One file's content; of Arrow data, without a copy."""
+    if isinstance(files, EncodedFiles):
+        return files.content(place)
     held = files[place]
     return held if isinstance(held, bytes) else memoryview(held.as_buffer())
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +25,7 @@ from ...core.progress import advance, say
 from ..cache.limit import cache_limit, size_in_words
 from ..cache.store import stored
 from ..decoders import DEFAULT, Decoder, decoder
+from .encoded_files import EncodedFiles, digest_of
 from .pictures import BadPicture, Files, content_of, decoded, decoded_pieces
 
 INTERPOLATION = "bilinear"
@@ -139,12 +140,11 @@ def opened(files: Files, side: int, name: str = DEFAULT) -> Pixels:
 
 
 def _key(files: Files, side: int, by: Decoder) -> str:
-    found = sha256()
-    for place in range(len(files)):
-        content = content_of(files, place)
-        found.update(len(content).to_bytes(8, "little"))
-        found.update(content)
-    decides = {"format": 1, "pictures": found.hexdigest(), "side": side, "interpolation": INTERPOLATION}
+    if isinstance(files, EncodedFiles):
+        pictures = files.digest
+    else:
+        pictures = digest_of(content_of(files, place) for place in range(len(files)))
+    decides = {"format": 1, "pictures": pictures, "side": side, "interpolation": INTERPOLATION}
     return identity_of(decides | {"decoder": by.name, "version": by.version})
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from loaders_memory import encoded_epochs
 from loaders_peers import image_peers, text_peers
 from loaders_pictures import decoding, small
 from loaders_rows import BATCH, Rows, make_rows
@@ -131,8 +132,12 @@ def main() -> None:
     asked.add_argument("--gigabytes", type=float, default=10, help="the size of the epoch whose memory is measured")
     asked.add_argument("--pictures", type=int, default=2000, help="how many JPEGs are decoded")
     asked.add_argument("--only-pictures", action="store_true", help="measure pictures and nothing else")
+    asked.add_argument("--only-memory", action="store_true", help="measure an epoch over JPEGs and nothing else")
+    asked.add_argument("--jpegs", type=int, default=200_000, help="how many JPEGs of 10 kB that epoch has")
     options = asked.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if options.only_memory:
+            return encoded_epochs(Path(folder), options.jpegs)
         rows = make_rows(Path(folder))
         small(Path(folder))
         decoding(options.pictures)
@@ -144,6 +149,7 @@ def main() -> None:
         verification(rows)
         first_batch(rows)
         large_epoch(Path(folder), options.gigabytes)
+        encoded_epochs(Path(folder), options.jpegs)
 
 
 if __name__ == "__main__":

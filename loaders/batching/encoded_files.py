@@ -1,0 +1,82 @@
+"""Encoded pictures and sounds that stay where they lie, in a mapped Arrow column, until one of them is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class EncodedFiles:
+    """The contents of n files. It stands where an object array of `bytes`, shape (n,), would: a place gives bytes,
+    several places (a slice, a mask, numbers) give those files, still unread; `numpy.asarray` reads all of them."""
+
+    dtype = np.dtype(object)
+    ndim = 1
+
+    def __init__(self, stored: pa.ChunkedArray, places: NDArray[np.int64] | None = None) -> None:
+        """stored: binary values. places: which of them, in which order; all, as they lie, by default."""
+        self.stored = stored
+        self.places = np.arange(len(stored)) if places is None else places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self),)
+
+    @cached_property
+    def _chunks(self) -> tuple[list[pa.Array], NDArray[np.int64]]:
+        """The column's chunks, and the place of each one's first value."""
+        chunks = self.stored.chunks
+        return chunks, np.cumsum([0, *map(len, chunks)])[:-1]
+
+    def content(self, place: int) -> memoryview:
+        """One file's content, not copied."""
+        row = int(self.places[place])
+        chunks, starts = self._chunks
+        at = int(np.searchsorted(starts, row, "right")) - 1
+        return memoryview(chunks[at][row - int(starts[at])].as_buffer())
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells these files from others by their contents: the sha256 of each one's length (uint64, little-endian) and
+        bytes, one after the other."""
+        return digest_of(self.content(place) for place in range(len(self)))
+
+    @overload
+    def __getitem__(self, place: int | np.integer[Any]) -> bytes: ...
+    @overload
+    def __getitem__(self, place: slice | NDArray[Any] | list[int]) -> EncodedFiles: ...
+    def __getitem__(self, place: Any) -> bytes | EncodedFiles:
+        if isinstance(place, int | np.integer):
+            return bytes(self.content(int(place)))
+        return EncodedFiles(self.stored, self.places[place])
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (bytes(self.content(place)) for place in range(len(self)))
+
+    def tolist(self) -> list[bytes]:
+        return list(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        found = np.empty(len(self), object)
+        found[:] = list(self)
+        return found
+
+
+def digest_of(contents: Iterator[bytes | memoryview]) -> str:
+    """The `digest` of files with these contents."""
+    found = sha256()
+    for content in contents:
+        found.update(len(content).to_bytes(8, "little"))
+        found.update(content)
+    return found.hexdigest()

@@ -1,0 +1,144 @@
+"""The memory of an epoch over many encoded pictures: of the process that trains, and of a DataLoader's workers."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from farshift.loaders.cache.store import one_batch_options
+from PIL import Image
+
+WORKERS = 2
+GOAL = 700
+
+_COMMON = """
+import sys, threading, time
+from pathlib import Path
+import numpy as np
+import pyarrow as pa
+import torch
+from farshift.loaders.part import Part
+from farshift.splits.schema import Field, Schema
+
+torch.set_num_threads(1)
+table = pa.ipc.open_file(pa.memory_map(sys.argv[1])).read_all()
+count = table.num_rows
+
+def anonymous():
+    # What no file backs, of this process and its children; pages that both still share count twice.
+    total = 0
+    pids = {"self"}
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            pids |= set((task / "children").read_text().split())
+        except OSError:  # a thread that ended
+            continue
+    for pid in pids:
+        try:
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
+    return total
+
+peak, stop = 0.0, threading.Event()
+def watch():
+    global peak
+    while not stop.wait(0.05):
+        peak = max(peak, anonymous())
+
+def measured(before, work):
+    watcher = threading.Thread(target=watch); watcher.start()
+    start = time.perf_counter(); work(); took = time.perf_counter() - start
+    stop.set(); watcher.join()
+    print(f"{before:.0f} {peak:.0f} {took:.0f}")
+"""
+
+_LOADER = """
+schema = Schema((Field("image", "bytes", "input"), Field("label", "int64", "label")))
+part = Part("bench/jpegs", "0" * 64, "train", schema, "label", table, np.arange(count), {})
+stream = part.torch(256, seed=0, columns=["image", "label"])
+def epoch():
+    loader = torch.utils.data.DataLoader(stream, batch_size=None, num_workers=WORKERS)
+    assert sum(len(batch["label"]) for batch in loader) == count
+measured(anonymous(), epoch)
+"""
+
+_TRAINING = """
+from farshift.baselines.baseline import Baseline
+from farshift.baselines.recipe import Recipe, Spend
+from farshift.benchmarks.blind.training_table import TrainingTable
+from farshift.benchmarks.model import Budget, Task
+from farshift.loaders.batching.encoded_files import EncodedFiles
+
+spend = Spend(steps=-(-count // 256))
+settings = {"batch_size": 256, "side": 32, "feed": "streamed", "width": 4}
+recipe = Recipe(name="bench", title="Bench", citation="none", network="cnn", algorithm="erm", settings=settings,
+                quick=spend, full=spend)
+columns = {"image": EncodedFiles(table["image"]), "label": table["label"].to_numpy(), "weight": np.ones(count)}
+rows = TrainingTable(columns, table["row_id"].to_numpy())
+model = Baseline(recipe, Task("classification", ("image",), "label", classes=10), 0, "bench/jpegs")
+measured(anonymous(), lambda: model.fit(rows, None, Budget()))
+"""
+
+
+def encoded_epochs(folder: Path, count: int) -> None:
+    """An epoch over JPEGs of 10 kB: bytes by a DataLoader's workers, and a training that decodes them, without and with
+    room for the decoded ones in the cache."""
+    path = folder / "jpegs.arrow"
+    size = _write(path, count)
+    print(f"\nan epoch over {count:,} JPEGs ({size / 1e9:.2f} GB): memory that no file backs, all processes together")
+    for name, code, limit in (
+        (f"bytes by a DataLoader with {WORKERS} workers", _LOADER, ""),
+        ("training, decoded into the cache", _TRAINING, ""),
+        ("training, decoded on the fly", _TRAINING, "1kB"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", _COMMON + code.replace("WORKERS", str(WORKERS)), str(path)],
+            capture_output=True,
+            text=True,
+            env={**_environment(folder, name), "FARSHIFT_CACHE_LIMIT": limit},
+        )
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        before, peak, took = done.stdout.split()[-3:]
+        print(f"{name:>42} {peak:>6} MB at most, {before} MB before the epoch; {took} s   goal: {GOAL} MB")
+    path.unlink()
+
+
+def _environment(folder: Path, name: str) -> dict[str, str]:
+    return os.environ | {"FARSHIFT_CACHE": str(folder / "memory-cache" / name.replace(" ", "-"))}
+
+
+def _write(path: Path, count: int) -> int:
+    """One record batch of JPEGs, by big writes, never whole in memory: 256 different pictures, each file made another
+    by the bytes after its end."""
+    draw, pictures = np.random.default_rng(0), []
+    for _ in range(256):
+        coarse = Image.fromarray(draw.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize((176, 176))
+        pixels = np.asarray(coarse).astype(int) + draw.integers(-16, 17, (176, 176, 3))
+        out = io.BytesIO()
+        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(out, "JPEG", quality=85)
+        pictures.append(out.getvalue())
+    raw, sizes = path.with_suffix(".raw"), np.zeros(count + 1, np.int64)
+    with raw.open("wb") as file:
+        for row in range(count):
+            sizes[row + 1] = file.write(pictures[row % 256] + row.to_bytes(8, "little"))
+    content = pa.py_buffer(np.memmap(raw, np.uint8, "r"))
+    ends = pa.py_buffer(np.cumsum(sizes))
+    table = pa.table(
+        {
+            "image": pa.Array.from_buffers(pa.large_binary(), count, [None, ends, content]),
+            "label": np.arange(count) % 10,
+            "row_id": np.arange(count, dtype=np.uint64),
+        }
+    )
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=one_batch_options()) as writer:
+        writer.write_table(table, max_chunksize=count)
+    raw.unlink()
+    return int(sizes.sum())
