@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
 from ..splits.schema import Schema
+from .batching.categories import coded
 from .batching.columns import Column, FixedColumn, Text, TextColumn, check_text, objects, one_array, quick, read_batches
 from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
 
@@ -149,7 +150,7 @@ class Part:
         worker: int = 0,
         workers: int = 1,
         start: int = 0,
-        text: Text = "str",
+        text: Text = "codes",
         reuse: bool = False,
     ) -> Iterator[dict[str, NDArray[Any]]]:
         """One epoch in dictionaries of arrays: each row once, over all ranks and workers.
@@ -160,10 +161,11 @@ class Part:
         `drop_last` leaves that batch out). `workers` take the global batches in turn. `start` is the first global
         batch to give: an epoch that was left before batch t goes on with start=t, at any `world` and `workers`.
 
-        `text="bytes"` gives a text column as two arrays: `<name>`, its UTF-8 bytes end to end (uint8), and
-        `<name>.offsets` (int64), row i being bytes[offsets[i]:offsets[i + 1]]. With `reuse`, arrays of fixed width are
-        valid until the next batch only: they lie in one buffer, or are read-only views of the file where it holds the
-        rows side by side. Otherwise every array is the caller's own.
+        Texts are objects of `str`; those of role meta (a domain, a date) are codes, int32, into `categories(name)`, and
+        `str` too with `text="str"`. `text="bytes"` gives a text column as two arrays: `<name>`, its UTF-8 bytes end to
+        end (uint8), and `<name>.offsets` (int64), row i being bytes[offsets[i]:offsets[i + 1]]. With `reuse`, arrays of
+        fixed width are valid until the next batch only: they lie in one buffer, or are read-only views of the file
+        where it holds the rows side by side. Otherwise every array is the caller's own.
 
         Raises `FarshiftError` where these numbers do not fit together, `UnknownName` for a column there is not.
 
@@ -199,7 +201,7 @@ class Part:
         drop_last: bool = False,
         columns: Sequence[str] | None = None,
         *,
-        text: Text = "str",
+        text: Text = "codes",
         rank: int | None = None,
         world: int | None = None,
     ) -> TorchStream:
@@ -372,6 +374,25 @@ class Part:
                 raise UnknownName("column", name, self.columns)
         return tuple(columns)
 
+    @property
+    def coded(self) -> tuple[str, ...]:
+        """The columns that `batches` gives as codes unless asked for texts: those of text and of role meta."""
+        return tuple(field.name for field in self.schema.of_role("meta") if field.type == "string")
+
+    def categories(self, name: str) -> NDArray[np.object_]:
+        """The texts that the codes of a column stand for, ascending: the same for all parts of a split.
+
+        Raises `UnknownName` for a column that is not given as codes.
+
+        >>> import farshift as fs
+        >>> part = fs.load("optdigits/writers")
+        >>> part.coded, part.categories("writers").tolist()
+        (('writers',), ['13 others', '30 writers'])
+        """
+        if name not in self.coded:
+            raise UnknownName("column of codes", name, self.coded)
+        return coded(self.source, name).categories
+
     def column(self, name: str, text: Text = "str") -> Column:
         """What reads a column by position. Texts that are no Arrow data are objects, unless `text` is "bytes"."""
         if (name, text) not in self._opened:
@@ -405,6 +426,8 @@ class Part:
             values = self.corrupted if name == "corrupted" else self.carried[name]
             is_text = values.dtype == object and text == "bytes"
             return TextColumn(pa.array(values, pa.large_string())) if is_text else FixedColumn(values)
+        if text == "codes" and name in self.coded:
+            return FixedColumn(coded(self.source, name).codes, self.places)
         column = self._source_column(name)
         if name != self.label or self.override is None:
             return column

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 
-Text = Literal["str", "bytes"]
-"""How texts are handed out: as objects, or as bytes and offsets."""
+Text = Literal["codes", "str", "bytes"]
+"""How texts are handed out: as objects, or as bytes and offsets; with "codes" as objects too, but for those of role
+meta, which are codes into their categories."""
 
 
 def check_text(text: str) -> None:
     if text not in get_args(Text):
-        raise FarshiftError(f"text must be 'str' or 'bytes', not {text!r}")
+        raise FarshiftError(f"text must be 'codes', 'str' or 'bytes', not {text!r}")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class FixedColumn:
         view = self.stored[start:stop]
         view.flags.writeable = False
         return view
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row."""
+        return self.stored.dtype.itemsize * prod(self.stored.shape[1:])
 
     def buffer(self, rows: int) -> NDArray[Any]:
         """Room for so many rows."""
@@ -114,8 +120,7 @@ def quick(column: Column, rows: int, text: Text) -> Column:
     if isinstance(column, TextColumn):
         shared = _shared(column, every)
         return column if shared is None else FixedColumn(shared)
-    width = column.stored.dtype.itemsize * prod(column.stored.shape[1:])
-    return column if column.lies_in_order or width > _NARROW else FixedColumn(column.take(every))
+    return column if column.lies_in_order or column.width > _NARROW else FixedColumn(column.take(every))
 
 
 def _shared(column: TextColumn, every: Rows) -> NDArray[Any] | None:
@@ -197,7 +202,16 @@ def read_batches(
     columns: Mapping[str, Column], order: Order, cut: GlobalBatches, steps: range, raw_text: bool, reuse: bool
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """A rank's share of the global batches `steps`, each as `one_batch`. With `reuse`, arrays of fixed width are views
-    of the file where the rows lie side by side, else of one buffer."""
+    of the file where the rows lie side by side, else of one buffer; without it, narrow ones are gathered for many
+    batches at once, and each batch is given its slice."""
+    narrow = {
+        name: column
+        for name, column in columns.items()
+        if isinstance(column, FixedColumn) and column.width <= _NARROW and not reuse
+    }
+    wide = {name: column for name, column in columns.items() if name not in narrow}
+    texts = {name for name, column in columns.items() if raw_text and isinstance(column, TextColumn)}
+    names = [own for name in columns for own in ((name, f"{name}.offsets") if name in texts else (name,))]
     room = -(-min(cut.batch_size, cut.rows) // cut.world)
     side_by_side = {name for name, column in columns.items() if column.lies_in_order and isinstance(order, AsStored)}
     buffers = {
@@ -216,5 +230,8 @@ def read_batches(
         return column.take(rows, buffers.get(name)) if isinstance(column, FixedColumn) else column.take(rows)
 
     for positions, bounds in cut.positions(order, steps):
+        gathered = {name: column.take(positions) for name, column in narrow.items()}
         for start, stop in pairwise(bounds):
-            yield one_batch(columns, partial(read, rows=positions[start:stop]), raw_text)
+            rest = one_batch(wide, partial(read, rows=positions[start:stop]), raw_text) if wide else {}
+            slices = {name: values[start:stop] for name, values in gathered.items()}
+            yield {name: slices[name] if name in slices else rest[name] for name in names}

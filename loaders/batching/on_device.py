@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import torch
@@ -29,7 +30,11 @@ class DevicePart:
 
     @classmethod
     def load(
-        cls, part: Columnar, device: torch.device | str, columns: Sequence[str] | None, text: str | None
+        cls,
+        part: Columnar,
+        device: torch.device | str,
+        columns: Sequence[str] | None,
+        text: Literal["bytes"] | None,
     ) -> DevicePart:
         """Copy a part's columns to a device; `FarshiftError` for text unless `text` is "bytes"."""
         if text not in (None, "bytes"):
@@ -37,7 +42,7 @@ class DevicePart:
         place, every = torch.device(device), np.arange(len(part))
         held: dict[str, Tensor | Texts] = {}
         for name in part.chosen(columns):
-            column = part.column(name, "bytes")
+            column = part.column(name, text or "codes")
             if not isinstance(column, TextColumn):
                 held[name] = torch.from_numpy(column.take(every)).to(place)
                 continue

@@ -152,7 +152,15 @@ class GlobalBatches:
         """
         together = max(1, _AHEAD * self.world // self.batch_size)
         for first in range(0, len(steps), together):
-            shares = [self.share(step) for step in steps[first : first + together]]
+            some = steps[first : first + together]
+            if self.world == 1 and some[-1] - some[0] == len(some) - 1:  # one after the other, each of them whole
+                begins = some[0] * self.batch_size
+                bounds = [
+                    min((step - some[0]) * self.batch_size, self.rows - begins) for step in range(some[0], some[-1] + 2)
+                ]
+                yield order.at(np.arange(begins, begins + bounds[-1])), bounds
+                continue
+            shares = [self.share(step) for step in some]
             bounds = [0, *accumulate(stop - start for start, stop in shares)]
             yield order.at(np.concatenate([np.arange(start, stop) for start, stop in shares])), bounds
 

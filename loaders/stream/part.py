@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import FarshiftError
 from ..batching.columns import Text, check_text
 from ..batching.order import GlobalBatches
 from .epoch import RemoteRows, Share, StreamedEpoch
@@ -78,8 +79,9 @@ class StreamedPart(RemoteRows):
         text: Text = "str",
         verify: Verify | None = None,
     ) -> StreamedEpoch:
-        """One epoch in dictionaries of arrays, as `Part.batches` gives it for the same arguments. Rows are read ahead
-        on a few threads that end with the iterator.
+        """One epoch in dictionaries of arrays, as `Part.batches` gives it for the same arguments, `text` among them: by
+        default all texts are `str`, for a stream has no categories. Rows are read ahead on a few threads that end with
+        the iterator.
 
         `verify="epoch"` recomputes every row's id and check from its content; `"open"` only where this process has not
         done so since the part was opened; `"never"` holds rows to lengths and types alone, and reads only the columns
@@ -91,6 +93,10 @@ class StreamedPart(RemoteRows):
         """
         wanted = self.verify if verify is None else verify
         check_text(text)
+        if text == "codes":
+            raise FarshiftError(
+                f"{self!r}: the categories of a column are not known before all rows were read: ask for text='str'"
+            )
         check_verify(wanted)
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         steps = cut.steps(start, worker, workers)

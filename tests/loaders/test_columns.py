@@ -34,7 +34,7 @@ def part() -> Part:
 @pytest.mark.parametrize("seed", [None, 3])
 def test_batches_of_all_columns_have_the_rows_values(seed, reuse):
     made, seen = part(), 0
-    for batch in made.batches(256, seed=seed, reuse=reuse):
+    for batch in made.batches(256, seed=seed, text="str", reuse=reuse):
         rows = batch["row_id"].astype(int)
         seen += len(rows)
         at = np.argsort(PLACES)[rows]
@@ -48,15 +48,15 @@ def test_batches_of_all_columns_have_the_rows_values(seed, reuse):
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_batch_s_texts_are_the_caller_s_own(seed, reuse):
     made = part()
-    first, second = list(made.batches(256, seed=seed, reuse=reuse))[:2]
+    first, second = list(made.batches(256, seed=seed, text="str", reuse=reuse))[:2]
     kept = second["city"].tolist()
     first["city"][:] = "Basel"
     assert second["city"].tolist() == kept
-    assert "Basel" not in next(iter(made.batches(256, seed=seed, reuse=reuse)))["city"].tolist()
+    assert "Basel" not in next(iter(made.batches(256, seed=seed, text="str", reuse=reuse)))["city"].tolist()
 
 
 def test_a_text_of_few_values_has_one_object_for_each():
-    (batch,) = part().batches(ROWS)
+    (batch,) = part().batches(ROWS, text="str")
     assert len({id(text) for text in batch["city"]}) == 3
 
 

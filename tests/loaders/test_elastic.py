@@ -179,5 +179,5 @@ def test_a_corrupted_text_label_is_read_as_it_was_given():
 
 
 def test_an_unknown_form_of_text_is_refused():
-    with pytest.raises(FarshiftError, match="text must be 'str' or 'bytes', not 'utf8'"):
+    with pytest.raises(FarshiftError, match="text must be 'codes', 'str' or 'bytes', not 'utf8'"):
         load("scan/length").batches(10, text="utf8")
