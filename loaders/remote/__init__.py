@@ -65,6 +65,10 @@ class Store(Protocol):
         """Where a row lies, for messages: the file, and the offset or row in it."""
         ...
 
+    def forget(self) -> None:
+        """Let go of what is kept of the files: some of it was found to be wrong."""
+        ...
+
     def read(self, rows: NDArray[np.int64], fields: Sequence[Field], halt: Event) -> pa.Table:
         """Some rows' fields, in the order asked for, typed as the fields say; the label is the source's own."""
         ...

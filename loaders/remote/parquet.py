@@ -17,6 +17,7 @@ from ...core.errors import BadData, FarshiftError, first_line
 from ...splits.schema import Field, Schema
 from ..export.checksums import TRUE_LABELS, read_true_labels
 from . import File
+from .kept import forget
 from .prefetch import THREADS, Task, ahead
 from .range_file import RangeFile
 from .ranges import together
@@ -178,6 +179,9 @@ class ParquetStore:
 
     def place(self, row: int) -> str:
         return self.within.place(int(self.number[row]))
+
+    def forget(self) -> None:
+        forget(self.within.files)
 
     def read(self, rows: Numbers, fields: Sequence[Field], halt: Event) -> pa.Table:
         import pyarrow as pa

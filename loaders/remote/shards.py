@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadData
 from ...splits.schema import Field, Schema
 from . import File, samples
+from .kept import forget
 from .ranges import together
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ class ShardStore:
 
     def place(self, row: int) -> str:
         return f"{self.files[self.shard[row]].name}, offset {self.offset[row]}"
+
+    def forget(self) -> None:
+        forget(self.files)
 
     def read(self, rows: Numbers, fields: Sequence[Field], halt: Event) -> pa.Table:
         contents = self._contents(rows, sorted({samples.member(field) for field in fields}), halt)

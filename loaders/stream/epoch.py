@@ -94,6 +94,13 @@ class Share:
 
     def batches(self) -> Generator[Batch, None, None]:
         """The batches in order; `BadData` at the end where they were not the rows owed."""
+        try:
+            yield from self._batches()
+        except BadData:
+            self.part.store.forget()
+            raise
+
+    def _batches(self) -> Generator[Batch, None, None]:
         with closing(ahead(self._tasks(), self.part.memory)) as blocks:
             for block in blocks:
                 columns = {name: block.part.column(name, self.text) for name in self.columns}

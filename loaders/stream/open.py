@@ -13,6 +13,7 @@ from ..acquire.source import find_source
 from ..part import Part
 from ..remote import File, Store, tars
 from ..remote.exported import read_export
+from ..remote.kept import kept
 from ..remote.parquet import ParquetFiles, ParquetStore, scan
 from ..remote.shards import ShardStore
 from ..remote.sources import ExportFolder, Source, found
@@ -30,7 +31,7 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
     `hf://datasets/owner/name@revision/path`), or Parquet or WebDataset files of the data set (paths, addresses or
     patterns, one or several). A revision of the Hub is resolved to its commit once, here. An iterator holds at most
-    `memory` bytes of rows.
+    `memory` bytes of rows; remote files that take at most three quarters of it are kept in it, and fetched once.
 
     With the index of an export, only the byte ranges that hold wanted rows are read. Files without one are read through
     once, row by row, to find the part's rows; where they were found is kept in the cache for as long as the files are
@@ -60,17 +61,19 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
         export = read_export(there, data.schema, label, data.definition.rows)
         rows = proven_by_index(export, manifest, part)
         known = known_part(manifest, data, part, rows)
-        store = ShardStore.of(export.index, export.shards, data.schema, label)
+        shards, memory = kept(export.shards, memory)
+        store = ShardStore.of(export.index, shards, data.schema, label)
         at = _located(known, export.index["row_id"].to_numpy(), export.name)
     else:
+        held, memory = kept(there.files, memory)
         if there.sort == "parquet":
-            files = ParquetFiles.open(there.files, data.schema, label)
+            files = ParquetFiles.open(held, data.schema, label)
             rows = proven_by_parquet(files, manifest, data, part, memory)
             known = known_part(manifest, data, part, rows)
             store = _in_parquet(known, files, data.definition.rows, memory)
         else:
             known = known_part(manifest, data, part, None)
-            store = _in_tars(known, there.files, data.definition.rows, memory)
+            store = _in_tars(known, held, data.definition.rows, memory)
         at = np.arange(len(known))
     return StreamedPart(known, store, at, memory, np.zeros(len(known), bool))
 

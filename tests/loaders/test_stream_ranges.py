@@ -243,3 +243,39 @@ def test_what_is_no_source_is_one_line(source, message, tmp_path, monkeypatch):
     with pytest.raises(FarshiftError, match=message) as caught:
         stream(NAME, "train", source)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["shards", "rows.parquet"])
+def test_what_fits_the_memory_is_fetched_once_whatever_is_read_of_it(form, exports, tmp_path):
+    """Shuffled epochs in small blocks, each of whose rows lie everywhere in the files."""
+    folder = exports / form if form == "shards" else tmp_path
+    if form != "shards":
+        shutil.copy(exports / form, tmp_path / form)
+    rows = sorted(open_split(NAME).part("train").row_ids.tolist())
+    with serving(folder) as site:
+        ending = ".tar" if form == "shards" else ".parquet"
+        size = sum(len(body) for path, body in site.files.items() if path.endswith(ending) and "index" not in path)
+        there = f"{site.url}/{form}" if form != "shards" else site.url
+        part = stream(NAME, "train", there, memory=size * 4 // 3 + 4)
+        for epoch in range(2):
+            assert sorted(ids(part.batches(64, seed=0, epoch=epoch))) == rows
+        fetched = [ask for ask in site.asked if ask[0].endswith(ending) and "index" not in ask[0]]
+        opening = [ask for ask in fetched if ask[1:] == (0, 0)]
+        assert sum(last - first + 1 for _, first, last in fetched) - len(opening) <= 1.05 * size
+        site.asked.clear()
+        part = stream(NAME, "train", there, memory=size * 4 // 3 - 4)
+        assert sorted(ids(part.batches(64, seed=0))) == rows
+        assert site.bytes_asked(ending) > size, "what does not fit is read block by block"
+
+
+def test_a_wrong_byte_is_not_kept(exports):
+    with serving(exports / "shards") as site:
+        site.tags = False
+        part = stream(NAME, "train", site.url)
+        (shard,) = [path for path in site.files if path.endswith(".tar")]
+        whole = site.files[shard]
+        site.files[shard] = whole.replace(b'{"bits":"0', b'{"bits":"1')
+        with pytest.raises(BadData, match="is not what the manifest says"):
+            ids(part.batches(4096))
+        site.files[shard] = whole
+        assert len(ids(part.batches(4096))) == len(part)
