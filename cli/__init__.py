@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from .baselines import app as baselines_app
-from .baselines import run
 from .benchmarks import app as benchmarks_app
 from .board import app as submissions_app
 from .board import board_app
 from .cache import app as cache_app
 from .replicates import app as replicates_app
+from .run import plan, run
 from .runs import app as runs_app
 from .sealed import app as sealed_app
 from .splits import app as splits_app
@@ -40,6 +40,7 @@ app.add_typer(statistics_app)
 app.add_typer(cache_app, name="cache")
 app.add_typer(baselines_app, name="baselines")
 app.command()(run)
+app.command()(plan)
 app.add_typer(submissions_app)
 board_app.add_typer(sealed_app)
 board_app.add_typer(standings_app)

@@ -1,21 +1,16 @@
-"""`farshift run` and `farshift baselines ..`: one short function a command."""
+"""`farshift baselines ..`: one short function a command."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
-from .runs import BudgetName, Device, Runs, Seeds, Selection, Steps, print_scored, read_settings
+from .runs import Runs
 from .terminal import Json, emit_json, line, table, view, watched
 
 app = typer.Typer(help="Baselines: list, algorithms, networks.", no_args_is_help=True)
-
-Named = Annotated[
-    Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Argument(metavar="[BASELINE]...", help="Names of baselines: farshift baselines list."),
-]
 
 
 @app.command("list")
@@ -124,158 +119,4 @@ def baselines_results(
         table("", columns, rows, "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent.")
     if differ:
         say("\n".join(differ))
-        raise typer.Exit(1)
-
-
-def run(
-    baselines: Named = None,
-    on: Annotated[
-        str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")
-    ] = "",
-    suite: Annotated[str, typer.Option("--suite", metavar="S", help="All benchmarks of a suite instead: core ..")] = "",
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--out", metavar="DIR", help="The run folder to write, or the folder of a suite's runs."),
-    ] = None,
-    seeds: Seeds = None,
-    device: Device = "cpu",
-    engine: Annotated[str, typer.Option("--engine", metavar="E", help="local, processes or ray.")] = "local",
-    budget: BudgetName = "full",
-    steps: Steps = None,
-    settings: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--settings", metavar="FILE", help="TOML: one table per setting; all are trained."),
-    ] = None,
-    search: Annotated[
-        int, typer.Option("--search", min=0, metavar="N", help="N random draws of the search space.")
-    ] = 0,
-    selection: Selection = None,
-    stack: Annotated[
-        int, typer.Option("--stack", min=0, metavar="K", help="The most replicas trained at once; 0: automatic.")
-    ] = 0,
-    diagnose: Annotated[
-        str, typer.Option("--diagnose", metavar="D,D", help="Measure trained replicas: coherence,sharpness .. or all.")
-    ] = "",
-    encoder: Annotated[
-        str,
-        typer.Option(
-            "--encoder",
-            metavar="MODEL",
-            help="Train on features of a frozen model of transformers, made once for all: org/name[@revision] of the "
-            "Hub, or ./folder.",
-        ),
-    ] = "",
-    fine_tune: Annotated[
-        str, typer.Option("--fine-tune", metavar="MODEL", help="Train a model of transformers further instead.")
-    ] = "",
-    augment: Annotated[
-        str,
-        typer.Option(
-            "--augment",
-            metavar="A",
-            help="Augment training rows: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5.",
-        ),
-    ] = "",
-    json: Json = False,
-) -> None:
-    """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
-
-    Several baselines on one benchmark get a run folder each, DIR/BASELINE.
-
-    A replica that fails stops no other. Of several runs all that finished are scored, what failed is listed, and the
-    exit code is then 1."""
-    from ..core.errors import FarshiftError
-
-    names = baselines or []
-    if out is None:
-        raise FarshiftError("run: name a folder to write (--out DIR)")
-    if bool(on) == bool(suite) or (on and not names):
-        raise FarshiftError(
-            "run: name a baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite (--suite core)"
-        )
-    more: dict[str, Any] = {"budget": budget, "steps": steps, "device": device}
-    more |= {"engine": engine, "seeds": seeds, "stack": stack}
-    if suite:
-        if settings or search or selection:
-            raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
-        if diagnose:
-            raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
-        if encoder or fine_tune:
-            raise FarshiftError("run --suite: --encoder and --fine-tune go with one benchmark (--on)")
-        if augment:
-            raise FarshiftError("run --suite: --augment goes with one benchmark (--on)")
-        return _run_suite(suite, names, out, more, json)
-    if len(names) > 1:
-        if settings or search or diagnose:
-            raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
-        return _run_several(names, on, out, selection, (encoder or None, fine_tune or None, augment), more, json)
-    from ..baselines.running.search import drawn
-    from ..baselines.running.sweep import run_baseline
-    from ..core.world import world
-
-    chosen = read_settings(settings)
-    if search:
-        chosen = (chosen or {}) | drawn(names[0], on, search)
-    with watched():
-        done = run_baseline(
-            names[0],
-            on,
-            out=out,
-            settings=chosen,
-            selection=selection,
-            diagnose=diagnose,
-            encoder=encoder or None,
-            fine_tune=fine_tune or None,
-            augment=augment,
-            **more,
-        )
-    if world().rank == 0:
-        print_scored(done, json)
-
-
-def _run_several(
-    names: list[str],
-    on: str,
-    out: Path,
-    selection: str | None,
-    start: tuple[str | None, str | None, str],
-    more: dict[str, Any],
-    json: bool,
-) -> None:
-    from ..baselines.running.sweep import plans_on, spend
-
-    with watched():
-        budget = spend(more["budget"], more["steps"], more["device"])
-        plans = plans_on(names, on, out, budget, more["seeds"], more["stack"], selection, *start)
-    _run_plans(plans, out, more["engine"], json)
-
-
-def _run_suite(suite: str, names: list[str], out: Path, more: dict[str, Any], json: bool) -> None:
-    from ..baselines.running.suite import suite_plans
-    from ..baselines.running.sweep import spend
-
-    with watched():
-        budget = spend(more["budget"], more["steps"], more["device"])
-        plans = suite_plans(suite, out, names, budget, more["seeds"], more["stack"])
-    _run_plans(plans, out, more["engine"], json)
-
-
-def _run_plans(plans: list[Any], out: Path, engine: str, json: bool) -> None:
-    """All that finishes is scored; where replicas failed, they are listed on stderr and the exit code is 1."""
-    from ..baselines.running.sweep import run_all
-    from ..benchmarks.scoring.score import score
-    from ..core.world import world
-
-    with watched():
-        runs, failures = run_all(plans, engine)
-        scores = [score(run) for run in runs] if world().rank == 0 else []
-    if json and world().rank == 0:
-        emit_json([item.report() for item in scores])
-    elif world().rank == 0:
-        for item in scores:
-            line(str(item))
-        line(f"{len(scores)} runs: {out}")
-    for failure in failures:
-        typer.echo(f"failed: {failure}", err=True)
-    if failures:
         raise typer.Exit(1)

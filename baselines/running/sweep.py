@@ -10,7 +10,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from ...benchmarks.benchmark import find_benchmark
+from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.blind.data import blind_data
 from ...benchmarks.harness.evaluate import finished, seed_numbers
 from ...benchmarks.harness.loop import Evaluation
@@ -27,6 +27,7 @@ from ...core.world import World, world
 from ..diagnostics import chosen
 from ..recipe import Recipe, fine_tuned, with_augmentation, with_encoder
 from ..recipe import recipe as find_recipe
+from .needs import disk_needs, memory_needs, refuse
 from .plan import Plan
 
 TRAINING = "training"
@@ -123,6 +124,8 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
         plan.check()
     with ExitStack() as held:
         at_work = held.enter_context(opened(engine, Needs(device, threads=1)))
+        for plan in plans:
+            refuse(memory_needs(plan, min(at_work.workers, len(plan.seeds))), plan.title, device)
         folders = [held.enter_context(plan.begin(together)) for plan in plans]
         missing = [folder.missing() for folder in folders]
         if together.size > 1:
@@ -148,7 +151,7 @@ def _jobs(
 ) -> Iterator[tuple[int, GroupJob]]:
     """The replica groups that have replicas left to train or to ask, each with its plan's number."""
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
-        for seeds in _groups(plan.seeds, workers):
+        for seeds in seed_groups(plan.seeds, workers):
             if left := tuple(seed for seed in seeds if seed in missing[number]):
                 names = plan.recipe, plan.benchmark.name
                 job = GroupJob(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
@@ -182,7 +185,7 @@ def _run_jobs(
     return [failures[index] for index in sorted(failures)]
 
 
-def _groups(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
+def seed_groups(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
     """The seeds in as many replica groups of like size as there are workers: each worker stacks its own."""
     count = min(workers, len(seeds))
     return [tuple(seeds[place::count]) for place in range(count)]
@@ -225,13 +228,51 @@ def run_baseline(
     fine_tune: such weights, trained further in place of the recipe's own network. augment: how training rows are
     augmented, `NAME[+NAME..][,setting=value..]`.
     """
+    plan = plan_of(
+        name,
+        on,
+        Path(out),
+        spend(budget, steps, device),
+        seeds=seeds,
+        settings=settings,
+        selection=selection,
+        stack=stack,
+        diagnose=diagnose,
+        encoder=encoder,
+        fine_tune=fine_tune,
+        augment=augment,
+    )
+    bring(plan.benchmark)
+    return run_plans([plan], engine)[0]
+
+
+def plan_of(
+    name: str,
+    on: str,
+    out: Path,
+    budget: Budget,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    settings: Settings | None = None,
+    selection: str | None = None,
+    stack: int = 0,
+    diagnose: str = "",
+    encoder: str | None = None,
+    fine_tune: str | None = None,
+    augment: str = "",
+) -> Plan:
+    """The plan of what `run_baseline` runs, with its arguments; opens no data."""
     benchmark, wanted = find_benchmark(on), chosen(diagnose)
     recipe = started(find_recipe(name), encoder, fine_tune, augment)
-    spending = spend(budget, steps, device)
-    blind_data(benchmark)  # pulled once here, not by every worker
-    numbers = seed_numbers(seeds, benchmark, budget)
-    plan = Plan(recipe, benchmark, spending, numbers, Path(out), checked(settings), selection, stack, wanted)
-    return run_plans([plan], engine)[0]
+    numbers = seed_numbers(seeds, benchmark, budget.name)
+    return Plan(recipe, benchmark, budget, numbers, out, checked(settings), selection, stack, wanted)
+
+
+def bring(benchmark: Benchmark) -> None:
+    """Have a benchmark's data in the cache, once here and not by every worker. `FarshiftError` before anything is
+    downloaded where the disk has no room for it."""
+    refuse(disk_needs(benchmark), benchmark.name)
+    blind_data(benchmark)
 
 
 def started(recipe: Recipe, encoder: str | None, fine_tune: str | None, augment: str = "") -> Recipe:
@@ -269,10 +310,10 @@ def plans_on(
     fine_tune: str | None = None,
     augment: str = "",
 ) -> list[Plan]:
-    """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`."""
+    """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
+    data."""
     benchmark = find_benchmark(on)
     recipes = [started(find_recipe(name), encoder, fine_tune, augment) for name in dict.fromkeys(names)]
-    blind_data(benchmark)
     numbers = seed_numbers(seeds, benchmark, budget.name)
     return [
         Plan(recipe, benchmark, budget, numbers, out / recipe.name, selection=selection, stack=stack)

@@ -64,6 +64,11 @@ def blind_data(benchmark: Benchmark) -> BlindData:
     return found
 
 
+def prepared(benchmark: Benchmark) -> BlindData | None:
+    """A benchmark's blind data where they are in the cache; None where `blind_data` would have to write them."""
+    return _opened(_folder(benchmark), benchmark)
+
+
 def _opened(folder: Path, benchmark: Benchmark) -> BlindData | None:
     try:
         card = json.loads((folder / "handout.json").read_text("utf-8"))

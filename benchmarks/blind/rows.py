@@ -125,6 +125,10 @@ class BlindData:
     def has_part(self, name: str) -> bool:
         return name in self.card["streams"]
 
+    def stored(self, name: str) -> pa.Table:
+        """All columns of a part's file as they lie there, memory-mapped."""
+        return self._table(name)
+
     @cached_property
     def prompt(self) -> Prompt | None:
         """How a language model is asked, its examples drawn; None where the benchmark has no prompt."""

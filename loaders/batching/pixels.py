@@ -139,6 +139,11 @@ def opened(files: Files, side: int, name: str = DEFAULT) -> Pixels:
     return EncodedPixels(files, side, by, key)
 
 
+def in_cache(files: Files, side: int, name: str = DEFAULT) -> bool:
+    """Whether these pictures were decoded before: then `opened` only maps them."""
+    return (cache_root() / "pictures" / f"{_key(files, side, decoder(name))}.npy").exists()
+
+
 def _key(files: Files, side: int, by: Decoder) -> str:
     if isinstance(files, EncodedFiles):
         pictures = files.digest

@@ -1,0 +1,246 @@
+"""A short trial of a run to be: a few real steps, decodings and answers on this machine, of rows spread over the
+training part.
+
+Nothing of it is kept but features of a frozen encoder, which the run then finds. The network that is timed is the
+run's own, with as many replicas at once; it has learned nothing, so texts that it writes are as long as they may be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...benchmarks.blind.data import blind_data
+from ...benchmarks.blind.rows import BlindData
+from ...benchmarks.blind.training_table import TrainingTable
+from ...benchmarks.harness.training import TrainingSet
+from ...benchmarks.model import Columns
+from ...core.files import cache_root
+from ...loaders.batching.pictures import decoded
+from ...loaders.batching.pixels import in_cache
+from ..encoding.frozen import FrozenColumns
+from ..encoding.images import is_encoded
+from ..recipe import complete, touches
+from ..replicas.stacked import size
+from ..training.predict import Encoding
+from ..training.predict import answers as answers_of
+from ..training.replica_group import Fit, ReplicaGroup
+from ..training.sampler import Data
+from ..training.trainer import Outcome, Training
+from ..training.training_rows import FitInput, Member, columns_of
+from .plan import Plan
+
+ROWS = 8192
+"""Rows that a probe trains on at most."""
+
+FILES = 256
+"""Of files that have to be decoded."""
+
+ASKED = 64
+"""Rows that it asks the network about."""
+
+_SECONDS = 4.0
+"""After which no further step is timed."""
+
+_STEPS = 6
+"""Steps that are taken at most; the first is not timed."""
+
+
+@dataclass
+class Probe:
+    """What a trial showed. Seconds are of wall clock, bytes of the trial's own replica stack."""
+
+    rows: int
+    """Rows that the trial had, of `of`."""
+    of: int
+    replicas: int = 0
+    """Trained at once."""
+    drawn: int = 0
+    """Rows of one replica's step."""
+    parameters: int = 0
+    """Of one replica."""
+    steps: int = 0
+    """That were timed; 0: none was taken."""
+    step_seconds: float = 0.0
+    """The median, of all its replicas together."""
+    step_bytes: int | None = None
+    """What a step took of memory beyond the rows and the network; None where this system does not tell."""
+    row_bytes: float = 0.0
+    """Of one encoded training row, where it lies on the device."""
+    answer_seconds: float = 0.0
+    """Of one row, by all its replicas together."""
+    pictures_per_second: float | None = None
+    features_per_second: float | None = None
+    pictures: dict[str, bool] = field(default_factory=dict)
+    """Whether a part's decoded pictures are in the cache, by the names of the parts that have pictures."""
+    side: int = 0
+    width: int = 0
+    """Of the features of a frozen encoder."""
+
+
+def probe(plan: Plan, members: Sequence[Member]) -> Probe:
+    """Try what a plan's `members` take, those that one process trains. Errors are those of the training itself."""
+    blind = blind_data(plan.benchmark)
+    rows = TrainingSet(plan.benchmark, blind)
+    whole = rows.train()
+    files = [name for name in plan.benchmark.task.inputs if is_encoded(whole.columns[name])]
+    count = min(len(whole), FILES if files else ROWS)
+    found = Probe(count, len(whole))
+    some = _spread(whole, count)
+    opened = rows.opened(touches(plan.recipe).__contains__)
+    val = rows.val()
+    given = {name: _spread(one, ASKED) for name, one in (("val", val), ("ood_val", opened.get("ood_val"))) if one}
+    unlabelled = opened.get("unlabelled")
+    if unlabelled is not None:
+        unlabelled = {name: column[:count] for name, column in unlabelled.items()}
+    asked = blind.part(plan.benchmark.predicted_parts[0]).batch(slice(0, ASKED))
+    recipe = plan.recipe
+    if files and not recipe.encoder:
+        values = _values(plan, members)
+        found.side, by = values["side"], values["decoder"]
+        found.pictures = _cached(plan, blind, files[0], found.side, by)
+        start = time.perf_counter()
+        some = _pixels(some, files, found.side, by)
+        found.pictures_per_second = count * len(files) / (time.perf_counter() - start)
+        given = {name: _pixels(one, files, found.side, by) for name, one in given.items()}
+        asked |= _decoded(asked, files, found.side, by)
+        if unlabelled is not None:
+            unlabelled |= _decoded(unlabelled, files, found.side, by)
+    if recipe.encoder:
+        _measure_features(found, recipe.encoder, plan, some)
+    if recipe.estimator:
+        return found
+    group = ReplicaGroup(recipe, plan.benchmark.task, members, plan.benchmark.name, stack=plan.stack)
+    with suppress(_Enough):
+        fit = _Trial(group, FitInput(some, given.get("val"), given.get("ood_val"), unlabelled), plan, found, asked)
+        fit.remarks(members[0])  # raises what kept it from being trained
+    return found
+
+
+def _measure_features(found: Probe, encoder: str, plan: Plan, rows: TrainingTable) -> None:
+    """How fast a frozen encoder reads rows that it has not read before."""
+    given, *_ = columns_of(rows)
+    frozen = FrozenColumns(encoder, plan.benchmark.task, given, plan.budget.device)
+    before = {path for path in (cache_root() / "features").glob("*/*.arrow")}
+    start = time.perf_counter()
+    read = frozen.columns(given)
+    seconds = time.perf_counter() - start
+    found.width = sum(column.shape[1] for name, column in read.items() if column is not given[name])
+    if {path for path in (cache_root() / "features").glob("*/*.arrow")} != before:
+        found.features_per_second = len(rows) / seconds
+
+
+def _values(plan: Plan, members: Sequence[Member]) -> dict[str, Any]:
+    if plan.recipe.estimator:
+        from ..encoding.encoding import SETTINGS
+
+        return dict(SETTINGS)
+    return complete(plan.recipe, plan.benchmark.name, members[0].settings)
+
+
+def _spread(rows: TrainingTable, count: int) -> TrainingTable:
+    """So many of the rows, at even distances."""
+    return rows.select(np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)))
+
+
+def _pixels(rows: TrainingTable, files: Sequence[str], side: int, by: str) -> TrainingTable:
+    return rows.replaced(_decoded(rows.columns, files, side, by))
+
+
+def _decoded(columns: Columns, files: Sequence[str], side: int, by: str) -> dict[str, NDArray[Any]]:
+    return {name: decoded(columns[name], side, by) for name in files}
+
+
+def _cached(plan: Plan, blind: BlindData, name: str, side: int, by: str) -> dict[str, bool]:
+    """Of each part that is trained on: whether its decoded pictures are there."""
+    return {
+        part: in_cache(blind.part(part).columns[name], side, by) for part in ("train", "id_val") if blind.has_part(part)
+    }
+
+
+class _Enough(Exception):
+    """All has been measured."""
+
+
+class _Trial(Fit):
+    """A training that ends after some steps, and is asked a few rows."""
+
+    def __init__(self, group: ReplicaGroup, rows: FitInput, plan: Plan, found: Probe, asked: Columns) -> None:
+        self.found, self.plan, self.asked = found, plan, asked
+        super().__init__(group, rows, plan.budget)
+
+    def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
+        found, device = self.found, training.stack.keys.device
+        found.replicas, found.drawn = len(training.stack), training.sampler.drawn
+        found.parameters = size(training.stack.network)
+        data = training.data
+        held = [x for x in (*data.inputs, data.target, data.weight) if isinstance(x, torch.Tensor)]
+        found.row_bytes = sum(x.numel() * x.element_size() for x in held) / max(1, len(data))
+        seconds: list[float] = []
+
+        def steps() -> None:
+            begun = time.perf_counter()
+            for step in range(min(_STEPS, training.steps)):
+                start = time.perf_counter()
+                training.step()
+                if device.type == "cuda":
+                    torch.cuda.synchronize(device)
+                if step or training.steps == 1:
+                    seconds.append(time.perf_counter() - start)
+                if seconds and time.perf_counter() - begun > _SECONDS:
+                    break
+
+        found.step_bytes = _peak_of(steps, device)
+        found.steps, found.step_seconds = len(seconds), float(np.median(seconds))
+        if not training.stack.hyperparameters["batch_size"]:  # a full batch grows with the rows
+            found.step_seconds *= found.of / found.rows
+            found.drawn = found.of
+        self._training = training
+        return Outcome()
+
+    def _note(self, members: Sequence[Member], coding: Encoding, outcome: Outcome, data: Data) -> None:
+        stack = self._training.stack
+        stack.network.eval()
+        start = time.perf_counter()
+        answers_of(coding, stack, self._read(self.asked))
+        self.found.answer_seconds = (time.perf_counter() - start) / len(next(iter(self.asked.values())))
+        raise _Enough
+
+
+def _peak_of(what: Callable[[], None], device: torch.device) -> int | None:
+    """The bytes that something takes at most beyond what is taken when it begins; None where the system keeps no
+    such mark."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        allocated = torch.cuda.memory_allocated(device)
+        what()
+        return torch.cuda.max_memory_allocated(device) - allocated
+    before, marked = _status("VmRSS"), _marked_anew()
+    what()
+    peak = _status("VmHWM")
+    return max(0, peak - before) if marked and before is not None and peak is not None else None
+
+
+def _marked_anew() -> bool:
+    """Have Linux forget the most memory that this process ever had; False where it cannot."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", "ascii")
+    except OSError:
+        return False
+    return True
+
+
+def _status(name: str) -> int | None:
+    try:
+        lines = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+    except (OSError, StopIteration):
+        return None

@@ -1,0 +1,259 @@
+"""`farshift run`, and `farshift plan` of the same arguments: what a run would take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scored, read_settings
+from .terminal import Json, emit_json, go_offline, line, table, watched
+
+if TYPE_CHECKING:
+    from ..baselines.running.forecast import Forecast
+    from ..baselines.running.plan import Plan
+
+Named = Annotated[
+    Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
+    typer.Argument(metavar="[BASELINE]...", help="Names of baselines: farshift baselines list."),
+]
+On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="The benchmark's name, such as scan/length.")]
+Suite = Annotated[str, typer.Option("--suite", metavar="S", help="All benchmarks of a suite instead: core ..")]
+Out = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--out", metavar="DIR", help="The run folder to write, or the folder of a suite's runs."),
+]
+Engine = Annotated[str, typer.Option("--engine", metavar="E", help="local, processes or ray.")]
+Settings = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--settings", metavar="FILE", help="TOML: one table per setting; all are trained."),
+]
+Search = Annotated[int, typer.Option("--search", min=0, metavar="N", help="N random draws of the search space.")]
+Stack = Annotated[
+    int, typer.Option("--stack", min=0, metavar="K", help="The most replicas trained at once; 0: automatic.")
+]
+Diagnose = Annotated[
+    str, typer.Option("--diagnose", metavar="D,D", help="Measure trained replicas: coherence,sharpness .. or all.")
+]
+Encoder = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        metavar="MODEL",
+        help="Train on features of a frozen model of transformers, made once for all: org/name[@revision] of the "
+        "Hub, or ./folder.",
+    ),
+]
+FineTune = Annotated[
+    str, typer.Option("--fine-tune", metavar="MODEL", help="Train a model of transformers further instead.")
+]
+Augment = Annotated[
+    str,
+    typer.Option(
+        "--augment",
+        metavar="A",
+        help="Augment training rows: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The arguments of `run` and `plan`, as they were given."""
+
+    names: list[str]
+    on: str
+    suite: str
+    seeds: int | None
+    device: str
+    budget: str
+    steps: int | None
+    settings: Path | None
+    search: int
+    selection: str | None
+    stack: int
+    diagnose: str
+    encoder: str
+    fine_tune: str
+    augment: str
+
+    def plans(self, out: Path) -> list[Plan]:
+        """What is to be run, each in a folder of its own in `out`, or in `out` itself where it is one alone. Refuses
+        what does not go together; opens no data."""
+        from ..baselines.running.search import drawn
+        from ..baselines.running.suite import suite_plans
+        from ..baselines.running.sweep import plan_of, plans_on, spend
+        from ..core.errors import FarshiftError
+
+        if bool(self.on) == bool(self.suite) or (self.on and not self.names):
+            raise FarshiftError(
+                "run: name a baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite "
+                "(--suite core)"
+            )
+        if self.suite:
+            if self.settings or self.search or self.selection:
+                raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
+            if self.diagnose:
+                raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
+            if self.encoder or self.fine_tune:
+                raise FarshiftError("run --suite: --encoder and --fine-tune go with one benchmark (--on)")
+            if self.augment:
+                raise FarshiftError("run --suite: --augment goes with one benchmark (--on)")
+            budget = spend(self.budget, self.steps, self.device)
+            return suite_plans(self.suite, out, self.names, budget, self.seeds, self.stack)
+        start = self.encoder or None, self.fine_tune or None, self.augment
+        if len(self.names) > 1:
+            if self.settings or self.search or self.diagnose:
+                raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
+            budget = spend(self.budget, self.steps, self.device)
+            return plans_on(self.names, self.on, out, budget, self.seeds, self.stack, self.selection, *start)
+        (name,) = self.names
+        chosen = read_settings(self.settings)
+        if self.search:
+            chosen = (chosen or {}) | drawn(name, self.on, self.search)
+        plan = plan_of(
+            name,
+            self.on,
+            out,
+            spend(self.budget, self.steps, self.device),
+            seeds=self.seeds,
+            settings=chosen,
+            selection=self.selection,
+            stack=self.stack,
+            diagnose=self.diagnose,
+            encoder=start[0],
+            fine_tune=start[1],
+            augment=start[2],
+        )
+        return [plan]
+
+
+def run(
+    baselines: Named = None,
+    on: On = "",
+    suite: Suite = "",
+    out: Out = None,
+    seeds: Seeds = None,
+    device: Device = "cpu",
+    engine: Engine = "local",
+    budget: BudgetName = "full",
+    steps: Steps = None,
+    settings: Settings = None,
+    search: Search = 0,
+    selection: Selection = None,
+    stack: Stack = 0,
+    diagnose: Diagnose = "",
+    encoder: Encoder = "",
+    fine_tune: FineTune = "",
+    augment: Augment = "",
+    json: Json = False,
+) -> None:
+    """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
+
+    Several baselines on one benchmark get a run folder each, DIR/BASELINE.
+
+    A replica that fails stops no other. Of several runs all that finished are scored, what failed is listed, and the
+    exit code is then 1. What is known not to fit memory or the disk is refused before it is begun: `farshift plan`
+    tells what a run takes."""
+    from ..baselines.running.sweep import bring, run_plans
+    from ..core.errors import FarshiftError
+    from ..core.world import world
+
+    if out is None:
+        raise FarshiftError("run: name a folder to write (--out DIR)")
+    more = settings, search, selection, stack, diagnose, encoder, fine_tune, augment
+    asked = Asked(baselines or [], on, suite, seeds, device, budget, steps, *more)
+    with watched():
+        plans = asked.plans(out)
+        if on:
+            bring(plans[0].benchmark)
+    if suite or len(asked.names) > 1:
+        return _run_several(plans, out, engine, json)
+    with watched():
+        (done,) = run_plans(plans, engine)
+    if world().rank == 0:
+        print_scored(done, json)
+
+
+def _run_several(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
+    """All that finishes is scored; where replicas failed, they are listed on stderr and the exit code is 1."""
+    from ..baselines.running.sweep import run_all
+    from ..benchmarks.scoring.score import score
+    from ..core.world import world
+
+    with watched():
+        runs, failures = run_all(plans, engine)
+        scores = [score(run) for run in runs] if world().rank == 0 else []
+    if json and world().rank == 0:
+        emit_json([item.report() for item in scores])
+    elif world().rank == 0:
+        for item in scores:
+            line(str(item))
+        line(f"{len(scores)} runs: {out}")
+    for failure in failures:
+        typer.echo(f"failed: {failure}", err=True)
+    if failures:
+        raise typer.Exit(1)
+
+
+def plan(
+    baselines: Named = None,
+    on: On = "",
+    suite: Suite = "",
+    out: Out = None,
+    seeds: Seeds = None,
+    device: Device = "cpu",
+    engine: Engine = "local",
+    budget: BudgetName = "full",
+    steps: Steps = None,
+    settings: Settings = None,
+    search: Search = 0,
+    selection: Selection = None,
+    stack: Stack = 0,
+    diagnose: Diagnose = "",
+    encoder: Encoder = "",
+    fine_tune: FineTune = "",
+    augment: Augment = "",
+    json: Json = False,
+) -> None:
+    """Tell what a run would take, with the arguments of `farshift run`: steps, rows, disk, memory, time.
+
+    A few real steps, decodings and answers are timed on this machine. Nothing is downloaded or written to --out. What
+    does not fit is named with what to change, and the exit code is then 2."""
+    from ..baselines.running.forecast import forecast, refuse_problems
+    from ..baselines.running.sweep import require_extras
+
+    go_offline(True)
+    more = settings, search, selection, stack, diagnose, encoder, fine_tune, augment
+    asked = Asked(baselines or [], on, suite, seeds, device, budget, steps, *more)
+    with watched():
+        require_extras()
+        found = [forecast(one, engine) for one in asked.plans(out or Path("runs"))]
+    if json:
+        emit_json([one.to_dict() for one in found])
+    elif len(found) == 1:
+        _print_one(found[0])
+    else:
+        _print_several(found)
+    refuse_problems(found)
+
+
+def _print_one(found: Forecast) -> None:
+    from ..baselines.running.forecast_text import lines
+
+    table(
+        f"{found.plan.title}, {found.plan.budget.name} budget, {found.plan.budget.device}",
+        ["what", "how much"],
+        lines(found),
+    )
+
+
+def _print_several(found: list[Forecast]) -> None:
+    from ..baselines.running.forecast_text import brief, duration
+
+    rows = [brief(one) for one in found]
+    known = [one.seconds["all"] for one in found if "all" in one.seconds]
+    columns = ["baseline", "benchmark", "replicas", "steps", "memory", "disk", "time"]
+    table("", columns, rows, f"Together {duration(sum(known))} ({len(known)} of {len(found)} measured): an estimate.")

@@ -1,0 +1,215 @@
+"""`farshift plan`: what a run takes, told before it starts; and what is known not to fit is refused, by `run` too."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from encoded_files import folder, picture
+from farshift.baselines.running import needs
+from farshift.baselines.running.needs import Need, lacking
+from farshift.benchmarks.runs.run import read_run
+
+ON = "modadd97/xi35"
+
+
+def test_a_plan_tells_the_steps_and_parameters_that_the_run_then_has(farshift, farshift_json, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ("mlp", "--on", ON, "--budget", "quick", "--seeds", "2", "--steps", "7")
+    (found,) = farshift_json("plan", *asked)
+    assert list(tmp_path.iterdir()) == []
+    done = farshift("run", *asked, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    spent = read_run("run").card.spent.by_seed["seed_1"]
+    tried = found["measured"]
+    assert (found["steps"], tried["parameters"], tried["replicas"]) == (
+        spent["steps"],
+        spent["parameters"],
+        spent["replicas"],
+    )
+    assert (found["replicas"], found["seeds"], found["fits"], found["problems"]) == (2, [0, 1], True, [])
+    assert found["download"] == {"bytes": 0, "not_stated": []}
+    assert tried["steps"] >= 1
+    assert found["seconds"]["all"] == pytest.approx(
+        found["seconds"]["training"] + found["seconds"]["predicting"], abs=1e-2
+    )
+    run = read_run("run")
+    assert found["rows"]["predicted"] == run.predictions().num_rows / 2
+
+
+def test_a_plan_is_printed_as_an_estimate_with_where_it_comes_from(farshift):
+    done = farshift("plan", "mlp", "--on", ON, "--budget", "quick", "--seeds", "2")
+    assert done.returncode == 0, done.stderr
+    lines = dict(re.findall(r"^ (\w[\w ]*?)  +(\S.*)$", done.stdout, re.MULTILINE))
+    assert lines["training"].startswith("2 replicas (2 seeds), ")
+    assert "are free" in lines["memory"]
+    assert lines["download"] == "nothing"
+    assert lines["measured"].endswith("ms a row to predict")
+    assert lines["time"].endswith(": an estimate")
+
+
+def test_settings_and_processes_multiply_what_is_trained(farshift_json, tmp_path):
+    (tmp_path / "two.toml").write_text("[a]\nlr = 0.1\n[b]\nlr = 0.2\n")
+    (found,) = farshift_json(
+        *("plan", "mlp", "--on", ON, "--seeds", "2", "--steps", "3"),
+        *("--settings", tmp_path / "two.toml", "--engine", "processes"),
+    )
+    assert found["replicas"] == 4
+    assert found["measured"]["replicas"] * found["processes"] == 4
+
+
+def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(farshift):
+    done = farshift("plan", "mlp", "knn", "--on", ON, "--budget", "quick", "--seeds", "1", "--steps", "3")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^ mlp +modadd97/xi35 +1 +3 ", done.stdout, re.MULTILINE)
+    assert re.search(r"^ knn +modadd97/xi35 +1 +to its end ", done.stdout, re.MULTILINE)
+    assert "(1 of 2 measured): an estimate." in done.stdout
+
+
+def test_what_run_refuses_plan_refuses_alike(farshift):
+    for command in ("run", "plan"):
+        done = farshift(command, "lstm", "--on", ON, "--seeds", "1", "--out", "nowhere")
+        assert done.returncode == 2
+        assert "the network lstm is for sequence tasks" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+REVIEWS = """
+name = "reviews/long"
+version = 1
+kind = "length"
+title = "Stars of reviews longer than any in training"
+label = "stars"
+rule = "length/threshold"
+parameters = { field = "text", at_most = 20 }
+severity = { name = "length", unit = "words" }
+data = { files = ["reviews.csv"], inputs = ["text"], labels = ["stars"] }
+benchmark = {}
+"""
+PICTURES = """
+name = "photos/sketch"
+version = 1
+kind = "domain"
+title = "Tested on sketches"
+label = "kind"
+rule = "domain/hold_out"
+parameters = { field = "domain", ood = ["sketch"] }
+data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
+benchmark = {}
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, python):
+    """Two benchmarks of one's own: texts, and pictures of three domains."""
+    from warm_python import COMMAND
+
+    here: Path = tmp_path_factory.mktemp("own")
+    rows = [
+        f"{' '.join(f'word{(row * 7 + place) % 50}' for place in range(3 + row % 30))},{row % 5}" for row in range(300)
+    ]
+    (here / "reviews.csv").write_text("\n".join(["text,stars", *rows]) + "\n")
+    names = [
+        f"{place}/{kind}/{n}.jpg" for place in ("art", "photo", "sketch") for kind in ("cat", "dog") for n in range(12)
+    ]
+    folder(here / "photos", {name: picture(number, side=12) for number, name in enumerate(names)})
+    import os
+
+    for text in (REVIEWS, PICTURES):
+        (here / "draft.toml").write_text(text)
+        done = python.run(
+            *COMMAND,
+            "splits",
+            "build",
+            str(here / "draft.toml"),
+            "--out",
+            str(here / "splits/manifests"),
+            env=os.environ | {"FARSHIFT_PATH": str(here)},
+        )
+        assert done.returncode == 0, done.stderr
+    return here
+
+
+def refused(farshift, home, tmp_path, *arguments, **more) -> str:
+    """The one line in which both commands refuse the same."""
+    said = []
+    for command in ("plan", "run"):
+        done = farshift(command, *arguments, "--out", tmp_path / "out", FARSHIFT_PATH=str(home), **more)
+        assert done.returncode == 2, done.stderr
+        (line,) = done.stderr.splitlines()[-1:]
+        assert line.startswith("farshift: error: ")
+        said.append(re.sub(r"[\d.]+ [kMGT]?B are free", "N are free", line.removeprefix("farshift: error: ")))
+        assert not (tmp_path / "out").exists()
+    assert said[0] == said[1]
+    return said[0]
+
+
+def test_texts_as_more_numbers_than_memory_holds_are_refused(farshift, home, tmp_path):
+    (tmp_path / "wide.toml").write_text("[wide]\nbuckets = 1_000_000_000_000\n")
+    line = refused(farshift, home, tmp_path, "mlp", "--on", "reviews/long", "--settings", tmp_path / "wide.toml")
+    assert re.fullmatch(
+        r"mlp on reviews/long does not fit: it takes [\d.]+ TB of memory \(the rows as 1,000,000,000,000 numbers each: "
+        r"[\d.]+ TB\), and N are free: lower the setting buckets",
+        line,
+    )
+
+
+def test_pictures_that_are_to_lie_in_memory_and_do_not_fit_are_refused_with_what_to_change(farshift, home, tmp_path):
+    (tmp_path / "large.toml").write_text('[large]\nside = 1_000_000\nfeed = "resident"\n')
+    line = refused(farshift, home, tmp_path, "cnn", "--on", "photos/sketch", "--settings", tmp_path / "large.toml")
+    assert line.endswith("are free: lower the setting side, or leave feed at auto")
+
+
+def test_a_download_that_the_disk_has_no_room_for_is_refused_before_it_begins(farshift, home, tmp_path):
+    source = home / "loaders/sources/reviews.toml"
+    before = source.read_text()
+    try:
+        source.write_text(re.sub(r"bytes = \d+", f"bytes = {10**18}", before))
+        empty = {"FARSHIFT_CACHE": str(tmp_path / "empty"), "FARSHIFT_HOME": str(tmp_path / "home")}
+        line = refused(farshift, home, tmp_path, "mlp", "--on", "reviews/long", **empty)
+    finally:
+        source.write_text(before)
+    assert line.startswith("reviews/long does not fit: it takes 1000000.0 TB of disk (the download: 1000000.0 TB)")
+    assert line.endswith("make room there, or set FARSHIFT_CACHE to a folder on another disk")
+
+
+def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshift, home):
+    def entries():
+        listed = farshift("cache", "list", "--json")
+        return [one["name"] for one in json.loads(listed.stdout)["entries"] if one["kind"] == "pictures"]
+
+    before = entries()
+    done = farshift(
+        "plan", "cnn", "--on", "photos/sketch", "--seeds", "1", "--steps", "3", "--json", FARSHIFT_PATH=str(home)
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    assert found["measured"]["pictures_per_second"] > 0
+    assert found["seconds"]["decoding"] > 0
+    disk = {need["what"]: need["bytes"] for need in found["needs"] if need["place"] == "disk"}
+    rows = found["rows"]
+    assert disk["decoded pictures"] == 3 * 32 * 32 * (rows["train"] + rows["id_val"] + rows["predicted"])
+    assert entries() == before
+
+
+def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(farshift_json, tmp_path):
+    (found,) = farshift_json("plan", "mlp", "--on", "vowel/speakers", FARSHIFT_CACHE=str(tmp_path / "empty"))
+    assert found["measured"] is None
+    assert found["not_measured"] == "the data are not here: farshift splits pull vowel/speakers"
+    assert found["download"]["bytes"] > 0
+    assert found["rows"]["train"] > 0
+
+
+def test_what_is_needed_of_one_place_is_added_up_and_the_largest_is_named(monkeypatch):
+    monkeypatch.setattr(needs, "room", lambda place, device: {"disk": 100, "memory": 10_000}[place])
+    some = [
+        Need("this", "memory", 4_000, "change this"),
+        Need("that", "memory", 7_000, "change that"),
+        Need("a file", "disk", 100, "buy a disk"),
+    ]
+    assert lacking(some, "it") == [
+        "it does not fit: it takes 11.0 kB of memory (that: 7.0 kB), and 10.0 kB are free: change that"
+    ]
+    assert lacking(some[1:], "it") == []
