@@ -21,6 +21,7 @@ from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
 from ...loaders.batching.pixels import HeldPixels, Pixels, opened, whole
 from ...loaders.decoders import DEFAULT, decoder
+from ...loaders.stream.columns import StreamedPixels
 from ..formats import Format, Texts, format_of
 from .images import is_encoded
 from .pixel_rows import PixelRows, largest
@@ -129,6 +130,8 @@ class ClassEncoding:
         """The pictures of a column, each of two or three axes; None where it holds none, or others than uint8."""
         if self.pictures:
             return opened(column, self.side, self.by)
+        if isinstance(column, StreamedPixels):
+            return column
         return HeldPixels(column) if column.dtype == np.uint8 and column.ndim in (3, 4) else None
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:

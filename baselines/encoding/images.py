@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...core.errors import ModelError
+from ...loaders.batching.encoded_files import EncodedFiles
 
 
 def is_encoded(column: NDArray[Any]) -> bool:
     """Whether a column holds files, of pictures or sounds, not texts."""
+    if isinstance(column, EncodedFiles):
+        return len(column) > 0
     return column.dtype == object and len(column) > 0 and isinstance(column[0], bytes)
 
 

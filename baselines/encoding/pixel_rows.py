@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -140,4 +139,9 @@ class PixelRows:
 
 def largest(pixels: Pixels) -> int:
     """The largest value among all pictures; 0 where there are none."""
-    return max((int(np.max(piece)) for piece in pieces(pixels) if piece.size), default=0)
+    found = 0
+    for piece in pieces(pixels):
+        found = max(found, int(piece.max(initial=0)))
+        if found == 255 and not isinstance(pixels, EncodedPixels):  # no larger one can come; files may yet be broken
+            break
+    return found

@@ -72,7 +72,11 @@ def digest_of(batch: Columns) -> str:
     """Tells batches apart by their content."""
     found = blake2b(digest_size=16)
     for name in sorted(batch):
-        column: Any = batch[name] if isinstance(batch[name], EncodedFiles) else np.asarray(batch[name])
+        column: Any = batch[name]
+        if key := getattr(column, "key", ""):  # streamed: what is read of it is held to this
+            found.update(f"{name}/{key}/".encode())
+            continue
+        column = column if isinstance(column, EncodedFiles) else np.asarray(column)
         found.update(f"{name}/{column.dtype}/{column.shape}/".encode())
         if is_encoded(column):
             for content in column:

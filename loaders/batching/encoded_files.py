@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
@@ -46,6 +46,15 @@ class EncodedFiles:
         at = int(np.searchsorted(starts, row, "right")) - 1
         return memoryview(chunks[at][row - int(starts[at])].as_buffer())
 
+    def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
+        """Several files' contents at once."""
+        return [self.content(int(place)) for place in places]
+
+    @property
+    def key(self) -> str:
+        """Tells these files from others without reading them, where that is known; else empty."""
+        return ""
+
     @cached_property
     def digest(self) -> str:
         """Tells these files from others by their contents: the sha256 of each one's length (uint64, little-endian) and
@@ -59,7 +68,10 @@ class EncodedFiles:
     def __getitem__(self, place: Any) -> bytes | EncodedFiles:
         if isinstance(place, int | np.integer):
             return bytes(self.content(int(place)))
-        return EncodedFiles(self.stored, self.places[place])
+        return self._some(self.places[place])
+
+    def _some(self, places: NDArray[np.int64]) -> EncodedFiles:
+        return EncodedFiles(self.stored, places)
 
     def __iter__(self) -> Iterator[bytes]:
         return (bytes(self.content(place)) for place in range(len(self)))

@@ -64,9 +64,20 @@ def decoded_pieces(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np.
         for place in range(start, stop):
             pixels[place - first] = _one(files, place, side, by)
 
+    def decode_held(held: Sequence[bytes | memoryview], place: int, start: int, pixels: NDArray[np.uint8]) -> None:
+        for number, content in enumerate(held):
+            pixels[start + number] = _decoded(content, place + number, len(files), side, by)
+
     def begin(pool: ThreadPoolExecutor, number: int) -> list[Future[None]]:
         first = starts[number]
         last = min(first + rows, len(files))
+        if isinstance(files, EncodedFiles) and files.key:  # they lie elsewhere: read together
+            held = files.contents(np.arange(first, last))
+            some = range(0, last - first, _AT_ONCE)
+            return [
+                pool.submit(decode_held, held[start : start + _AT_ONCE], first + start, start, buffers[number % 2])
+                for start in some
+            ]
         jobs = range(first, last, _AT_ONCE)
         pixels = buffers[number % 2]
         return [pool.submit(decode, first, start, min(start + _AT_ONCE, last), pixels) for start in jobs]
@@ -109,9 +120,13 @@ def content_of(files: Files, place: int) -> bytes | memoryview:
 
 
 def _one(files: Files, place: int, side: int, by: Decoder) -> NDArray[np.uint8]:
+    return _decoded(content_of(files, place), place, len(files), side, by)
+
+
+def _decoded(content: bytes | memoryview, place: int, count: int, side: int, by: Decoder) -> NDArray[np.uint8]:
     try:
-        return by.decode(content_of(files, place), side)
+        return by.decode(content, side)
     except MemoryError:  # says nothing of the picture
         raise
     except Exception as error:  # a decoder meets anything, and raises anything
-        raise BadPicture.at(place, len(files), first_line(error)) from error
+        raise BadPicture.at(place, count, first_line(error)) from error

@@ -89,13 +89,19 @@ class EncodedPixels:
 
     def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
         try:
-            found = decoded([bytes(content_of(self.files, int(row))) for row in rows], self.side, self.by.name)
+            found = decoded(_contents(self.files, rows), self.side, self.by.name)
         except BadPicture as error:
             raise BadPicture.at(int(rows[error.place]), len(self.files), error.why) from error
         if out is None:
             return found
         out[:] = found
         return out
+
+
+def _contents(files: Files, rows: Rows) -> list[bytes]:
+    if isinstance(files, EncodedFiles):
+        return [bytes(content) for content in files.contents(rows)]
+    return [bytes(content_of(files, int(row))) for row in rows]
 
 
 def pieces(pixels: Pixels) -> Iterator[NDArray[np.uint8]]:
@@ -146,7 +152,7 @@ def in_cache(files: Files, side: int, name: str = DEFAULT) -> bool:
 
 def _key(files: Files, side: int, by: Decoder) -> str:
     if isinstance(files, EncodedFiles):
-        pictures = files.digest
+        pictures = files.key or files.digest
     else:
         pictures = digest_of(content_of(files, place) for place in range(len(files)))
     decides = {"format": 1, "pictures": pictures, "side": side, "interpolation": INTERPOLATION}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from ..part import Part
 from ..remote import Store
 from ..remote.prefetch import Task, ahead
 from .verify import EpochTally, Verify, check_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Batch = dict[str, NDArray[Any]]
 
@@ -143,21 +146,30 @@ class Share:
             yield total, partial(self._read, held)
 
     def _read(self, batches: list[NDArray[np.int64]], halt: Event) -> _Block:
-        import pyarrow as pa
-
-        part, schema = self.part, self.part.known.schema
         positions = np.concatenate(batches)
-        known, rows = part.known.select(positions), part.rows[positions]
-        verified = self.verify == "epoch" or (self.verify == "open" and not part.proven[positions].all())
-        fields = [one for one in schema.fields if verified or one.name in self.columns]
-        table = part.store.read(rows, fields, halt) if fields else pa.table({})
-        if verified:
-            checks, occurrences = known.source["check"].to_numpy()[known.places], part.store.occurrences(rows)
-            check_rows(table, schema, known.row_ids, checks, occurrences, lambda row: part.store.place(int(rows[row])))
-            part.proven[positions] = True
-        held = pa.table({"row_id": known.row_ids, **{one.name: table[one.name] for one in fields}})
+        known = self.part.known.select(positions)
+        held = read_rows(self.part, positions, self.columns, self.verify, halt)
         bounds = np.cumsum([0, *map(len, batches)])
         return _Block(replace(known, source=held, places=np.arange(len(positions))), positions, bounds)
+
+
+def read_rows(
+    part: RemoteRows, positions: NDArray[np.int64], columns: Sequence[str], verify: Verify, halt: Event
+) -> pa.Table:
+    """Some rows: their ids, and the source's columns, those of these names at least. `BadData` for a row that is not
+    the manifest's."""
+    import pyarrow as pa
+
+    schema = part.known.schema
+    known, rows = part.known.select(positions), part.rows[positions]
+    verified = verify == "epoch" or (verify == "open" and not part.proven[positions].all())
+    fields = [one for one in schema.fields if verified or one.name in columns]
+    table = part.store.read(rows, fields, halt) if fields else pa.table({})
+    if verified:
+        checks, occurrences = known.source["check"].to_numpy()[known.places], part.store.occurrences(rows)
+        check_rows(table, schema, known.row_ids, checks, occurrences, lambda row: part.store.place(int(rows[row])))
+        part.proven[positions] = True
+    return pa.table({"row_id": known.row_ids, **{one.name: table[one.name] for one in fields}})
 
 
 def _taken(_: str, column: Column, rows: NDArray[np.int64]) -> Any:

@@ -1,0 +1,32 @@
+"""Training rows whose pictures or sounds are read from a stream, step by step, and lie nowhere here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...loaders.stream.columns import streamed_inputs
+from ...loaders.stream.part import StreamedPart
+from ..model import Task
+from .rows import SEEN_IN_TRAINING
+from .training_table import TrainingTable
+
+_ROWS = 4096
+"""Whose labels are read at once."""
+
+
+def streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
+    """A streamed part as training rows, the same as those of the local part: inputs are read as they are asked for and
+    held to the manifest each time, labels once, here.
+
+    What a training draws is decided by (seed, step) and the rows' order, which is that of the local part; so losses are
+    those of resident rows, and a training resumes at any step. Raises `FarshiftError` for an input that is neither
+    encoded files nor a tensor of uint8.
+    """
+    columns: dict[str, Any] = dict(streamed_inputs(part, task.inputs))
+    labels = [batch[task.label] for batch in part.batches(_ROWS, columns=[task.label])]
+    columns[task.label] = np.concatenate(labels) if labels else np.empty(0, np.int64)
+    columns["weight"] = np.ones(len(part), np.int64)
+    columns |= {name: np.array(part.known.carried[name]) for name in SEEN_IN_TRAINING if name in part.known.carried}
+    return TrainingTable(columns, part.row_ids, f"{part.identity}/{part.name}")

@@ -1,0 +1,135 @@
+"""Columns of a streamed part that stand where those of a local one would: rows are read, and proven, as they are asked
+for. So a training draws pictures from shards that need not fit anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from hashlib import blake2b
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import FarshiftError
+from ..batching.encoded_files import EncodedFiles
+from .epoch import read_rows
+from .part import StreamedPart
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+THREADS = 4
+"""That read the rows of one step."""
+
+_AT_ONCE = 256
+"""Rows read at once where all are read in their order."""
+
+
+def told(part: StreamedPart, name: str) -> str:
+    """What a column's content depends on: the manifest, whose rows each one read is held to, and which of them."""
+    rows = blake2b(part.row_ids.tobytes(), digest_size=16).hexdigest()
+    return f"{part.identity}/{part.name}/{name}/{rows}"
+
+
+def read(part: StreamedPart, places: NDArray[np.int64], name: str) -> pa.Array:
+    """A column's values at some places, of which some may be equal; each is read once, and all are proven."""
+    import pyarrow as pa
+
+    rows, back = np.unique(places, return_inverse=True)
+    pieces = [one for one in np.array_split(rows, THREADS) if len(one)]
+    halt = Event()
+
+    def one(some: NDArray[np.int64]) -> pa.ChunkedArray:
+        return read_rows(part, some, (name,), part.verify, halt)[name]
+
+    if len(rows) < 2 * THREADS:
+        found = [one(rows)]
+    else:
+        with ThreadPoolExecutor(THREADS) as threads:
+            try:
+                found = list(threads.map(one, pieces))
+            except BaseException:
+                halt.set()
+                raise
+    chunks = [chunk for column in found for chunk in column.chunks]
+    return pa.chunked_array(chunks, chunks[0].type).combine_chunks().take(back)
+
+
+class StreamedFiles(EncodedFiles):
+    """Encoded files of a streamed part."""
+
+    def __init__(self, part: StreamedPart, name: str) -> None:
+        self.part, self.name = part, name
+        self.places = np.arange(len(part))
+
+    def content(self, place: int) -> memoryview:
+        return memoryview(self.contents([place])[0])
+
+    def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
+        if not len(places):
+            return []
+        found = read(self.part, self.places[np.asarray(places, np.int64)], self.name)
+        return [memoryview(value.as_buffer()) for value in found]
+
+    @property
+    def key(self) -> str:
+        return told(self.part.select(self.places), self.name)
+
+    def _some(self, places: NDArray[np.int64]) -> StreamedFiles:
+        found = StreamedFiles(self.part, self.name)
+        found.places = places
+        return found
+
+    def __iter__(self) -> Iterator[bytes]:
+        for start in range(0, len(self), _AT_ONCE):
+            yield from map(bytes, self.contents(np.arange(start, min(start + _AT_ONCE, len(self)))))
+
+
+class StreamedPixels:
+    """A tensor column of uint8 of a streamed part, (n, ..): `Pixels` that are read as they are asked for."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, part: StreamedPart, name: str) -> None:
+        self.part, self.name = part, name
+        self.shape = (len(part), *part.known.schema[name].shape)
+        self.ndim = len(self.shape)
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+    @cached_property
+    def key(self) -> str:
+        return told(self.part, self.name)
+
+    def take(self, rows: NDArray[np.int64], out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+        found = np.empty((len(rows), *self.shape[1:]), np.uint8) if out is None else out
+        if len(rows):
+            found[:] = read(self.part, rows, self.name).flatten().to_numpy().reshape(found.shape)
+        return found
+
+    def __getitem__(self, rows: Any) -> NDArray[np.uint8]:
+        return self.take(np.arange(len(self))[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.uint8]:
+        return self.take(np.arange(len(self)))
+
+
+def streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles | StreamedPixels]:
+    """The columns of these names that are read as they are asked for. `FarshiftError` for another than encoded files or
+    a tensor of uint8."""
+    found: dict[str, StreamedFiles | StreamedPixels] = {}
+    for name in names:
+        field = part.known.schema[name]
+        if field.item == "bytes":
+            found[name] = StreamedFiles(part, name)
+        elif field.item == "uint8" and field.shape:
+            found[name] = StreamedPixels(part, name)
+        else:
+            raise FarshiftError(
+                f"{part!r}: the column {name!r} is {field.type}: pictures and sounds alone are streamed"
+            )
+    return found

@@ -1,0 +1,166 @@
+"""A training that draws its pictures from a stream is the training on the same rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from encoded_files import picture
+from farshift.baselines.training.replica_group import Fit, ReplicaGroup
+from farshift.baselines.training.trainer import Training
+from farshift.baselines.training.training_rows import FitInput, Member
+from farshift.benchmarks.blind.streamed_rows import streamed_rows
+from farshift.benchmarks.blind.training_table import TrainingTable
+from farshift.benchmarks.model import Budget, Task
+from farshift.core.errors import BadData, FarshiftError
+from farshift.loaders.part import Part
+from farshift.loaders.split import load
+from farshift.loaders.stream.open import stream
+from farshift.loaders.stream.part import StreamedPart
+from farshift.splits.rows import first_ids, heads, row_digests
+from farshift.splits.schema import Field, Schema
+
+from .killed_groups import killed_before
+from .toys import recipe
+
+COUNT, STEPS = 30, 50
+MEMBERS = [Member(0, {}), Member(1, {"lr": 0.02})]
+TASK = Task("classification", ("image",), "kind", classes=3)
+SCHEMA = Schema((Field("image", "image", "input"), Field("kind", "int64", "label"), Field("note", "string", "meta")))
+
+
+@dataclass
+class Held:
+    """A store of rows in memory, which counts those that are read."""
+
+    table: pa.Table
+    seen: list[int] = field(default_factory=list)
+    least_block = 1
+
+    def sizes(self, rows: np.ndarray) -> np.ndarray:
+        return np.full(len(rows), 400)
+
+    def occurrences(self, rows: np.ndarray) -> np.ndarray:
+        return np.zeros(len(rows), np.int64)
+
+    def place(self, row: int) -> str:
+        return f"held row {row}"
+
+    def forget(self) -> None:
+        pass
+
+    def read(self, rows: np.ndarray, fields: Sequence[Field], halt: Event) -> pa.Table:
+        self.seen += rows.tolist()
+        return self.table.select([one.name for one in fields]).take(rows)
+
+
+def pictures() -> tuple[StreamedPart, TrainingTable]:
+    """JPEGs in a store, and the same rows in memory, in the order of their ids."""
+    table = pa.table(
+        {
+            "image": pa.array([picture(number) for number in range(COUNT)], pa.binary()),
+            "kind": np.arange(COUNT) % 3,
+            "note": ["none"] * COUNT,
+        }
+    )
+    ids, checks = first_ids(table, SCHEMA), heads(row_digests(table, SCHEMA))
+    order = np.argsort(ids)
+    said = pa.table({"row_id": ids[order], "check": checks[order]})
+    known = Part("made/jpegs@1", "0" * 64, "train", SCHEMA, "kind", said, np.arange(COUNT), {})
+    part = StreamedPart(known, Held(table), order, 1 << 20, np.zeros(COUNT, bool))
+    files = np.empty(COUNT, object)
+    files[:] = table["image"].to_pylist()
+    columns = {"image": files[order], "kind": table["kind"].to_numpy()[order], "weight": np.ones(COUNT, np.int64)}
+    return part, TrainingTable(columns, ids[order])
+
+
+def fitted(rows: TrainingTable, task: Task, kept: Path | None = None, steps: int = STEPS, **settings: Any) -> Fit:
+    chosen = {"batch_size": 8, "lr": 0.01, "width": 8, "side": 8} | settings
+    group = ReplicaGroup(recipe("mlp", steps, **chosen), task, MEMBERS, "toy/toy", kept)
+    return group.fit(FitInput(rows, None), Budget("quick"))
+
+
+@pytest.fixture
+def losses(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
+    """Of every replica after every step."""
+    seen: list[list[float]] = []
+    plain = Training.step
+
+    def step(self: Training) -> None:
+        plain(self)
+        seen.append(self.losses.tolist())
+
+    monkeypatch.setattr(Training, "step", step)
+    return seen
+
+
+@pytest.mark.parametrize("limit", ["", "1kB"], ids=["decoded into the cache", "decoded on the fly"])
+@pytest.mark.parametrize("feed", ["resident", "streamed"])
+def test_encoded_pictures_of_a_stream_have_the_losses_of_those_in_memory(limit, feed, losses, cache, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", limit)
+    part, here = pictures()
+    fitted(here, TASK, feed="resident")
+    before = list(losses)
+    losses.clear()
+    fitted(streamed_rows(part, TASK), TASK, feed=feed)
+    assert len(before) == len(losses) == STEPS
+    np.testing.assert_allclose(losses, before, rtol=0, atol=1e-6)
+    held = part.store
+    assert isinstance(held, Held)
+    if limit and feed == "streamed":
+        assert len(held.seen) > STEPS * 8, "rows are read as they are drawn"
+    elif not limit:
+        assert len(held.seen) == 2 * COUNT, "labels once, and pictures once, into the cache"
+
+
+def test_pixels_of_shards_have_the_losses_of_the_local_part(losses, tmp_path):
+    local = load("optdigits/writers")
+    task = Task("classification", ("pixels",), "digit", classes=10)
+    there = stream("optdigits/writers", "train", local.to_webdataset(tmp_path / "shards"))
+    columns = {**local.numpy(["pixels", "digit"]), "weight": np.ones(len(local), np.int64)}
+    fitted(TrainingTable(columns, local.row_ids), task, feed="resident", batch_size=32)
+    before = list(losses)
+    losses.clear()
+    rows = streamed_rows(there, task)
+    fitted(rows, task, feed="streamed", batch_size=32)
+    np.testing.assert_allclose(losses, before, rtol=0, atol=1e-6)
+    assert len(losses) == STEPS
+    assert (rows.select(np.arange(5)).numpy()["pixels"] == columns["pixels"][:5]).all()
+
+
+def test_a_training_from_a_stream_that_is_killed_goes_on_to_the_same_bits(tmp_path, cache, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
+    part, here = pictures()
+    rows = streamed_rows(part, TASK)
+    asked = {"image": here.columns["image"]}
+
+    def outcome(kept: Path | None) -> list[Any]:
+        fit = fitted(rows, TASK, kept, steps=12, feed="streamed")
+        return [fit.predict(member, asked).scores.tolist() for member in MEMBERS]
+
+    clean = outcome(None)
+    code = killed_before(Training, "step", 7, lambda: fitted(rows, TASK, tmp_path, steps=12, feed="streamed"))
+    assert code == -9
+    assert outcome(tmp_path) == clean
+
+
+def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
+    part, _ = pictures()
+    rows = streamed_rows(part, TASK)
+    column = [*part.store.table["image"].to_pylist()[:-1], picture(99)]
+    part.store.table = part.store.table.set_column(0, "image", pa.array(column, pa.binary()))
+    with pytest.raises(BadData, match=r"^row [0-9a-f]{16} is not what the manifest says \(held row 29; "):
+        fitted(rows, TASK, feed="streamed")
+
+
+def test_a_text_is_no_input_that_is_streamed(tmp_path):
+    part, _ = pictures()
+    with pytest.raises(FarshiftError, match="the column 'note' is string: pictures and sounds alone are streamed"):
+        streamed_rows(part, replace(TASK, inputs=("note",)))
