@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import splits
     from .baselines.running.results import recorded as baseline
+    from .benchmarks.adapters._hf_processor import processor
     from .benchmarks.adapters.function import predictor
     from .benchmarks.answers import Answers, Failed
     from .benchmarks.benchmark import find_benchmark as benchmark
@@ -43,6 +44,7 @@ __all__ = [
     "evaluate",
     "load",
     "predictor",
+    "processor",
     "read_run",
     "replicates",
     "score",
@@ -62,6 +64,7 @@ _HOMES = {
     "evaluate": ("benchmarks.harness.evaluate", "evaluate"),
     "load": ("loaders.split", "load"),
     "predictor": ("benchmarks.adapters.function", "predictor"),
+    "processor": ("benchmarks.adapters._hf_processor", "processor"),
     "read_run": ("benchmarks.runs.run", "read_run"),
     "replicates": ("benchmarks.comparison.replicates", "replicates"),
     "score": ("benchmarks.scoring.score", "score"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from torch import device as Device
 
+    from .batching.forms import Pictures, Sounds
     from .batching.on_device import DevicePart
     from .batching.tokens import Tokens
     from .batching.torch_stream import TorchStream
@@ -204,10 +205,16 @@ class Part:
         text: Text = "codes",
         rank: int | None = None,
         world: int | None = None,
+        pictures: Pictures = "bytes",
+        sounds: Sounds = "bytes",
     ) -> TorchStream:
         """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`.
 
         `batch_size` counts the global batch, over all ranks. See `TorchStream` for ranks, workers and resuming.
+
+        pictures: of fields of pictures, `"bytes"` as they are, `"PIL"`, a side in pixels (uint8), or a named transform
+        (`"imagenet"`, `"resize 256, crop 224, normalise clip"`: float32, channels first). sounds: `"bytes"`, or a rate
+        to have samples. Raises `FarshiftError` for what is no form.
 
         >>> import farshift as fs
         >>> stream = fs.load("modadd97/xi35").torch(512)
@@ -217,7 +224,7 @@ class Part:
         _need_torch("a torch stream")
         from .batching.torch_stream import TorchStream
 
-        return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world)
+        return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world, pictures, sounds)
 
     def on_device(
         self, device: Device | str, columns: Sequence[str] | None = None, text: Literal["bytes"] | None = None

@@ -58,7 +58,9 @@ class Llm:
 
 
 def prompt_of(request: dict[str, Any]) -> str:
-    return request["prompt"] if "prompt" in request else request["messages"][-1]["content"]
+    """The text of a request; of a message in pieces, that of its texts."""
+    said = request["prompt"] if "prompt" in request else request["messages"][-1]["content"]
+    return said if isinstance(said, str) else "".join(piece.get("text", "") for piece in said)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -16,8 +16,8 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[EOS]")
 COMMIT = "89abcdef0123456789abcdef0123456789abcdef"
 
 
-def tokenizer(pairs: bool = False, pad: bool = True) -> Any:
-    """One token a word; with `pairs`, framed as BERT frames one text or two."""
+def tokenizer(pairs: bool = False, pad: bool = True, ends: bool = False) -> Any:
+    """One token a word; with `pairs`, framed as BERT frames one text or two; with `ends`, an end after each text."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -30,6 +30,8 @@ def tokenizer(pairs: bool = False, pad: bool = True) -> Any:
             pair="[CLS] $A [SEP] $B:1 [SEP]:1",
             special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
         )
+    if ends:
+        made.post_processor = processors.TemplateProcessing(single="$A [EOS]", special_tokens=[("[EOS]", ids["[EOS]"])])
     names = {"unk_token": "[UNK]", "eos_token": "[EOS]"} | ({"pad_token": "[PAD]"} if pad else {})
     return PreTrainedTokenizerFast(
         tokenizer_object=made,

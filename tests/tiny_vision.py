@@ -67,22 +67,23 @@ def saved(folder: Path, kind: str, classes: int = 0, names: tuple[str, ...] = ()
     with quiet():
         network(kind, classes, names).save_pretrained(folder)
         if kind == "clip":
-            tiny_hf.tokenizer().save_pretrained(folder)
+            tiny_hf.tokenizer(ends=True).save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(SAID[kind] | MOMENTS))
     return folder
 
 
-def sounds(folder: Path, rate: int = 4000) -> Path:
-    """A wav2vec 2.0 whose frames are 10 samples, and its processor's file."""
+def sounds(folder: Path, rate: int = 4000, classes: int = 0) -> Path:
+    """A wav2vec 2.0 whose frames are 10 samples, and its processor's file; with `classes`, one with a head."""
     import torch
     from farshift.benchmarks.adapters._hf_quiet import quiet
-    from transformers import Wav2Vec2Config, Wav2Vec2Model
+    from transformers import Wav2Vec2Config, Wav2Vec2ForSequenceClassification, Wav2Vec2Model
 
     torch.manual_seed(0)
     convolutions = {"conv_dim": [8, 8], "conv_kernel": [6, 3], "conv_stride": [2, 2], "num_feat_extract_layers": 2}
-    made = Wav2Vec2Model(
-        Wav2Vec2Config(**_SMALL, **convolutions, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2)
-    )
+    places = {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}
+    labels = {"num_labels": classes} if classes else {}
+    kind: Any = Wav2Vec2ForSequenceClassification if classes else Wav2Vec2Model
+    made = kind(Wav2Vec2Config(**_SMALL, **convolutions, **places, **labels))
     with quiet():
         made.save_pretrained(folder)
     said = {"feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": rate, "do_normalize": True}

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.answers import ANSWERED, FAILED, Answers
+from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
 from ...core.errors import BadData
 from ...core.progress import say
-from ...loaders.batching.pictures import BadPicture, readable
+from ...loaders.batching.encoded import BadPicture
+from ...loaders.batching.pictures import readable
 from .encoding import ClassEncoding
 from .pixel_rows import PixelRows, largest
 
@@ -48,16 +49,4 @@ def answered(coding: ClassEncoding, batch: Columns, ask: Callable[[Columns], lis
         for name in coding.pictures:
             here &= readable(batch[name], coding.by)
         say(f"{int((~here).sum())} pictures of a batch cannot be decoded, and count as wrong: {error.why}")
-    return [_spread(one, here) for one in ask({name: column[here] for name, column in batch.items()})]
-
-
-def _spread(answers: Answers, here: NDArray[np.bool_]) -> Answers:
-    """The answers to the rows `here`, and none to the others."""
-    prediction = np.zeros(len(here), answers.prediction.dtype)
-    prediction[here] = answers.prediction
-    status = np.where(here, ANSWERED, FAILED).astype(np.int8)
-    scores = None
-    if answers.scores is not None:
-        scores = np.full((len(here), answers.scores.shape[1]), 1 / answers.scores.shape[1], np.float32)
-        scores[here] = answers.scores
-    return Answers(prediction, status, scores)
+    return [one.spread(here) for one in ask({name: column[here] for name, column in batch.items()})]

@@ -56,6 +56,7 @@ class Sizes:
     `categories`: values of each categorical input; `numbers`: numeric features; `source`: words an input text
     may hold, specials included; `outputs`: classes, or words an output text may hold, specials included. `shape`:
     that of an image, where a single numeric input of two or three axes is all there is (`numbers` is its product).
+    `names`: what the classes are called, where they have names.
     """
 
     outputs: int
@@ -64,6 +65,7 @@ class Sizes:
     source: int = 0
     aligned: bool = False
     shape: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class ClassEncoding:
             self.categories, self.texts, self.numbers, self.values = [], [], [self.streams], {}
             self.buckets, self.pieces = buckets, dict(pieces)
             self.scale = {self.streams: float(largest(pixels)) or 1.0}
-            self.sizes = Sizes(task.classes, (), prod(pixels.shape[1:]), shape=pixels.shape[1:])
+            shape = pixels.shape[1:]
+            self.sizes = Sizes(task.classes, (), prod(shape), shape=shape, names=task.names)
             return
         train = self._decoded(train)
         self.categories = [name for name in task.inputs if self._categorical(train[name])]
@@ -124,7 +127,8 @@ class ClassEncoding:
         width = sum(int(np.prod(train[name].shape[1:])) for name in self.numbers) + buckets * len(self.texts)
         shapes = [train[name].shape[1:] for name in self.numbers]
         image = shapes[0] if len(task.inputs) == len(shapes) == 1 and len(shapes[0]) in (2, 3) else ()
-        self.sizes = Sizes(task.classes, tuple(self.values[name] for name in self.categories), width, shape=image)
+        categories = tuple(self.values[name] for name in self.categories)
+        self.sizes = Sizes(task.classes, categories, width, shape=image, names=task.names)
 
     def _pixels(self, column: NDArray[Any]) -> Pixels | None:
         """The pictures of a column, each of two or three axes; None where it holds none, or others than uint8."""

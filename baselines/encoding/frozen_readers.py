@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...benchmarks.adapters._hf_media import frame_samples
 from ...benchmarks.adapters._hf_pictures import PictureProcessor
 from ...benchmarks.adapters._hf_quiet import quiet
 from ...benchmarks.adapters._hf_tokens import pad_token, window
@@ -222,7 +223,7 @@ class SoundReader:
             self.processor = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         self.network, self.rate = network, int(self.processor.sampling_rate)
         self.width: int = network.config.hidden_size
-        self._least = _frames(network)
+        self._least = frame_samples(network.config)
 
     def reads(self, column: NDArray[Any]) -> bool:
         """Whether a column is files of sounds."""
@@ -246,15 +247,6 @@ class SoundReader:
 
 
 Reader = TextReader | ImageReader | SoundReader
-
-
-def _frames(network: Any) -> int:
-    """The samples that one frame is made of, by the kernels and strides of a model's convolutions."""
-    sizes = reversed(list(zip(network.config.conv_kernel, network.config.conv_stride, strict=True)))
-    least = 1
-    for kernel, stride in sizes:
-        least = (least - 1) * stride + kernel
-    return least
 
 
 def _size(said: Any) -> tuple[int, int]:

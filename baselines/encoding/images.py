@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ...loaders.batching.encoded_files import EncodedFiles
-
-
-def is_encoded(column: NDArray[Any]) -> bool:
-    """Whether a column holds files, of pictures or sounds, not texts."""
-    if isinstance(column, EncodedFiles):
-        return len(column) > 0
-    return column.dtype == object and len(column) > 0 and isinstance(column[0], bytes)
+from ...loaders.batching.encoded import is_encoded as is_encoded
 
 
 def channel_axis(shape: Sequence[int]) -> int | None:

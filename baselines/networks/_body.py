@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from ...benchmarks.adapters._clip import clip_model, unit
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...core.errors import ModelError
 from ..encoding.frozen_readers import Moments, loaded, moments_of
@@ -45,7 +46,13 @@ class Body(nn.Module):
         if settings.get("compile", "never") != "never":
             raise ModelError("setting compile: a pretrained network is trained in plain steps: leave it at never")
         found = from_spec(settings["weights"], {})
-        model: Any = _with_axis(copy.deepcopy(_read(found.folder, found.code)))
+        if settings["head"] not in ("zero", "zero-shot"):
+            raise ModelError(f"setting head = {settings['head']!r}: use zero or zero-shot")
+        self.projects = settings["head"] == "zero-shot"
+        """Whether features are CLIP's own, in the space of its texts, at length 1."""
+        if self.projects and settings["pooling"] != "model":
+            raise ModelError("setting head = 'zero-shot': it is of the model's own features: leave pooling at model")
+        model: Any = _with_axis(copy.deepcopy(_read(found.folder, found.code, self.projects)))
         self.model = model
         self.name, self.pool, self.frozen_norm = found.name, settings["pooling"], settings["frozen_norm"]
         self.frozen, self.probe_steps = settings["freeze"] == "body", settings["probe_steps"]
@@ -63,6 +70,8 @@ class Body(nn.Module):
         self.rng: Rng | None = None
         config: Any = model.config
         self.width: int = config.hidden_sizes[-1] if hasattr(config, "hidden_sizes") else config.hidden_size
+        if self.projects:
+            self.width = config.projection_dim
 
     @property
     def adaptable(self) -> dict[str, nn.Linear]:
@@ -120,6 +129,8 @@ class Body(nn.Module):
         return seeds
 
     def _pooled(self, out: Any, rows: Mapping[str, Tensor]) -> Tensor:
+        if self.projects:
+            return unit(out.image_embeds)
         states: Tensor = out.last_hidden_state
         own = getattr(out, "pooler_output", None)
         if self.pool == "model" and own is not None:
@@ -161,9 +172,13 @@ def _without_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 @lru_cache(maxsize=1)
-def _read(folder: Path, code: str) -> Any:
-    """The model of a folder whose digest is `code`, read once for all replicas of a process."""
-    return loaded(folder)
+def _read(folder: Path, code: str, projects: bool) -> Any:
+    """The model of a folder whose digest is `code`, read once for all replicas of a process; with `projects`, CLIP's
+    vision side with its projection."""
+    if not projects:
+        return loaded(folder)
+    with torch.random.fork_rng(devices=[]):
+        return clip_model(folder, "CLIPVisionModelWithProjection", torch.float32)
 
 
 def _with_axis(model: nn.Module) -> nn.Module:

@@ -1,7 +1,9 @@
 """A pretrained model of transformers (ResNet, ConvNeXt, ViT, DINOv2, CLIP's vision side, BERT-like) with a linear head,
 to be fine-tuned.
 
-The head is 0 at first, as Dosovitskiy et al. fine-tune (ICLR 2021, arXiv:2010.11929). Frozen batch normalisation and
+The head is 0 at first, as Dosovitskiy et al. fine-tune (ICLR 2021, arXiv:2010.11929), or CLIP's zero-shot classifier,
+as Wortsman et al. do (CVPR 2022, arXiv:2109.01903, section 3): the features of the classes' names times the learned
+temperature, over features of length 1. Frozen batch normalisation and
 dropout before the head are DomainBed's protocol (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434); `probe_steps`
 is LP-FT, and `freeze = "body"` its linear probe (Kumar et al., ICLR 2022, arXiv:2202.10054); `layer_decay` is that of
 Clark et al., ICLR 2020 (arXiv:2003.10555); LoRA: `layers/lora.py`.
@@ -22,11 +24,14 @@ from ..encoding.images import image_size, planes
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear
 from ._body import Body
+from ._zero_shot import zero_shot_head
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {
     "weights": "",
     "pooling": "model",
+    "head": "zero",
+    "templates": "single",
     "freeze": "none",
     "probe_steps": 0,
     "frozen_norm": True,
@@ -37,10 +42,12 @@ SETTINGS: dict[str, Any] = {
 }
 """weights: `org/name[@revision]` of the Hub, or `./folder`; safetensors alone. pooling: a row's features are the
 model's own pooled output (`model`; the first token's state where it has none), the `mean` of the last states, or the
-`first` token's. freeze: `body` trains the head alone. probe_steps: so many first steps do. frozen_norm: batch
-normalisation by the pretrained moments, while training too. layer_decay: the learning rate of a layer is this share of
-that of the layer above; the head's is whole. lora_rank: of low-rank updates to queries and values, all else but the
-head frozen; 0 for none. lora_alpha: their scale is lora_alpha / lora_rank. dropout: of features."""
+`first` token's. head: `zero`, or `zero-shot` for weights of CLIP and classes with names. templates: of the prompts that
+these names stand in: a set's name (`single`, `imagenet`, `cifar`), or templates with `|` between them. freeze: `body`
+trains the head alone. probe_steps: so many first steps do. frozen_norm: batch normalisation by the pretrained moments,
+while training too. layer_decay: the learning rate of a layer is this share of that of the layer above; the head's is
+whole. lora_rank: of low-rank updates to queries and values, all else but the head frozen; 0 for none. lora_alpha: their
+scale is lora_alpha / lora_rank. dropout: of features."""
 
 
 class Network(nn.Module):
@@ -59,9 +66,13 @@ class Network(nn.Module):
         self.shape, self.width = sizes.shape, self.body.width
         self.dropout = Dropout(settings["dropout"])
         self.head = Linear(self.width, sizes.outputs)
-        nn.init.zeros_(self.head.weight)
         assert self.head.bias is not None
         nn.init.zeros_(self.head.bias)
+        if self.body.projects:
+            with torch.no_grad():
+                self.head.weight.copy_(zero_shot_head(settings["weights"], sizes.names, settings["templates"]))
+        else:
+            nn.init.zeros_(self.head.weight)
         self.register_buffer("decay", torch.tensor([float(settings["layer_decay"])]))
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:

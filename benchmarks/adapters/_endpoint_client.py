@@ -17,6 +17,7 @@ from ._responses import Response
 if TYPE_CHECKING:
     import openai
 
+Content = str | list[dict[str, Any]]
 Wait = Callable[[float], Awaitable[None]]
 
 LONGEST_HOLD = 300.0
@@ -99,8 +100,8 @@ class EndpointClient:
     sent: int = 0
     _limit_name: str = "max_tokens"
 
-    async def ask(self, text: str) -> Response | Lost:
-        """The response to one prompt, or why there is none.
+    async def ask(self, text: Content) -> Response | Lost:
+        """The response to one prompt, or why there is none. text: what a message contains; for `completions` a str.
 
         Raises `ModelError` where no prompt would get one: a refused key, no such model, a quota spent, no connection at
         all, more requests than the endpoint will take.
@@ -126,7 +127,7 @@ class EndpointClient:
             raise ModelError(f"{self.where}: {trouble.reason}: {trouble.advice}")
         return Lost(trouble.reason, by_endpoint=True)
 
-    async def _try(self, text: str) -> Response | Lost:
+    async def _try(self, text: Content) -> Response | Lost:
         import openai
 
         limit = self._limit_name
@@ -151,7 +152,7 @@ class EndpointClient:
             raise _Trouble("the connection broke") from None
         return self._read(raw.http_response.content)
 
-    def _body(self, text: str, limit: str) -> dict[str, Any]:
+    def _body(self, text: Content, limit: str) -> dict[str, Any]:
         body = dict(self.request)
         body[limit] = body.pop("max_tokens")
         if self.api == "completions":

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import ModelError
-from ...loaders.batching.one_picture import opened
+from ...loaders.batching.one_picture import Given, each
 from ...loaders.decoders import decoder
 from ..parsing import named_errors
 from ._hf_quiet import quiet
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 FILE = "preprocessor_config.json"
 
@@ -45,17 +45,16 @@ class PictureProcessor:
         """What the pixels depend on besides the files of the model."""
         return [decoder().version, f"transformers {version('transformers')}"]
 
-    def pixels(self, files: Sequence[bytes]) -> NDArray[np.float32]:
-        """Encoded pictures to (n, channels, height, width). `BadData` names the first that cannot be decoded."""
-        threads = min(len(files), os.cpu_count() or 1)
-        with quiet():  # says nothing for each picture; its settings are the process's, so once for all threads
-            if threads <= 1:
-                return np.stack([self._one(files, place) for place in range(len(files))])
-            with ThreadPoolExecutor(threads) as pool:  # Pillow frees the interpreter's lock
-                return np.stack(list(pool.map(lambda place: self._one(files, place), range(len(files)))))
+    def __str__(self) -> str:
+        return f"processor of {self.name}"
 
-    def _one(self, files: Sequence[bytes], place: int) -> NDArray[np.float32]:
-        picture = opened(files[place], f"picture {place} of {len(files)}")
+    def pixels(self, given: Given) -> NDArray[np.float32]:
+        """Pictures, encoded or as arrays, to (n, channels, height, width). `BadPicture` names the first that cannot be
+        decoded."""
+        with quiet():  # says nothing for each picture; its settings are the process's, so once for all threads
+            return each(given, self._one)
+
+    def _one(self, picture: Image) -> NDArray[np.float32]:
         found = np.asarray(self._processor(picture, return_tensors="np")["pixel_values"], np.float32)
         if found.ndim != 4 or len(found) != 1:
             raise ModelError(f"model {self.name} reads a picture in several pieces: give a model that reads it whole")

@@ -1,7 +1,9 @@
 """A model in any language: a command that is asked, and answers, one JSON object a line: `cmd:COMMAND`.
 
 On its stdin it finds first `{"task": {..}, "seed": n, "device": ".."}`, then a line for each row,
-`{"id": "17", "inputs": {..}}`: texts as they are, tensors as nested lists; with `"prompt"` where the benchmark has one.
+`{"id": "17", "inputs": {..}}`: texts as they are, tensors as nested lists, encoded pictures and sounds as
+`{"media_type": "image/jpeg", "base64": ".."}`; with `"prompt"` where the benchmark has one (a text, or a list of texts
+and such files).
 For each row it writes a line on its stdout, in any order, one of
 
     {"id": "17", "prediction": 3}       optionally with "scores": [..], the probability of each class
@@ -13,6 +15,7 @@ It ends when its stdin does. Its stderr is its own; the last lines are repeated 
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import shlex
@@ -27,6 +30,7 @@ from pydantic import Field
 from ...core.canonical import identity_of
 from ...core.errors import FarshiftError, ModelError
 from ...core.files import file_sha256
+from ...loaders.batching.encoded import media_type
 from ..answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
@@ -138,12 +142,13 @@ class Command:
         count = len(batch[self._task.inputs[0]])
         ids = [str(self._asked + row) for row in range(count)]
         rows: list[dict[str, Any]] = [
-            {"id": name, "inputs": {field: _plain(values[row], field) for field, values in batch.items()}}
+            {"id": name, "inputs": {field: _plain(values[row]) for field, values in batch.items()}}
             for row, name in enumerate(ids)
         ]
         if self._prompt is not None:
-            for message, text in zip(rows, self._prompt.texts(batch), strict=True):
-                message["prompt"] = text
+            for message, parts in zip(rows, self._prompt.all_parts(batch), strict=True):
+                shown = [part if isinstance(part, str) else _file(part.content) for part in parts]
+                message["prompt"] = shown if any(isinstance(part, dict) for part in shown) else "".join(map(str, shown))
         child.write([_json(message) for message in rows])
         self._asked += count
         return ids
@@ -255,11 +260,15 @@ def _read_scores(scores: Any, task: Task) -> list[float]:
     return [float(score) for score in scores]
 
 
-def _plain(value: Any, field: str) -> Any:
+def _plain(value: Any) -> Any:
     """An input as JSON has it."""
     if isinstance(value, bytes):
-        raise ModelError(f"cmd: the input {field!r} holds bytes, which JSON cannot carry")
+        return _file(value)
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _file(content: bytes) -> dict[str, str]:
+    return {"media_type": media_type(content), "base64": base64.b64encode(content).decode()}
 
 
 def _json(message: Mapping[str, Any]) -> bytes:

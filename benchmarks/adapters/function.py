@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...core.canonical import identity_of
 from ...core.errors import ModelError
+from ...loaders.batching.forms import AS_THEY_ARE, Forms, Pictures, Sounds
 from ..answers import Answers
 from ..fingerprint import fingerprint
 from ..model import Columns, Model, Task
@@ -23,23 +24,28 @@ OFFERED = ("seed", "task", "device", "prompt")
 
 class Predictor:
     """A model whose `predict` is a function. `name` and `code` (a digest of its source and of what a `partial` binds)
-    are the function's."""
+    are the function's, and so are the forms that it asks for."""
 
-    def __init__(self, function: Predict) -> None:
+    def __init__(self, function: Predict, forms: Forms | None = None) -> None:
         self._function = function
         source = _unwrapped(function)
+        self.forms = Forms.of(source) if forms is None else forms
         self.name = str(getattr(source, "__name__", None) or type(source).__name__)
         self.code = _code(function)
+        if self.code and self.forms != AS_THEY_ARE:
+            self.code = identity_of([self.code, str(self.forms)])
 
     def predict(self, batch: Columns) -> NDArray[Any] | Sequence[Any] | Answers:
         return self._function(batch)
 
 
-def predictor(function: Predict) -> Predictor:
+def predictor(function: Predict, *, pictures: Pictures = "bytes", sounds: Sounds = "bytes") -> Predictor:
     """A callable as a model: it is given the batch and answers with one prediction per row, in order.
 
-    Needed only where a callable does not say by its parameters what it is (a callable object, `*args`): a function of
-    the batch is a model as it is. Raises `ModelError` for what cannot be called.
+    Needed only where a callable does not say by its parameters what it is (a callable object, `*args`), or where it
+    asks for a form of pictures or sounds: a function of the batch is a model as it is. pictures: "bytes", "PIL", a side
+    in pixels (uint8 arrays), or a transform ("imagenet"). sounds: "bytes", or a rate. Raises `ModelError` for what
+    cannot be called.
 
     >>> import farshift as fs
     >>> def add(batch):
@@ -49,7 +55,7 @@ def predictor(function: Predict) -> Predictor:
     """
     if not callable(function):
         raise ModelError(f"predictor: a {type(function).__name__} cannot be called: give a function of the batch")
-    return Predictor(function)
+    return Predictor(function, Forms(pictures, sounds))
 
 
 def adapt(thing: Any, task: Task, seed: int) -> Model | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,8 @@ from ..model import Model, Task
 from ..parsing import named_errors
 from ._hf_classifier import TextClassifier
 from ._hf_generator import TextGenerator
+from ._hf_media import ImageClassifier, SoundClassifier
+from ._hf_pictures import PictureProcessor
 from ._hf_quiet import hub_bars, quiet
 from ._options import Options, read_options
 
@@ -35,8 +37,9 @@ FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 
 
 class HuggingFaceOptions(Options):
-    """What `--option` can set. dtype: of the weights; `auto` is as they are stored. batch_size: texts at once; answers
-    depend on it by rounding alone. max_length: the most tokens of a text or prompt, if fewer than the model's own."""
+    """What `--option` can set. dtype: of the weights; `auto` is as they are stored. batch_size: texts or pictures at
+    once; answers depend on it by rounding alone. max_length: the most tokens of a text or prompt, if fewer than the
+    model's own."""
 
     dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
     batch_size: int = Field(32, ge=1)
@@ -61,7 +64,7 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
         name, pinned = folder.name, _folder_digest(folder)
     else:
         name, _, revision = rest.partition("@")
-        folder = _snapshot(name, revision or None)
+        folder = snapshot(name, revision or None)
         pinned = folder.name
     if not any(folder.glob("*.safetensors")):
         raise FarshiftError(
@@ -71,13 +74,18 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
     return HuggingFaceFactory(folder, name, pinned, read)
 
 
+def weights_digest(pinned: str) -> str:
+    """How run cards name weights, by the Hub's commit or the digest of a folder: whatever the options."""
+    return identity_of({"weights": pinned, "dtype": "auto", "max_length": None})
+
+
 def _folder_digest(folder: Path) -> str:
     files = sorted({path for pattern in FILES for path in folder.glob(pattern) if path.is_file()})
     return identity_of([[path.name, path.stat().st_size, file_sha256(path)] for path in files])
 
 
-def _snapshot(repository: str, revision: str | None) -> Path:
-    """The folder of a model at a revision, in the Hub client's cache; the folder is named after the commit."""
+def snapshot(repository: str, revision: str | None, files: Sequence[str] = FILES) -> Path:
+    """The folder of a model's files at a revision, in the Hub client's cache; the folder is named after the commit."""
     from huggingface_hub import snapshot_download
 
     try:
@@ -85,7 +93,7 @@ def _snapshot(repository: str, revision: str | None) -> Path:
             found = snapshot_download(
                 repository,
                 revision=revision,
-                allow_patterns=list(FILES),
+                allow_patterns=list(files),
                 ignore_patterns=["*/*"],  # other formats and parts of a repository lie in folders of their own
                 local_files_only=offline(),
             )
@@ -112,10 +120,13 @@ class HuggingFaceFactory:
     def __init__(self, folder: Path, name: str, pinned: str, options: HuggingFaceOptions) -> None:
         self.folder, self.name, self.options = folder, name, options
         self.code = identity_of({"weights": pinned, "dtype": options.dtype, "max_length": options.max_length})
-        self._loaded: tuple[tuple[str, str], Any, Any] | None = None
+        self.pretrained = [{"name": name, "digest": weights_digest(pinned)}]
+        self._loaded: tuple[tuple[str, str], Any] | None = None
+        self._tokenizer: Any = None
 
     def __call__(self, seed: int, task: Task, device: str, prompt: Prompt | None = None) -> Model:
-        """A text classifier for classification tasks where the weights are one; else a generator, which needs a prompt.
+        """A classifier of texts, pictures or sounds for classification tasks where the weights are one; else a
+        generator, which needs a prompt.
 
         Answers are deterministic, whatever the seed: probabilities, or greedy decoding.
         """
@@ -125,6 +136,13 @@ class HuggingFaceFactory:
             config = AutoConfig.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
         architecture = " ".join(config.architectures or ["unknown"])
         options = self.options
+        if task.type == "classification" and "ForImageClassification" in architecture:
+            network = self._network("AutoModelForImageClassification", device)
+            return ImageClassifier(network, PictureProcessor(self.folder), task, self.name, options.batch_size)
+        if task.type == "classification" and _reads_sounds(architecture):
+            return SoundClassifier(
+                self._network("AutoModelForAudioClassification", device), self.folder, task, self.name
+            )
         if task.type == "classification" and "ForSequenceClassification" in architecture:
             network, tokenizer = self._load("AutoModelForSequenceClassification", device)
             return TextClassifier(network, tokenizer, task, self.name, options.batch_size, options.max_length)
@@ -139,6 +157,18 @@ class HuggingFaceFactory:
 
     def _load(self, sort: str, device: str) -> tuple[Any, Any]:
         """Network and tokenizer, read once for all seeds."""
+        import transformers
+
+        network = self._network(sort, device)
+        if self._tokenizer is None:
+            with named_errors(f"loading hf:{self.name}"), quiet():
+                self._tokenizer = transformers.AutoTokenizer.from_pretrained(
+                    self.folder, local_files_only=True, trust_remote_code=False
+                )
+        return network, self._tokenizer
+
+    def _network(self, sort: str, device: str) -> Any:
+        """The network, read once for all seeds."""
         if self._loaded is None or self._loaded[0] != (sort, device):
             import transformers
 
@@ -151,9 +181,6 @@ class HuggingFaceFactory:
                     use_safetensors=True,
                     output_loading_info=True,
                 )
-                tokenizer = transformers.AutoTokenizer.from_pretrained(
-                    self.folder, local_files_only=True, trust_remote_code=False
-                )
                 network = network.to(device).eval()
             lacking = sorted(report["missing_keys"])
             if lacking:
@@ -161,5 +188,12 @@ class HuggingFaceFactory:
                     f"model hf:{self.name} lacks weights for {type(network).__name__} ({', '.join(lacking[:3])}"
                     f"{' ..' if len(lacking) > 3 else ''}): it was not trained for this"
                 )
-            self._loaded = (sort, device), network, tokenizer
-        return self._loaded[1:]
+            self._loaded = (sort, device), network
+        return self._loaded[1]
+
+
+def _reads_sounds(architecture: str) -> bool:
+    """Whether an architecture is a classifier of sounds: some are named like those of texts."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES
+
+    return architecture in MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES.values()

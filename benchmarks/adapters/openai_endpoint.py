@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,7 +20,8 @@ from ...core.progress import advance
 from ..answers import Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
-from ..prompting.prompt import Prompt
+from ..prompting.prompt import Part, Prompt, Shown, stated
+from ._chat_content import content_of
 from ._endpoint_client import EndpointClient, Lost, Pace, Wait
 from ._event_loop import completed
 from ._options import Options, read_options
@@ -174,9 +175,14 @@ class Endpoint:
 
         Equal prompts are asked once. Raises `ModelError` where the endpoint answers nobody: what it did answer is kept.
         """
-        texts = self._prompt.texts(batch)
-        keys = [self._key(text) for text in texts]
-        prompts = dict(zip(keys, texts, strict=True))
+        asked = self._prompt.all_parts(batch)
+        if self._factory.options.api == "completions" and any(isinstance(part, Shown) for row in asked for part in row):
+            raise ModelError(
+                f"{self._factory.where}: the prompt shows pictures or sounds, which only the api chat takes: "
+                "leave the option api out"
+            )
+        keys = [self._key(parts) for parts in asked]
+        prompts = dict(zip(keys, asked, strict=True))
         found: dict[str, Response | Lost] = {}
         if self._factory.options.cache == "on":
             kept = {key: kept_response(key) for key in prompts}
@@ -196,8 +202,8 @@ class Endpoint:
         requests sent, prompts found in the cache, rows whose response held no answer, and rows without a response."""
         return dict(self._counts)
 
-    def _key(self, text: str) -> str:
-        decides = self._factory.deciding | self._request | {"prompt": self._prompt.signature, "text": text}
+    def _key(self, parts: Sequence[Part]) -> str:
+        decides = self._factory.deciding | self._request | {"prompt": self._prompt.signature, "text": stated(parts)}
         return response_key(decides)
 
     def _held_to_network(self, left: int) -> None:
@@ -208,7 +214,7 @@ class Endpoint:
                 "forbids to ask for one: unset it"
             )
 
-    async def _ask(self, prompts: Mapping[str, str], found: dict[str, Response | Lost]) -> None:
+    async def _ask(self, prompts: Mapping[str, Sequence[Part]], found: dict[str, Response | Lost]) -> None:
         """Ask the endpoint for the prompts that `found` has no response to, and add them to it."""
         options = self._factory.options
         asked = [key for key in prompts if key not in found]
@@ -216,7 +222,7 @@ class Endpoint:
 
         async def work() -> None:
             for key in pending:
-                found[key] = outcome = await asker.ask(prompts[key])
+                found[key] = outcome = await asker.ask(content_of(prompts[key]))
                 if isinstance(outcome, Response) and options.cache == "on":
                     await asyncio.to_thread(keep_response, key, outcome)
                 elif isinstance(outcome, Lost):

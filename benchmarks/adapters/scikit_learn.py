@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 
 from ...core.draws import key
 from ...core.errors import ModelError
+from ...loaders.batching.encoded import is_encoded, is_sounds
+from ...loaders.batching.forms import Forms
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
+
+SIDE = 32
+"""Pixels of the sides that encoded pictures are resized to, unless the estimator has `pictures`."""
 
 _SORTS = {"classification": "classifier", "regression": "regressor"}
 
@@ -35,7 +40,8 @@ class FromEstimator:
     """Fits and asks an estimator: a classifier on classification tasks, a regressor on regression tasks.
 
     Tensors are flattened, numbers are columns. A single text input goes as a list of `str` to an estimator whose first
-    step reads raw text; any other text is refused. Class probabilities, where the estimator has them, are the scores.
+    step reads raw text; any other text is refused. Encoded pictures become uint8 pixels of `SIDE` x `SIDE`, or what the
+    estimator's attribute `pictures` asks for. Class probabilities, where the estimator has them, are the scores.
     """
 
     def __init__(self, estimator: Any, task: Task) -> None:
@@ -46,6 +52,9 @@ class FromEstimator:
                 f"{type(estimator).__name__} is a scikit-learn {given or 'estimator'}, and this is a {task.type} task"
             )
         self.estimator, self.task = estimator, task
+        own = hasattr(estimator, "pictures")
+        self.forms = Forms(estimator.pictures if own else SIDE, getattr(estimator, "sounds", "bytes"), not own)
+        self.reads_objects = (own or hasattr(estimator, "sounds")) and len(task.inputs) == 1
         self.reads_text = _reads_text(estimator)
         if self.reads_text and len(task.inputs) != 1:
             raise ModelError(f"a vectoriser reads one text input, and this task has {', '.join(task.inputs)}")
@@ -60,16 +69,24 @@ class FromEstimator:
         """What the estimator predicts, with class probabilities where it has them."""
         return answers_of(self.estimator, self._features(batch), self.task)
 
-    def _features(self, columns: Columns) -> NDArray[np.float64] | list[str]:
+    def _features(self, columns: Columns) -> NDArray[np.float64] | list[Any]:
         parts = []
         for name in self.task.inputs:
             values = columns[name]
             if self.reads_text and values.dtype == object:
                 return list(values)
+            if values.dtype == object and self.reads_objects and not isinstance(values[0], str):
+                return list(values)  # as it asked: images of Pillow, samples of sounds, files
             if values.dtype == object:
-                raise ModelError(f"input {name!r} is text: make a vectoriser the first step of a pipeline")
+                raise ModelError(f"input {name!r} {_unread(values)}")
             parts.append(np.asarray(values, np.float64).reshape(len(values), -1))
         return np.concatenate(parts, axis=1)
+
+
+def _unread(values: NDArray[Any]) -> str:
+    if is_encoded(values) and is_sounds(values):
+        return "is encoded sounds: make their reader the first step of a pipeline, and set its `sounds` to a rate"
+    return "is text: make a vectoriser the first step of a pipeline"
 
 
 def fit_weighted(estimator: Any, features: Any, label: NDArray[Any], weight: NDArray[Any]) -> None:

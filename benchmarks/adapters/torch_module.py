@@ -16,6 +16,8 @@ from ...core.canonical import identity_of
 from ...core.draws import key
 from ...core.errors import FarshiftError, MissingExtra, ModelError, first_line
 from ...core.files import file_sha256
+from ...loaders.batching.encoded import is_encoded, is_sounds
+from ...loaders.batching.forms import Forms
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
 from ._options import Options, read_options
@@ -49,6 +51,8 @@ def adapt(thing: Any, task: Task, seed: int) -> Model | None:
 class FromModule:
     """Asks a module. Input columns become tensors, passed by position: floats as float32, whole numbers and booleans as
     int64, pixels (uint8 of more than one dimension) as float32 with their raw values 0 .. 255: scaling is the module's.
+    Encoded pictures come in the form that the module's attribute `pictures` asks for: a side in pixels (uint8 as above)
+    or a transform.
 
     Classification: the module gives logits (n, classes), whose softmax are the scores. Multilabel: logits (n, classes),
     which are the scores. Regression: numbers (n,) or (n, 1).
@@ -61,7 +65,7 @@ class FromModule:
                 f"the torch module {type(module).__name__} gives tensors, and this is a {task.type} task: "
                 f"wrap it in an object whose predict gives {what}"
             )
-        self.module, self.task = module, task
+        self.module, self.task, self.forms = module, task, Forms.of(module)
 
     def to(self, device: str) -> None:
         """Move the module to the device that the user named."""
@@ -120,12 +124,21 @@ def _tensor(name: str, values: Any) -> torch.Tensor:
     import torch
 
     if values.dtype == object:
-        raise ModelError(
-            f"input {name!r} is text, and a torch module reads numbers: wrap it in an object whose predict encodes text"
-        )
+        raise ModelError(f"input {name!r} {_unread(values)}")
     is_pixels = values.dtype == np.uint8 and values.ndim > 1
     kind = np.float32 if is_pixels or values.dtype.kind == "f" else np.int64
     return torch.from_numpy(np.array(values, kind))
+
+
+def _unread(values: Any) -> str:
+    if not len(values) or isinstance(values[0], str):
+        return "is text, and a torch module reads numbers: wrap it in an object whose predict encodes text"
+    if is_encoded(values) and not is_sounds(values):
+        return (
+            "is encoded pictures: set the module's attribute `pictures` to a side in pixels (224) or a transform "
+            "('imagenet')"
+        )
+    return "is sounds or images, and a torch module reads numbers: wrap it in an object whose predict reads them"
 
 
 @contextmanager

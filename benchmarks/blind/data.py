@@ -8,6 +8,7 @@ group. The harness opens these files only.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -29,7 +30,7 @@ from ..benchmark import Benchmark
 from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import draw_shots
-from .rows import SEEN_IN_TRAINING, BlindData
+from .rows import FILE, SEEN_IN_TRAINING, BlindData
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,7 +135,13 @@ def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
 
 
 def _json_row(row: Any) -> dict[str, Any]:
-    return {key: value.tolist() if hasattr(value, "tolist") else value for key, value in row.items()}
+    return {key: _plain(value) for key, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {FILE: base64.b64encode(value).decode()}
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _visible(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,9 @@ from .training_table import TrainingTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+FILE = "base64"
+"""What a file of an example is called on the card."""
 
 SEEN_IN_TRAINING = ("weight", "group")
 """Columns of training rows beside inputs and label."""
@@ -133,4 +137,12 @@ class BlindData:
     def prompt(self) -> Prompt | None:
         """How a language model is asked, its examples drawn; None where the benchmark has no prompt."""
         pin = BenchmarkDefinition.model_validate(self.card["definition"]).prompt
-        return None if pin is None else Prompt(pin, self.task, tuple(self.card["shots"]))
+        if pin is None:
+            return None
+        shots = [{name: _shown(value) for name, value in shot.items()} for shot in self.card["shots"]]
+        return Prompt(pin, self.task, tuple(shots))
+
+
+def _shown(value: Any) -> Any:
+    """A value of an example as the card has it: files are there in base64."""
+    return base64.b64decode(value[FILE]) if isinstance(value, dict) else value

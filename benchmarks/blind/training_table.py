@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ...core.draws import shuffled
 from ...core.errors import FarshiftError
+from ...loaders.batching.encoded import BadFile
+from ...loaders.batching.forms import AS_THEY_ARE, Forms, of_row
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,13 @@ class TrainingTable:
     columns: dict[str, Any]
     row_ids: NDArray[np.uint64]
     stream: str = "rows"
+    forms: Forms = AS_THEY_ARE
+    """In what form pictures and sounds are handed out."""
 
     def numpy(self) -> dict[str, NDArray[Any]]:
-        """Columns in memory by name, first axis the row; text as object arrays of `str`, files as ones of `bytes`."""
-        return in_memory(self.columns)
+        """Columns in memory by name, first axis the row; text as object arrays of `str`, files as ones of `bytes` or in
+        the form asked for."""
+        return self._given(self.columns, self.row_ids)
 
     def __len__(self) -> int:
         return len(self.row_ids)
@@ -44,7 +49,14 @@ class TrainingTable:
         stop = len(self) - len(self) % batch_size if drop_last else len(self)
         for start in range(0, stop, batch_size):
             here = order[start : start + batch_size]
-            yield in_memory({name: values[here] for name, values in self.columns.items()})
+            yield self._given({name: values[here] for name, values in self.columns.items()}, self.row_ids[here])
+
+    def _given(self, columns: Mapping[str, Any], row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
+        """Columns in the forms asked for; `BadData` names the row of a file that cannot be decoded."""
+        try:
+            return self.forms.given(in_memory(columns))
+        except BadFile as error:
+            raise of_row(error, row_ids) from error
 
     def select(self, rows: NDArray[Any]) -> TrainingTable:
         """Some of the rows: positions or a mask."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.draws import below, uniform
+from ...loaders.batching.forms import Forms
 from ..answers import Answers
 from ..blind.training_table import TrainingTable
 from ..model import Budget, Columns, Model, Task
@@ -141,6 +142,7 @@ class CheckedModel:
             return
         with named_errors("fit(train, None, budget)"):
             takes = inspect.signature(fit).parameters
+            train = replace(train, forms=Forms.of(model))
             fit(train, None, BUDGET, **{name: None for name in ("ood_val", "unlabelled") if name in takes})
 
     def trained(self) -> Model:
@@ -160,7 +162,7 @@ class CheckedModel:
     def predict(self, model: Model, batch: Columns, rows: Rows = ALL) -> Any:
         """What a model gives for a batch of some rows, whatever it is."""
         with named_errors(f"predict on {self._place(rows)}"):
-            return model.predict(batch)
+            return model.predict(Forms.of(model).given(batch))
 
     def _place(self, rows: Rows) -> Place:
         return Place("the checked rows", 0, self.row_ids[rows])

@@ -100,6 +100,8 @@ def evaluate(
             "code": code or _own_code(model) or fingerprint(model),
             "batch_size": batch_size,
         }
+        if pretrained := _declared(model):
+            card["pretrained"] = pretrained
     if settings:
         card["settings"] = {key: stated(values) for key, values in named.items()}
     query = Query.of(benchmark, batch_size, _seconds(time_limit, model), on_hang, together)
@@ -121,6 +123,14 @@ def _own_code(model: Any) -> str:
     """The digest of its code that a model brings along; a model may also keep something else under this name."""
     code = getattr(model, "code", None)
     return code if isinstance(code, str) else ""
+
+
+def _declared(model: Any) -> list[dict[str, str]]:
+    """The pretrained weights that an adapter's factory says it starts from, `name` and `digest` of each; what else a
+    model may call so is none of it."""
+    said = getattr(model, "pretrained", None)
+    known = isinstance(said, list) and all(isinstance(one, dict) and set(one) == {"name", "digest"} for one in said)
+    return said if known and said else []
 
 
 def _whole(name: str, value: Any) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, ModelError
 from ...core.progress import say
+from ...loaders.batching.forms import Forms
 from ..benchmark import Benchmark
 from ..blind.rows import BlindData, Inputs
 from ..limits import MAX_CANDIDATES, name_problem
@@ -121,6 +122,7 @@ class Evaluation:
         job, prefix = jobs[-1], f"{setting}/" if setting else ""
         only = jobs[0].answered()[-1] if this.fold else ""  # the candidate for which a fold's last checkpoint stands
         model, spent = trained.model, _remarked(trained.remarks)
+        spent |= Forms.of(model).remarks(this.parts[0].batch(slice(8)))
         measured: dict[str, float] = {}
         if trained.seconds is None:
             self._say_untrained(job.seed)

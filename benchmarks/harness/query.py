@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from ...core.draws import shuffled
 from ...core.errors import ModelError
-from ...core.progress import advance
+from ...core.progress import advance, say
 from ...core.world import ALONE, World
+from ...loaders.batching.encoded import BadFile
+from ...loaders.batching.forms import Forms, readable, rows_of
 from ..answers import Answers
 from ..benchmark import Benchmark
 from ..blind.rows import Inputs
 from ..definition import Adaptation
-from ..model import Task
+from ..model import Columns, Task
 from ..parsing import Place, named_errors, read_answer
 from ..runs.shards import Job, Shard
 from .time_limit import TimeLimit, TookTooLong
@@ -101,17 +103,38 @@ class Query:
                     reported = time.monotonic()
 
     def _answers(self, model: Any, inputs: Inputs, step: Step, place: Place) -> Answers:
+        """What `model` answers to a batch; a row whose picture or sound cannot be decoded is lost, and the others are
+        asked without it."""
         batch = inputs.batch(step.rows)
+        try:
+            return self._asked(model, batch, place)
+        except BadFile as error:
+            here = readable(batch)
+            if here.all():
+                raise
+            say(f"{place.part}: {int((~here).sum())} files of a batch cannot be decoded, and count as wrong: {error}")
+        rest = replace(place, rows=place.rows[here])
+        found = self._asked(model, rows_of(batch, here), rest) if here.any() else _nothing(self.task)
+        return found.spread(here)
+
+    def _asked(self, model: Any, batch: Columns, place: Place) -> Answers:
+        given = Forms.of(model).given(batch)
         with named_errors(_Predict(place)):
             try:
                 with self.limit:
-                    answer = model.predict(batch)
+                    answer = model.predict(given)
             except TookTooLong:
                 raise ModelError(
                     f"predict took more than {self.limit.seconds:g} s on {place}: allow more time (--time-limit), "
                     "or ask for smaller batches (--batch-size)"
                 ) from None
         return read_answer(answer, place, self.task)
+
+
+def _nothing(task: Task) -> Answers:
+    """The answers to no rows."""
+    kinds = {"regression": np.float64, "classification": np.int64, "multilabel": np.int64}
+    return Answers.all_given(np.empty(0, kinds.get(task.type, object)))
 
 
 @dataclass(frozen=True)

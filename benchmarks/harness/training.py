@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ...core.clock import Stopwatch
 from ...core.errors import ModelError
+from ...loaders.batching.forms import AS_THEY_ARE, Forms
 from ..benchmark import Benchmark
 from ..blind.rows import BlindData
 from ..blind.training_table import TrainingTable, in_memory
@@ -32,13 +33,18 @@ class TrainingSet:
     benchmark: Benchmark
     blind: BlindData
     fold: Fold | None = None
+    forms: Forms = AS_THEY_ARE
+    """In what form pictures and sounds are given."""
 
     def train(self) -> TrainingTable:
-        return self.blind.training("train") if self.fold is None else self.fold.train
+        return self._part("train") if self.fold is None else replace(self.fold.train, forms=self.forms)
 
     def val(self) -> TrainingTable | None:
         """Validation rows; None where the benchmark has none, and for a fold."""
-        return self.blind.training("id_val") if self.fold is None and self.blind.has_part("id_val") else None
+        return self._part("id_val") if self.fold is None and self.blind.has_part("id_val") else None
+
+    def _part(self, name: str) -> TrainingTable:
+        return replace(self.blind.training(name), forms=self.forms)
 
     def opened(self, takes: Callable[[str], bool]) -> dict[str, Any]:
         """What a training takes by name beyond training and validation rows, `ood_val` and `unlabelled`: given where
@@ -47,7 +53,7 @@ class TrainingSet:
         opened: dict[str, Any] = {}
         if takes("ood_val"):
             given = touch.ood_val_labels and self.blind.has_part("ood_val")
-            opened["ood_val"] = self.blind.training("ood_val") if given else None
+            opened["ood_val"] = self._part("ood_val") if given else None
         if takes("unlabelled"):
             opened["unlabelled"] = self.blind.unlabelled("ood_test") if touch.ood_test_inputs else None
         return opened
@@ -96,10 +102,11 @@ class OneByOne:
     def _fit(self, model: Any, where: str) -> Trained:
         watch = Stopwatch()
         with named_errors(f"{where}: fit"):
-            opened = self.rows.opened(inspect.signature(model.fit).parameters.__contains__)
+            rows = replace(self.rows, forms=Forms.of(model))
+            opened = rows.opened(inspect.signature(model.fit).parameters.__contains__)
             if opened.get("unlabelled") is not None:
-                opened["unlabelled"] = in_memory(opened["unlabelled"])
-            remarks = plain_remarks(model.fit(self.rows.train(), self.rows.val(), self.budget, **opened))
+                opened["unlabelled"] = rows.forms.given(in_memory(opened["unlabelled"]))
+            remarks = plain_remarks(model.fit(rows.train(), rows.val(), self.budget, **opened))
         return Trained(model, remarks, watch.seconds(), touched(opened))
 
 

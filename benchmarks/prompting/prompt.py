@@ -2,27 +2,46 @@
 
 A prompt is the instruction, k examples of the training part, and the query, joined by the separator. In the templates
 of example and query `{field}` is replaced by a field's value, and `{{` and `}}` by a brace; there is no other syntax,
-so that a template has access to nothing but the fields it names. The instruction is used literally.
+so that a template has access to nothing but the fields it names. The instruction is used literally. A field that
+holds an encoded picture or sound stands in a prompt as that file, for models that can be shown it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from hashlib import sha256
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...core.canonical import identity_of
 from ...core.draws import shuffled
 from ...core.errors import BadDefinition
+from ...loaders.batching.encoded import media_type
 from ..definition import PromptPin
 from ..extraction import Extract, extraction
 from ..model import Columns, Task
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An encoded picture or sound in a prompt. type: its media type, such as image/jpeg."""
+
+    content: bytes
+    type: str
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of the file."""
+        return sha256(self.content).hexdigest()
+
+
+Part: TypeAlias = "str | Shown"
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -56,12 +75,12 @@ class Template:
         literals[-1] += text[end:]
         return cls(tuple(literals), tuple(fields))
 
-    def filled(self, values: Mapping[str, str]) -> str:
-        """The template with each field's text in its place."""
-        parts = [self.literals[0]]
+    def filled(self, values: Mapping[str, Part]) -> list[Part]:
+        """The template with each field's text or file in its place, in pieces."""
+        parts: list[Part] = [self.literals[0]]
         for field, literal in zip(self.fields, self.literals[1:], strict=True):
             parts += (values[field], literal)
-        return "".join(parts)
+        return parts
 
 
 @dataclass(frozen=True)
@@ -83,12 +102,13 @@ class Prompt:
         _ = self._lead, self._query, self._extract
 
     @cached_property
-    def _lead(self) -> str:
+    def _lead(self) -> tuple[Part, ...]:
         """All that comes before the query."""
         example = _example(self.pin, self.task)
-        examples = [example.filled(_texts_of(shot, example.fields, self.task)) for shot in self.shots]
-        parts = [*([self.pin.instruction] if self.pin.instruction else []), *examples]
-        return "".join(part + self.pin.separator for part in parts)
+        found: list[Part] = [self.pin.instruction, self.pin.separator] if self.pin.instruction else []
+        for shot in self.shots:
+            found += [*example.filled(_values_of(shot, example.fields, self.task)), self.pin.separator]
+        return _joined(found)
 
     @cached_property
     def _query(self) -> Template:
@@ -101,23 +121,47 @@ class Prompt:
     @cached_property
     def signature(self) -> str:
         """The prompt's version, and a digest of all that decides what a model is asked and how its answer is read."""
-        decides = {"pin": self.pin.model_dump(), "task": asdict(self.task), "lead": self._lead}
+        decides = {"pin": self.pin.model_dump(), "task": asdict(self.task), "lead": stated(self._lead)}
         return f"prompt@{self.pin.version}:{identity_of(decides)[:16]}"
 
+    def parts(self, row: Row) -> tuple[Part, ...]:
+        """The prompt for one row, given by its inputs: a text, or texts and the files between them."""
+        return _joined([*self._lead, *self._query.filled(_values_of(row, self._query.fields, self.task))])
+
     def text(self, row: Row) -> str:
-        """The prompt for one row, given by its inputs."""
-        return self._lead + self._query.filled(_texts_of(row, self._query.fields, self.task))
+        """The prompt for one row, given by its inputs. `BadDefinition` where it shows a picture or sound."""
+        parts = self.parts(row)
+        if any(isinstance(part, Shown) for part in parts):
+            raise BadDefinition(
+                "prompt: it shows pictures or sounds, which no text can: ask a model that reads them, at an endpoint "
+                "(openai:MODEL@URL) or by a command (cmd:COMMAND)"
+            )
+        return "".join(part for part in parts if isinstance(part, str))
 
     def texts(self, batch: Columns) -> list[str]:
-        """The prompts for a batch of inputs, one per row, in order."""
+        """The prompts for a batch of inputs, one per row, in order; `BadDefinition` as of `text`."""
+        return [self.text(row) for row in self._rows(batch)]
+
+    def all_parts(self, batch: Columns) -> list[tuple[Part, ...]]:
+        """`parts` for a batch of inputs, one per row, in order."""
+        return [self.parts(row) for row in self._rows(batch)]
+
+    def _rows(self, batch: Columns) -> Iterable[Row]:
         count = len(batch[self.task.inputs[0]])
-        return [self.text({name: batch[name][row] for name in self._query.fields}) for row in range(count)]
+        return ({name: batch[name][row] for name in self._query.fields} for row in range(count))
 
     def read(self, text: str) -> str | int | float | None:
         """The prediction in a model's output (up to the first stop string): a class, a number or a text, as the task
         requires; None if there is no answer."""
         ends = [place for stop in self.pin.stop if stop and (place := text.find(stop)) >= 0]
         return self._extract(text[: min(ends, default=len(text))], self.task)
+
+
+def stated(parts: Sequence[Part]) -> str | list[Any]:
+    """A prompt for a digest: its text; with files in it a list, each file by its digest."""
+    if any(isinstance(part, Shown) for part in parts):
+        return [part if isinstance(part, str) else {"file": part.digest} for part in parts]
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def draw_shots(pin: PromptPin, name: str, columns: Columns, task: Task) -> tuple[Row, ...]:
@@ -140,8 +184,25 @@ def _example(pin: PromptPin, task: Task) -> Template:
     return Template.parse(pin.example, (*task.inputs, task.label), "the example")
 
 
-def _texts_of(row: Row, fields: tuple[str, ...], task: Task) -> dict[str, str]:
-    return {field: _label(row[field], task) if field == task.label else _text(row[field], field) for field in fields}
+def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The same, texts beside each other as one."""
+    found: list[Part] = []
+    for part in parts:
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        elif part != "":
+            found.append(part)
+    return tuple(found)
+
+
+def _values_of(row: Row, fields: tuple[str, ...], task: Task) -> dict[str, Part]:
+    return {field: _label(row[field], task) if field == task.label else _value(row[field], field) for field in fields}
+
+
+def _value(value: Any, field: str) -> Part:
+    if isinstance(value, bytes) and (kind := media_type(value)).startswith(("image/", "audio/")):
+        return Shown(value, kind)
+    return _text(value, field)
 
 
 def _label(value: Any, task: Task) -> str:

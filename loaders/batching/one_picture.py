@@ -1,28 +1,53 @@
-"""One encoded picture as Pillow opens it, for whatever resizes or reads it in its own way."""
+"""Pictures one by one, as Pillow opens them, for whatever resizes or reads them in its own way."""
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadData, MissingExtra, first_line
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import MissingExtra, first_line
+from .encoded import BadPicture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+Given = Sequence[bytes] | NDArray[Any]
+"""Pictures: files (JPEG, PNG, WebP, TIFF ..), or arrays of uint8, (n, height, width) or with channels, first or
+last."""
 
-def opened(content: bytes, named: str) -> Image:
-    """A picture (JPEG, PNG, WebP, TIFF ..) in RGB at its own size, decoded whole.
 
-    Raises `BadData`, which begins with `named`, for one that cannot be decoded, and `MissingExtra` without Pillow."""
+def opened(given: Given, place: int) -> Image:
+    """One of some pictures in RGB at its own size, decoded whole.
+
+    Raises `BadPicture` for one that cannot be decoded, and `MissingExtra` without Pillow."""
     try:
         import PIL.Image
     except ImportError as error:
         raise MissingExtra("decoding pictures", "train") from error
+    content = given[place]
+    if isinstance(content, np.ndarray):
+        planes = np.moveaxis(content, 0, -1) if content.ndim == 3 and len(content) < content.shape[-1] else content
+        grey = planes[..., 0] if planes.shape[2:] == (1,) else planes
+        return PIL.Image.fromarray(np.ascontiguousarray(grey)).convert("RGB")
     try:
         with PIL.Image.open(io.BytesIO(content)) as picture:
             return picture.convert("RGB")
     except MemoryError:  # says nothing of the picture
         raise
     except Exception as error:  # a decoder meets anything, and raises anything
-        raise BadData(f"{named} cannot be decoded: {first_line(error)}") from error
+        raise BadPicture.at(place, len(given), first_line(error)) from error
+
+
+def each(given: Given, one: Callable[[Image], NDArray[Any]]) -> NDArray[Any]:
+    """What `one` makes of each picture, on all cores: (n, ..)."""
+    threads = min(len(given), os.cpu_count() or 1)
+    if threads <= 1:
+        return np.stack([one(opened(given, place)) for place in range(len(given))])
+    with ThreadPoolExecutor(threads) as pool:  # Pillow frees the interpreter's lock
+        return np.stack(list(pool.map(lambda place: one(opened(given, place)), range(len(given)))))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, first_line
+from ...core.errors import first_line
 from ..decoders import DEFAULT, Decoder, decoder
+from .encoded import BadPicture
 from .encoded_files import EncodedFiles
 
 if TYPE_CHECKING:
@@ -26,18 +27,6 @@ _AT_ONCE = 16
 
 _PIECE_BYTES = 32 * 2**20
 """Of the pixels that are handed on at once: big writes make files that are read quickly."""
-
-
-class BadPicture(BadData):
-    """A picture that cannot be decoded: its place among the others, and why."""
-
-    def __init__(self, message: str, place: int = -1, why: str = "") -> None:
-        super().__init__(message)
-        self.place, self.why = place, why
-
-    @classmethod
-    def at(cls, place: int, count: int, why: str) -> BadPicture:
-        return cls(f"picture {place} of {count} cannot be decoded: {why}", place, why)
 
 
 def decoded(files: Files, side: int, name: str = DEFAULT) -> NDArray[np.uint8]:

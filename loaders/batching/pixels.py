@@ -25,8 +25,9 @@ from ...core.progress import advance, say
 from ..cache.limit import cache_limit, size_in_words
 from ..cache.store import stored
 from ..decoders import DEFAULT, Decoder, decoder
+from .encoded import BadPicture
 from .encoded_files import EncodedFiles, digest_of
-from .pictures import BadPicture, Files, content_of, decoded, decoded_pieces
+from .pictures import Files, content_of, decoded, decoded_pieces
 
 INTERPOLATION = "bilinear"
 

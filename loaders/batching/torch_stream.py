@@ -16,6 +16,8 @@ from torch.utils.data import IterableDataset, get_worker_info
 from ...core.errors import FarshiftError
 from .batched import Batched
 from .columns import Text, check_text
+from .encoded import BadFile
+from .forms import Forms, Pictures, Sounds, of_row
 from .order import GlobalBatches
 
 Batch = dict[str, Any]
@@ -25,7 +27,9 @@ _READERS = 4097  # up to 4096 workers, and last the process that owns the stream
 
 class TorchStream(IterableDataset[Batch]):
     """One epoch a pass, in batches: dictionaries of tensors (this rank's share of the global batch, first axis the
-    row); text as lists of `str`, or with `text="bytes"` as two tensors, `<name>` and `<name>.offsets`.
+    row); text as lists of `str`, or with `text="bytes"` as two tensors, `<name>` and `<name>.offsets`. Pictures
+    and sounds come as `pictures` and `sounds` ask for them (`forms.py`); a file that cannot be decoded is a `BadData`
+    that names its row.
 
     For `DataLoader(stream, batch_size=None)`: its workers take the global batches in turn, so the loader gives them in
     the order of the epoch. Rank and world are those given, else of `torch.distributed` where it is initialised, else
@@ -49,11 +53,16 @@ class TorchStream(IterableDataset[Batch]):
         text: Text = "str",
         rank: int | None = None,
         world: int | None = None,
+        pictures: Pictures = "bytes",
+        sounds: Sounds = "bytes",
     ) -> None:
         super().__init__()
         if (rank is None) != (world is None):
             raise FarshiftError("rank and world go together: give both, or neither to have them found")
         check_text(text)
+        self.forms = Forms(pictures, sounds).checked()
+        if text == "bytes" and (pictures, sounds) != ("bytes", "bytes"):
+            raise FarshiftError('text="bytes" gives files as bytes too: leave it out, or leave out pictures and sounds')
         self.part, self.batch_size, self.seed, self.drop_last, self.text = part, batch_size, seed, drop_last, text
         self.columns = part.chosen(columns)
         self._place_given = None if rank is None or world is None else (rank, world)
@@ -160,7 +169,15 @@ class TorchStream(IterableDataset[Batch]):
         for batch in batches:
             start += workers
             self._at = epoch, start
-            yield {name: _tensor(values) for name, values in batch.items()}
+            yield {name: _tensor(values) for name, values in self._formed(batch).items()}
+
+    def _formed(self, batch: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        try:
+            return self.forms.given(batch)
+        except BadFile as error:
+            if "row_id" in batch:
+                raise of_row(error, batch["row_id"]) from error
+            raise
 
     def _cut(self) -> GlobalBatches:
         rank, world = self._place()

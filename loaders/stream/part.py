@@ -16,6 +16,7 @@ from .epoch import RemoteRows, Share, StreamedEpoch
 from .verify import EpochTally, Verify, check_verify
 
 if TYPE_CHECKING:
+    from ..batching.forms import Pictures, Sounds
     from ..batching.torch_stream import TorchStream
 
 
@@ -115,14 +116,17 @@ class StreamedPart(RemoteRows):
         rank: int | None = None,
         world: int | None = None,
         verify: Verify | None = None,
+        pictures: Pictures = "bytes",
+        sounds: Sounds = "bytes",
     ) -> TorchStream:
         """The part as an `IterableDataset` of ready batches, for `DataLoader(stream, batch_size=None)`; ranks, workers
-        and states as in `TorchStream`. Each worker reads with connections and threads of its own."""
+        and states as in `TorchStream`, pictures and sounds as of `Part.torch`. Each worker reads with connections and
+        threads of its own."""
         from ..batching.torch_stream import TorchStream
 
         read = self if verify is None else replace(self, verify=verify)
         check_verify(read.verify)
-        return TorchStream(read, batch_size, seed, epoch, drop_last, columns, text, rank, world)
+        return TorchStream(read, batch_size, seed, epoch, drop_last, columns, text, rank, world, pictures, sounds)
 
     def tally(self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False) -> EpochTally:
         """What the tallies of all ranks' and workers' iterators of an epoch must add up to."""

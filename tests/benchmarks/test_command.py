@@ -229,11 +229,6 @@ def test_a_command_that_reads_nothing_while_it_writes_a_lot_blocks_nobody(model)
     assert model(text, TEXT).predict(batch) == ["x" * 500] * rows
 
 
-def test_bytes_are_refused(model):
-    with pytest.raises(ModelError, match="the input 'text' holds bytes"):
-        model(ADDER, TEXT).predict({"text": np.array([b"\x89PNG"], object)})
-
-
 def test_a_command_that_cannot_be_started_is_named(tmp_path):
     (tmp_path / "model.py").write_text(ADDER)  # and not made executable
     for command in ("no-such-program-here --flag", str(tmp_path / "model.py")):

@@ -38,13 +38,13 @@ template = st.lists(text_without_braces | st.sampled_from(["{a}", "{b}", "{{", "
 
 @given(template, st.text(), st.text())
 def test_a_template_is_filled_as_pythons_own_formatting_fills_it(text, a, b):
-    assert Template.parse(text, ("a", "b"), "it").filled({"a": a, "b": b}) == text.format(a=a, b=b)
+    assert "".join(Template.parse(text, ("a", "b"), "it").filled({"a": a, "b": b})) == text.format(a=a, b=b)
 
 
 @given(st.text("ab{}.[]!:0 ", max_size=12))
 def test_whatever_a_template_does_not_refuse_means_to_python_what_it_means_here(text):
     try:
-        found = Template.parse(text, ("a", "b"), "it").filled({"a": "1", "b": "{a}"})
+        found = "".join(Template.parse(text, ("a", "b"), "it").filled({"a": "1", "b": "{a}"}))
     except BadDefinition:
         return
     assert found == text.format(a="1", b="{a}")
@@ -114,7 +114,7 @@ def test_a_value_is_shown_as_people_write_it_also_after_a_way_through_json(value
 
 def test_bytes_are_refused():
     with pytest.raises(BadDefinition, match="the field 'text' holds bytes"):
-        Prompt(mood(), SENTIMENT, ()).text({"text": b"\x89PNG"})
+        Prompt(mood(), SENTIMENT, ()).text({"text": b"anything"})
 
 
 def training(rows):

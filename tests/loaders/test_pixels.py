@@ -16,7 +16,8 @@ from encoded_files import picture
 from farshift.core.errors import UnknownName
 from farshift.core.progress import listening
 from farshift.loaders.batching import pixels
-from farshift.loaders.batching.pictures import BadPicture, decoded
+from farshift.loaders.batching.encoded import BadPicture
+from farshift.loaders.batching.pictures import decoded
 from farshift.loaders.cache.contents import clear, verify
 from farshift.loaders.cache.entries import entries
 from farshift.loaders.decoders import Decoder, decoder

@@ -1,0 +1,34 @@
+"""A prompt as the content of a chat message: a text, or texts, pictures and sounds as the OpenAI protocol has them."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from ...loaders.batching.one_picture import opened
+from ..prompting.prompt import Part, Shown
+
+_KNOWN = ("image/jpeg", "image/png", "image/gif", "image/webp")
+"""Kinds of pictures that endpoints take; others are sent as PNG."""
+
+
+def content_of(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    """The content of a message. Pictures are data: URIs of the files as they are, or of PNG where endpoints do not take
+    their kind; sounds are `input_audio`. `BadPicture` for a picture of such a kind that cannot be decoded."""
+    if all(isinstance(part, str) for part in parts):
+        return "".join(str(part) for part in parts)
+    return [{"type": "text", "text": part} if isinstance(part, str) else _file(part) for part in parts]
+
+
+def _file(shown: Shown) -> dict[str, Any]:
+    kind, content = shown.type, shown.content
+    if kind.startswith("audio/"):
+        sound = {"data": base64.b64encode(content).decode(), "format": kind.removeprefix("audio/")}
+        return {"type": "input_audio", "input_audio": sound}
+    if kind not in _KNOWN:
+        out = io.BytesIO()
+        opened([content], 0).save(out, "PNG")
+        kind, content = "image/png", out.getvalue()
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{base64.b64encode(content).decode()}"}}

@@ -1,0 +1,145 @@
+"""CLIP's two sides: the features of class names in prompts, and of pictures, in one space.
+
+Radford et al., Learning transferable visual models from natural language supervision, ICML 2021 (arXiv:2103.00020),
+section 3.1.4: the features of a class are the mean over templates of its texts' features, each of length 1, brought to
+length 1 again. A picture's logits are its features' products with them, times the model's learned temperature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import FarshiftError, ModelError, UnknownName
+from ..parsing import named_errors
+from ._hf_quiet import quiet
+
+if TYPE_CHECKING:
+    import torch
+
+_ROWS = 64
+"""Texts read at once; features depend on it by rounding alone."""
+
+_PHOTOS = (
+    *("a", "the", "one", "many", "my"),
+    *(
+        f"{article} {kind}"
+        for kind in ("clean", "cool", "dirty", "hard to see", "large", "nice", "small", "weird")
+        for article in ("a", "the")
+    ),
+)
+_MEDIA = (
+    *(f"a {kind} photo" for kind in ("bad", "black and white", "blurry", "bright", "close-up", "cropped", "dark")),
+    *(f"a {kind} photo" for kind in ("good", "jpeg corrupted", "low resolution", "pixelated")),
+    *(f"a {kind}" for kind in ("doodle", "drawing", "painting", "rendering", "rendition", "sculpture", "sketch")),
+    *("a tattoo", "art", "graffiti", "itap"),
+)
+_MATTERS = ("cartoon", "embroidered", "origami", "plastic", "plushie", "toy")
+_CIFAR = ("", "bad ", "black and white ", "blurry ", "good ", "high contrast ", "low contrast ")
+_ARTICLES = ("a", "the")
+
+TEMPLATES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "single": ("a photo of a {}.",),
+        "imagenet": (
+            *(f"a photo of {which} {{}}." for which in _PHOTOS),
+            *(f"{medium} of {article} {{}}." for medium in _MEDIA for article in _ARTICLES),
+            *(f"{article} {matter} {{}}." for matter in _MATTERS for article in _ARTICLES),
+            *(f"{article} {{}} in a video game." for article in _ARTICLES),
+            "itap of my {}.",
+        ),
+        "cifar": (
+            *(f"a {kind}photo of {article} {{}}." for kind in _CIFAR for article in _ARTICLES),
+            *(f"a photo of {article} {size} {{}}." for size in ("small", "big") for article in _ARTICLES),
+        ),
+    }
+)
+"""The published sets, by name: one template, the 80 of ImageNet, the 18 of CIFAR-10 and CIFAR-100."""
+
+
+def templates_of(said: str) -> tuple[str, ...]:
+    """The set of a name, or templates of one's own, `|` between them, each with `{}` for the class.
+
+    Raises `UnknownName` for a name that is none, `FarshiftError` for a template without exactly one `{}`."""
+    if said in TEMPLATES:
+        return TEMPLATES[said]
+    if "{" not in said:
+        raise UnknownName("template set", said, TEMPLATES, "(or write one, such as 'a drawing of a {}.')")
+    found = tuple(text.strip() for text in said.split("|"))
+    for text in found:
+        if text.count("{}") != 1 or text.replace("{}", "").strip("{}") != text.replace("{}", ""):
+            raise FarshiftError(f"template {text!r}: write {{}} once, where the class's name stands")
+    return found
+
+
+def spoken(names: Sequence[str]) -> list[str]:
+    """Class names as a text has them: `polar_bear` is a polar bear."""
+    return [" ".join(name.replace("_", " ").split()) for name in names]
+
+
+def clip_model(folder: Path, kind: str, dtype: Any) -> Any:
+    """A model of a folder with CLIP's weights, of a class of transformers named `kind`, in evaluation. `ModelError`
+    where the folder holds another model, or lacks weights."""
+    import transformers
+
+    with named_errors(f"loading {folder}"), quiet():
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        if config.model_type != "clip":
+            raise ModelError(f"model {folder.name} is a {config.model_type}, and zero-shot heads are of CLIP models")
+        if kind == "CLIPVisionModelWithProjection":
+            # Of weights that have both sides, the whole model says how wide features are, not its vision side.
+            width = config.projection_dim
+            config = getattr(config, "vision_config", config)
+            config.projection_dim = width
+        network, report = getattr(transformers, kind).from_pretrained(
+            folder,
+            config=config,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    lacking = sorted(report["missing_keys"])
+    if lacking:
+        raise ModelError(f"model {folder.name} lacks weights of a {kind}: {', '.join(lacking[:3])}")
+    return network.eval()
+
+
+def text_features(network: Any, folder: Path, names: Sequence[str], templates: Sequence[str]) -> torch.Tensor:
+    """The features of classes, (classes, d), each of length 1, by the mean over templates."""
+    import torch
+    from transformers import AutoTokenizer
+
+    with named_errors(f"loading the tokenizer of {folder}"), quiet():
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    longest = network.config.text_config.max_position_embeddings
+    texts = [template.replace("{}", name) for name in spoken(names) for template in templates]
+    pieces = []
+    for start in range(0, len(texts), _ROWS):
+        with quiet(), torch.no_grad():
+            read = tokenizer(
+                texts[start : start + _ROWS], padding=True, truncation=True, max_length=longest, return_tensors="pt"
+            )
+            ids, mask = (read[name].to(network.device) for name in ("input_ids", "attention_mask"))
+            states = network.text_model(input_ids=ids, attention_mask=mask).pooler_output
+            pieces.append(unit(network.text_projection(states).float()))
+    each = torch.cat(pieces).view(len(names), len(templates), -1)
+    return unit(each.mean(dim=1))
+
+
+def image_features(network: Any, pixels: torch.Tensor) -> torch.Tensor:
+    """The features of pictures as the processor gives them, (n, d), each of length 1."""
+    import torch
+
+    with quiet(), torch.no_grad():
+        states = network.vision_model(pixel_values=pixels.to(network.device, network.dtype)).pooler_output
+        return unit(network.visual_projection(states).float())
+
+
+def unit(features: torch.Tensor) -> torch.Tensor:
+    """Each row at length 1."""
+    found: torch.Tensor = features / features.norm(dim=-1, keepdim=True)
+    return found

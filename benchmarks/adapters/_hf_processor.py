@@ -1,0 +1,31 @@
+"""A vision model's image processor without the model: of the Hub, or of a folder."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from ...core.errors import MissingExtra
+from ._hf_pictures import FILE, PictureProcessor
+from .hugging_face import snapshot
+
+
+def processor(model: str) -> PictureProcessor:
+    """What a model's own image processor does to pictures, for `pictures=` of `Part.torch` and of models.
+
+    model: `org/name[@revision]` of the Hub, of which one file is downloaded, or a folder. Raises `MissingExtra` without
+    transformers, `ModelError` for a model without the file, `Unavailable` where the Hub does not give it.
+
+    >>> import farshift as fs
+    >>> fs.processor("./nowhere")
+    Traceback (most recent call last):
+    farshift.core.errors.ModelError: model nowhere has no preprocessor_config.json: save its image processor beside it
+    """
+    if importlib.util.find_spec("transformers") is None:
+        raise MissingExtra(f"the processor of {model}", "hf")
+    if model.startswith((".", "/", "~")):
+        return PictureProcessor(Path(model).expanduser().resolve())
+    name, _, revision = model.partition("@")
+    found = PictureProcessor(snapshot(name, revision or None, (FILE, "config.json")))
+    found.name = name
+    return found

@@ -1,0 +1,97 @@
+"""CLIP without training, by the names of classes in prompts: `clip:org/name[@revision]`, or `clip:./folder`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ...core.canonical import identity_of
+from ...core.errors import ModelError
+from ..answers import Answers
+from ..model import Columns, Model, Task
+from ._clip import clip_model, image_features, templates_of, text_features
+from ._hf_media import chunks, pictures_of
+from ._hf_pictures import PictureProcessor
+from ._options import Options, read_options
+from .hugging_face import HuggingFaceFactory
+from .hugging_face import from_spec as hugging_face
+
+SCHEME = "clip"
+
+
+class ClipOptions(Options):
+    """What `--option` can set. templates: a set of `_clip.TEMPLATES` by name, or templates of one's own, `|` between
+    them. names: of the classes, `|` between them, where the benchmark has none or others fit better. dtype: of the
+    weights. batch_size: pictures at once; answers depend on it by rounding alone."""
+
+    templates: str = "single"
+    names: str = ""
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+    batch_size: int = Field(32, ge=1)
+
+
+def from_spec(rest: str, options: Mapping[str, str]) -> ClipFactory:
+    """The factory of `clip:REST`; weights come as those of `hf:REST` do, with the same errors, and `UnknownName` or
+    `FarshiftError` for templates that are none."""
+    read = read_options(ClipOptions, SCHEME, options)
+    templates = templates_of(read.templates)
+    return ClipFactory(hugging_face(rest, {}), read, templates)
+
+
+class ClipFactory:
+    """Makes zero-shot classifiers of one pinned set of weights; they share the network. `code` is a digest of the
+    weights, the templates and the options that answers depend on."""
+
+    def __init__(self, weights: HuggingFaceFactory, options: ClipOptions, templates: tuple[str, ...]) -> None:
+        self.folder, self.name, self.options, self.templates = weights.folder, weights.name, options, templates
+        self.pretrained = weights.pretrained
+        self.code = identity_of(
+            {"weights": weights.code, "templates": templates, "names": options.names, "dtype": options.dtype}
+        )
+
+    def __call__(self, seed: int, task: Task, device: str, prompt: object = None) -> Model:
+        """A zero-shot classifier; the same whatever the seed. `ModelError` for other tasks, and for classes without
+        names."""
+        if task.type != "classification":
+            raise ModelError(f"model clip:{self.name} classifies pictures, and this is a {task.type} task")
+        names = [name.strip() for name in self.options.names.split("|")] if self.options.names else list(task.names)
+        if len(names) != task.classes or not all(names):
+            had = f"{len(names)} names for {task.classes} classes" if names else "no names of the classes"
+            raise ModelError(f"model clip:{self.name} has {had}: give them in order, --option 'names=cat|dog'")
+        network = self._network.to(device)
+        features = text_features(network, self.folder, names, self.templates)
+        return ZeroShot(network, features, PictureProcessor(self.folder), task, self)
+
+    @cached_property
+    def _network(self) -> Any:
+        return clip_model(self.folder, "CLIPModel", self.options.dtype)
+
+
+class ZeroShot:
+    """Asks CLIP which of the classes' texts a picture is nearest to."""
+
+    def __init__(self, network: Any, texts: Any, processor: PictureProcessor, task: Task, factory: ClipFactory) -> None:
+        """texts: features of the classes, (classes, d)."""
+        self.network, self.texts, self.processor, self.task, self._factory = network, texts, processor, task, factory
+
+    def predict(self, batch: Columns) -> Answers:
+        """Answers with scores. `BadPicture` for a picture that cannot be decoded."""
+        import torch
+
+        pictures = pictures_of(batch, self.task, f"clip:{self._factory.name}")
+        scores = np.empty((len(pictures), len(self.texts)), np.float32)
+        scale = self.network.logit_scale.detach().float().exp()
+        for rows in chunks(len(pictures), self._factory.options.batch_size):
+            found = image_features(self.network, torch.from_numpy(self.processor.pixels(pictures[rows])))
+            logits = scale * found @ self.texts.T
+            scores[rows] = logits.double().softmax(dim=1).float().cpu().numpy()
+        return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)
+
+    def remarks(self) -> dict[str, str | int]:
+        """How it was asked, for the run card."""
+        said: dict[str, str | int] = {"pictures": str(self.processor), "decoder": ", ".join(self.processor.decides)}
+        return said | {"templates": self._factory.options.templates[:100], "prompts": len(self._factory.templates)}

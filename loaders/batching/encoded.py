@@ -1,0 +1,66 @@
+"""Columns of encoded files: which they are, and the error for one that cannot be decoded."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData
+from .encoded_files import EncodedFiles
+
+
+class BadFile(BadData):
+    """A file that cannot be decoded: its place among the others, and why."""
+
+    what = "file"
+
+    def __init__(self, message: str, place: int = -1, why: str = "") -> None:
+        super().__init__(message)
+        self.place, self.why = place, why
+
+    @classmethod
+    def at(cls, place: int, count: int, why: str) -> Self:
+        return cls(f"{cls.what} {place} of {count} cannot be decoded: {why}", place, why)
+
+
+class BadPicture(BadFile):
+    """A picture that cannot be decoded."""
+
+    what = "picture"
+
+
+class BadSound(BadFile):
+    """A sound that cannot be decoded."""
+
+    what = "sound"
+
+
+def is_encoded(column: NDArray[Any]) -> bool:
+    """Whether a column holds files, of pictures or sounds, not texts."""
+    if isinstance(column, EncodedFiles):
+        return len(column) > 0
+    return column.dtype == object and len(column) > 0 and isinstance(column[0], bytes)
+
+
+def is_sounds(column: NDArray[Any]) -> bool:
+    """Whether encoded files are sounds: one of them begins as WAV files do."""
+    return any(file[:4] == b"RIFF" and file[8:12] == b"WAVE" for file in column)
+
+
+def is_pixels(column: NDArray[Any]) -> bool:
+    """Whether a column holds pictures as arrays, (n, height, width) or with channels, uint8."""
+    return column.dtype == np.uint8 and column.ndim in (3, 4)
+
+
+_STARTS = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG": "image/png", b"GIF8": "image/gif", b"BM": "image/bmp"}
+_STARTS |= {b"II*\x00": "image/tiff", b"MM\x00*": "image/tiff", b"fLaC": "audio/flac", b"OggS": "audio/ogg"}
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+def media_type(content: bytes) -> str:
+    """The media type of a file by its first bytes (RFC 2046); `application/octet-stream` where they tell nothing."""
+    if content[:4] == b"RIFF" and content[8:12] in _RIFF:
+        return _RIFF[content[8:12]]
+    return next((said for start, said in _STARTS.items() if content.startswith(start)), "application/octet-stream")

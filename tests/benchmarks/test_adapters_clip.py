@@ -1,0 +1,124 @@
+"""CLIP without training: the classifier of section 3.1.4, held to plain transformers, and what its run card says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import farshift as fs
+import numpy as np
+import picture_split
+import pytest
+import tiny_vision
+from encoded_files import picture
+from farshift.benchmarks.adapters._clip import TEMPLATES, spoken, templates_of
+from farshift.benchmarks.adapters.clip import from_spec
+from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
+from farshift.benchmarks.harness.conformance import check_model
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.runs.run import read_run
+from farshift.core.errors import FarshiftError, ModelError, UnknownName
+
+pytest.importorskip("transformers")
+
+WAY = Task("classification", ("image",), "way", classes=3, names=("left", "right", "jump"))
+FILES = np.empty(5, object)
+FILES[:] = [picture(number, side=8) for number in range(5)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tiny_vision.saved(tmp_path_factory.mktemp("clip") / "tiny-clip", "clip")
+
+
+def by_hand(folder: Path, templates: list[str], names: tuple[str, ...] = WAY.names) -> np.ndarray:
+    """Probabilities by CLIPModel's own forward for a template, and by the mean of unit features for several."""
+    import torch
+    import transformers
+
+    network = transformers.CLIPModel.from_pretrained(folder).eval()
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    from farshift.benchmarks.adapters._hf_pictures import PictureProcessor
+
+    pixels = torch.from_numpy(PictureProcessor(folder).pixels(FILES))
+    with torch.no_grad():
+        outs = [
+            network(
+                pixel_values=pixels,
+                **words([template.format(name) for name in names], padding=True, return_tensors="pt"),
+            )
+            for template in templates
+        ]
+        if len(outs) == 1:
+            logits = outs[0].logits_per_image
+        else:
+            mean = torch.stack([out.text_embeds for out in outs]).mean(0)
+            mean = mean / mean.norm(dim=1, keepdim=True)
+            logits = network.logit_scale.exp() * outs[0].image_embeds @ mean.T
+    return logits.double().softmax(1).numpy()
+
+
+@pytest.mark.parametrize("templates", [["a photo of a {}."], ["look {} .", "A {} twice", "run Q : {}"]])
+def test_it_is_the_classifier_that_plain_transformers_give(folder, templates):
+    model = from_spec(str(folder), {"templates": "|".join(templates), "batch_size": "2"})(0, WAY, "cpu", None)
+    answers = model.predict({"image": FILES})
+    np.testing.assert_allclose(answers.scores, by_hand(folder, templates), atol=1e-5)
+    np.testing.assert_array_equal(answers.prediction, answers.scores.argmax(1))
+    assert len(np.unique(answers.scores)) > 3, "the texts of classes differ"
+
+
+def test_it_keeps_the_contract_of_a_model(folder):
+    check_model(from_spec(str(folder), {}), WAY, batch={"image": FILES})
+
+
+def test_the_published_sets_have_as_many_templates_as_published():
+    assert {name: len(set(found)) for name, found in TEMPLATES.items()} == {"single": 1, "imagenet": 80, "cifar": 18}
+    assert all(text.count("{}") == 1 for found in TEMPLATES.values() for text in found)
+
+
+def test_names_are_written_as_people_say_them():
+    assert spoken(["polar_bear", "art  painting"]) == ["polar bear", "art painting"]
+
+
+def test_templates_that_are_none_are_refused():
+    with pytest.raises(UnknownName, match="imagenet"):
+        templates_of("imagnet")
+    for text in ("a {} of {}", "a {name}", "a {}|none"):
+        with pytest.raises(FarshiftError, match="template"):
+            templates_of(text)
+
+
+def test_classes_need_names_and_may_be_given_others(folder):
+    unnamed = Task("classification", ("image",), "way", classes=3)
+    with pytest.raises(ModelError, match=r"clip:tiny-clip has no names of the classes: .* 'names=cat\|dog'"):
+        from_spec(str(folder), {})(0, unnamed, "cpu", None)
+    with pytest.raises(ModelError, match="has 2 names for 3 classes"):
+        from_spec(str(folder), {"names": "left|right"})(0, WAY, "cpu", None)
+    given = from_spec(str(folder), {"names": "left|right|jump"})(0, unnamed, "cpu", None)
+    named = from_spec(str(folder), {})(0, WAY, "cpu", None)
+    np.testing.assert_array_equal(*(model.predict({"image": FILES}).scores for model in (given, named)))
+
+
+def test_what_is_no_clip_or_no_picture_is_refused(folder, tmp_path):
+    vit = tiny_vision.saved(tmp_path / "vit", "vit")
+    with pytest.raises(ModelError, match="model vit is a vit, and zero-shot heads are of CLIP models"):
+        from_spec(str(vit), {})(0, WAY, "cpu", None)
+    words = np.array(["text"] * 5, object)
+    with pytest.raises(ModelError, match="input 'image' is not pictures"):
+        from_spec(str(folder), {})(0, WAY, "cpu", None).predict({"image": words})
+    with pytest.raises(ModelError, match="this is a regression task"):
+        from_spec(str(folder), {})(0, Task("regression", ("image",), "y"), "cpu", None)
+
+
+def test_the_command_line_evaluates_it_and_the_card_declares_its_weights(folder, farshift, tmp_path, monkeypatch):
+    picture_split.split(tmp_path, monkeypatch)
+    options = ("--option", "templates=cifar", "--budget", "quick", "--seeds", "1", "--out", "runs/zero")
+    done = farshift("evaluate", f"clip:{folder}", "--on", "photos/sketch", *options, FARSHIFT_PATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    card = read_run("runs/zero").card
+    assert card.model.name == "tiny-clip"
+    assert card.model.more["pretrained"] == [{"name": "tiny-clip", "digest": hugging_face(str(folder), {}).code}]
+    assert card.model.more["code"] == from_spec(str(folder), {"templates": "cifar"}).code
+    assert card.model.more["code"] != from_spec(str(folder), {}).code
+    spent = card.spent.by_seed["seed_0"]
+    assert (spent["templates"], spent["prompts"]) == ("cifar", 18)
+    assert fs.score("runs/zero").id.value >= 0

@@ -1,0 +1,134 @@
+"""Pictures and sounds in the forms that are asked for, and named transforms held to plain Pillow and NumPy."""
+
+from __future__ import annotations
+
+import copy
+import io
+
+import numpy as np
+import pytest
+from encoded_files import picture, sound
+from farshift.core.errors import FarshiftError, UnknownName
+from farshift.loaders.batching.encoded import BadPicture, BadSound, media_type
+from farshift.loaders.batching.forms import picture_form, sound_form
+from farshift.loaders.batching.pictures import decoded
+from farshift.loaders.batching.sounds import samples
+from farshift.loaders.batching.transform import MOMENTS, NAMED, Transform
+from PIL import Image
+
+
+def column(values: list) -> np.ndarray:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def tall(number: int, width: int = 20, height: int = 31) -> bytes:
+    pixels = np.random.default_rng(number).integers(0, 256, (height, width, 3), np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    return out.getvalue()
+
+
+FILES = column([tall(number) for number in range(3)])
+
+
+def test_files_are_images_of_pillow_pixels_of_a_size_or_as_they_are():
+    assert picture_form("bytes") is None
+    images = picture_form("PIL")(FILES)
+    assert [image.size for image in images] == [(20, 31)] * 3
+    np.testing.assert_array_equal(np.asarray(images[1]), np.asarray(Image.open(io.BytesIO(FILES[1]))))
+    np.testing.assert_array_equal(picture_form(8)(FILES), decoded(FILES, 8))
+
+
+@pytest.mark.parametrize("shape", [(9, 7), (9, 7, 3), (3, 9, 7), (9, 7, 1), (1, 9, 7)])
+def test_arrays_are_pictures_too(shape):
+    given = np.random.default_rng(0).integers(0, 256, (4, *shape), np.uint8)
+    one = picture_form("PIL")(given)[2]
+    assert one.size == (7, 9)
+    planes = given[2].squeeze()
+    planes = np.moveaxis(planes, 0, -1) if planes.ndim == 3 and planes.shape[0] == 3 else planes
+    expected = np.repeat(planes[..., None], 3, axis=2) if planes.ndim == 2 else planes
+    np.testing.assert_array_equal(np.asarray(one), expected)
+    assert picture_form(5)(given).shape == (4, 5, 5, 3)
+
+
+def test_a_transform_is_its_steps_in_order():
+    found = Transform("resize 24 bicubic, crop 20, normalise imagenet").pixels(FILES)
+    mean, deviation = (np.array(moments) for moments in MOMENTS["imagenet"])
+    for file, pixels in zip(FILES, found, strict=True):
+        resized = Image.open(io.BytesIO(file)).resize((24, 37), Image.Resampling.BICUBIC)
+        middle = np.asarray(resized.crop((2, 8, 22, 28))) / 255
+        np.testing.assert_allclose(pixels, ((middle - mean) / deviation).transpose(2, 0, 1), atol=1e-5)
+    assert found.dtype == np.float32
+    plain = Transform("resize 6x4").pixels(FILES)
+    assert plain.shape == (3, 3, 6, 4)
+    assert 0 <= plain.min() <= plain.max() <= 1
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_named_transform_is_the_steps_it_stands_for(name):
+    again = copy.deepcopy(Transform(name))  # as a worker is given it
+    np.testing.assert_array_equal(Transform(name).pixels(FILES[:1]), Transform(NAMED[name]).pixels(FILES[:1]))
+    assert again.pixels(FILES[:1]).shape == (1, 3, 224, 224)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("resize 24", "pictures of several sizes: add a crop"),
+        ("normalise imagenet", "pictures of several sizes"),
+        ("crop 0", "sizes are from 1 to 4096"),
+        ("normalise clip, crop 8", "normalise comes last"),
+        ("crop 8, turn 9", "the step 'turn 9' is none"),
+        (",", "the step .. is none"),
+    ],
+)
+def test_steps_that_are_none_are_refused(text, message):
+    with pytest.raises(FarshiftError, match=message):
+        Transform(text)
+
+
+def test_a_name_that_is_none_is_offered_the_nearest():
+    with pytest.raises(UnknownName, match="imagenet"):
+        picture_form("imagnet")
+    for wrong in (0, -1, True, 2.5, None):
+        with pytest.raises(FarshiftError, match="ask for 'bytes', 'PIL', a side"):
+            picture_form(wrong)
+        with pytest.raises(FarshiftError, match="ask for 'bytes', or for samples"):
+            sound_form(wrong)
+
+
+def test_sounds_are_samples_at_a_rate():
+    files = column([sound(3), sound(40)])
+    found = sound_form(4000)(files)
+    for file, heard in zip(files, found, strict=True):
+        np.testing.assert_array_equal(heard, samples(file, 4000, "it"))
+
+
+def test_a_broken_file_is_named_by_its_place():
+    with pytest.raises(BadPicture, match="picture 1 of 2 cannot be decoded") as refused:
+        picture_form("PIL")(column([FILES[0], FILES[1][:60]]))
+    assert refused.value.place == 1
+    with pytest.raises(BadPicture):
+        Transform("imagenet").pixels(column([FILES[0], b""]))
+    with pytest.raises(BadSound, match="sound 1 of 2 cannot be decoded") as refused:
+        sound_form(8000)(column([sound(1), b"RIFF"]))
+    assert refused.value.place == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (picture(form="JPEG"), "image/jpeg"),
+        (picture(form="PNG"), "image/png"),
+        (picture(form="WEBP"), "image/webp"),
+        (picture(form="TIFF"), "image/tiff"),
+        (picture(form="BMP"), "image/bmp"),
+        (picture(form="GIF"), "image/gif"),
+        (sound(), "audio/wav"),
+        (b"", "application/octet-stream"),
+    ],
+)
+def test_a_file_is_known_by_its_first_bytes(content, kind):
+    assert media_type(content) == kind
