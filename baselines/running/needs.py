@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Place = Literal["disk", "memory", "device memory"]
 
 _OBJECT = 57
-"""Bytes that Python adds to each text or file of a column in memory: its header, and the pointer to it."""
+"""Bytes that Python adds to each text of a column in memory: its header, and the pointer to it."""
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,9 @@ def _settings(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_memory(blind: BlindData, name: str) -> int:
-    """The bytes of a part's columns as training has them."""
-    return sum(
-        column.nbytes + (0 if _is_number(column.type) else _OBJECT * len(column))
-        for column in blind.stored(name).columns
-    )
+    """The bytes of a part's columns as training has them. Files stay in their mapped column."""
+    columns = [one for one in blind.stored(name).columns if not is_encoded_type(one.type)]
+    return sum(one.nbytes + (0 if _is_number(one.type) else _OBJECT * len(one)) for one in columns)
 
 
 def _is_number(kind: pa.DataType) -> bool:

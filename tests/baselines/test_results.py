@@ -13,6 +13,7 @@ from farshift.baselines.running.results import HOME, record, recorded, results
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import KNOWN, find_benchmark, suite
 from farshift.core.errors import BadRun, FarshiftError, Unavailable, UnknownName
+from farshift.loaders.acquire.download_size import download_size
 
 ON = "modadd97/xi35"
 
@@ -93,7 +94,7 @@ SHIPPED = sorted({on for on, _ in results()})
 
 @pytest.mark.parametrize("on", SHIPPED)
 def test_shipped_results_are_of_the_benchmark_as_it_is(on):
-    """All of them by what their files say, and one of them to the last row."""
+    """All of them by what their files say, and one of them to the last row where its data are small."""
     names = [name for benchmark, name in results() if benchmark == on]
     benchmark = find_benchmark(on)
     for name in names:
@@ -107,6 +108,9 @@ def test_shipped_results_are_of_the_benchmark_as_it_is(on):
             stated["entry_identity"], budget["name"], budget.get("steps"), stated["selection"]
         )
         assert scorer in KNOWN, name
+    size = download_size(benchmark.manifest.definition.source.name)
+    if size.unknown or size.bytes > 20_000_000:
+        return  # thousands of pictures: not for every run of the tests
     try:
         assert recorded(on, names[0]).model == names[0]
     except Unavailable as error:
