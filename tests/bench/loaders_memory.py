@@ -78,9 +78,9 @@ from farshift.loaders.batching.encoded_files import EncodedFiles
 
 spend = Spend(steps=-(-count // 256))
 settings = {"batch_size": 256, "side": 32, "feed": "streamed", "width": 4}
-recipe = Recipe(name="bench", title="Bench", citation="none", network="cnn", algorithm="erm", settings=settings,
+recipe = Recipe(name="bench", title="Bench", citation="none", network="mlp", algorithm="erm", settings=settings,
                 quick=spend, full=spend)
-columns = {"image": EncodedFiles(table["image"]), "label": table["label"].to_numpy(), "weight": np.ones(count)}
+columns = {"image": EncodedFiles(table["image"]), "label": np.array(table["label"]), "weight": np.ones(count)}
 rows = TrainingTable(columns, table["row_id"].to_numpy())
 model = Baseline(recipe, Task("classification", ("image",), "label", classes=10), 0, "bench/jpegs")
 measured(anonymous(), lambda: model.fit(rows, None, Budget()))
