@@ -81,6 +81,19 @@ def decoder(folder: Path, pad: bool = True) -> Path:
     return _saved(GPT2LMHeadModel(config), tokenizer(pad=pad), folder)
 
 
+def one_way(folder: Path, kind: str) -> Path:
+    """A GPT-2 or a Llama without a head, of 32 positions, and a tokenizer without padding."""
+    import torch
+    import transformers as hf
+
+    torch.manual_seed(0)
+    shape = {"vocab_size": len(SPECIAL + WORDS), "max_position_embeddings": 32, "hidden_size": 16}
+    shape |= {"num_hidden_layers": 2, "num_attention_heads": 2, "bos_token_id": None, "eos_token_id": 4}
+    config: Any = hf.GPT2Config(**shape) if kind == "gpt2" else hf.LlamaConfig(**shape, intermediate_size=8)
+    made = hf.GPT2Model(config) if kind == "gpt2" else hf.LlamaModel(config)
+    return _saved(made, tokenizer(pad=False), folder)
+
+
 def encoder_decoder(folder: Path) -> Path:
     """A T5."""
     import torch

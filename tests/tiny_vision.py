@@ -72,8 +72,9 @@ def saved(folder: Path, kind: str, classes: int = 0, names: tuple[str, ...] = ()
     return folder
 
 
-def sounds(folder: Path, rate: int = 4000, classes: int = 0) -> Path:
-    """A wav2vec 2.0 whose frames are 10 samples, and its processor's file; with `classes`, one with a head."""
+def sounds(folder: Path, rate: int = 4000, classes: int = 0, norm: str = "group") -> Path:
+    """A wav2vec 2.0 whose frames are 10 samples, and its processor's file; with `classes`, one with a head. norm:
+    `group`, as of the base model, which knows of no padding, or `layer`."""
     import torch
     from farshift.benchmarks.adapters._hf_quiet import quiet
     from transformers import Wav2Vec2Config, Wav2Vec2ForSequenceClassification, Wav2Vec2Model
@@ -83,7 +84,7 @@ def sounds(folder: Path, rate: int = 4000, classes: int = 0) -> Path:
     places = {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}
     labels = {"num_labels": classes} if classes else {}
     kind: Any = Wav2Vec2ForSequenceClassification if classes else Wav2Vec2Model
-    made = kind(Wav2Vec2Config(**_SMALL, **convolutions, **places, **labels))
+    made = kind(Wav2Vec2Config(**_SMALL, **convolutions, **places, **labels, feat_extract_norm=norm))
     with quiet():
         made.save_pretrained(folder)
     said = {"feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": rate, "do_normalize": True}

@@ -38,9 +38,9 @@ SETTINGS: dict[str, Any] = {
     "augment": "none",
 }
 """inputs: `auto`, `categories` or `numbers` (classification): a scalar integer column is a category, anything else is
-numbers; or `tokens`, a text by the tokenizer of the setting `weights` of a pretrained network. buckets: into which the
-words and pairs of words of a text are hashed (classification). side: to how
-many pixels a side encoded pictures are resized, and decoder, a file of `loaders/decoders/`, what decodes them
+numbers; or, of a pretrained network, `tokens`, a text by the tokenizer of the setting `weights`, or `sounds`, by its
+processor. buckets: into which the words and pairs of words of a text are hashed (classification). side: to how many
+pixels a side encoded pictures are resized, and decoder, a file of `loaders/decoders/`, what decodes them
 (classification). stretch: a decoded text has at most this many times the tokens of the longest in training, as its
 format writes it. format: a file of formats/; pieces and hint_range are read by some. augment: files of augmentations/,
 joined by `+`, each with settings of its own."""
@@ -102,7 +102,7 @@ class ClassEncoding:
     ) -> None:
         """pieces: of a text, as options of scikit-learn's `HashingVectorizer`."""
         if how not in ("auto", "categories", "numbers"):
-            raise ModelError(f"setting inputs = {how!r}: use auto, categories, numbers or tokens")
+            raise ModelError(f"setting inputs = {how!r}: use auto, categories, numbers, tokens or sounds")
         assert task.classes, "a classification task says how many classes it has"
         self.task, self.how, self.side, self.by = task, how, side, by
         self.pictures = [name for name in task.inputs if is_encoded(train[name])]

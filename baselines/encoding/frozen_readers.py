@@ -94,9 +94,16 @@ def moments_of(folder: Path, channels: int) -> Moments:
         return Moments(mean, deviation, _size(said.get("crop_size") or said["size"]))
 
 
+def hears(folder: Path) -> bool:
+    """Whether a model's processor is one of sounds."""
+    file = folder / "preprocessor_config.json"
+    with named_errors(f"reading {file}"):
+        return file.is_file() and "sampling_rate" in json.loads(file.read_text(encoding="utf-8"))
+
+
 def side_of(folder: Path) -> int | None:
     """The longer side of what an image model reads; None of a model without an image processor."""
-    if not (folder / "preprocessor_config.json").is_file():
+    if not (folder / "preprocessor_config.json").is_file() or hears(folder):
         return None
     return max(moments_of(folder, 3).size)
 
@@ -207,6 +214,17 @@ class ImageReader:
         return states.mean(dim=1) if states.ndim == 3 else states.flatten(2).mean(dim=2)
 
 
+def sound_processor(folder: Path) -> Any:
+    """What a sound model's own `preprocessor_config.json` makes; `ModelError` for a folder without it."""
+    from transformers import AutoFeatureExtractor
+
+    if not (folder / "preprocessor_config.json").is_file():
+        raise ModelError(f"encoder {folder.name} has no preprocessor_config.json: save its processor beside it")
+    kind: Any = AutoFeatureExtractor
+    with named_errors(f"reading the processor of {folder}"), quiet():
+        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
 class SoundReader:
     """The mean of the last states over a sound's frames. Each sound is read alone: most such models were trained
     without a mask for padding, and what stands beside a sound must not change its features."""
@@ -214,13 +232,7 @@ class SoundReader:
     what = "encoded sounds"
 
     def __init__(self, network: Any, folder: Path) -> None:
-        from transformers import AutoFeatureExtractor
-
-        if not (folder / "preprocessor_config.json").is_file():
-            raise ModelError(f"encoder {folder.name} has no preprocessor_config.json: save its processor beside it")
-        kind: Any = AutoFeatureExtractor
-        with named_errors(f"reading the processor of {folder}"), quiet():
-            self.processor = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        self.processor = sound_processor(folder)
         self.network, self.rate = network, int(self.processor.sampling_rate)
         self.width: int = network.config.hidden_size
         self._least = frame_samples(network.config)

@@ -19,12 +19,15 @@ from ...core.errors import ModelError
 from ...loaders.batching.tokenizer import made
 from ...loaders.batching.tokens import tokenised
 from .encoding import PAD, ClassEncoding, Encoded, SequenceEncoding, Sizes, encoding
+from .sound_samples import SoundEncoding
 
 
 def encoding_by(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEncoding | SequenceEncoding:
     """The encoding of `task` that the settings ask for, learned from `train`."""
     if task.type == "classification" and settings["inputs"] == "tokens":
         return TokenEncoding(task, train, str(settings.get("weights", "")))
+    if task.type == "classification" and settings["inputs"] == "sounds":
+        return SoundEncoding(task, train, str(settings.get("weights", "")), float(settings.get("seconds", 0)))
     return encoding(task, train, settings)
 
 

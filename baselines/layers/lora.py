@@ -6,6 +6,9 @@ replica at a time (`networks/_body.py`): its parameters have the replica axis, w
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,16 +16,22 @@ from torch import Tensor, nn
 
 class Lora(nn.Module):
     """weight (K, outputs, inputs) and bias (K, outputs) of the layer that it stands for, frozen; down (K, r, inputs)
-    and up (K, outputs, r), which are trained; scale (K,): alpha / r."""
+    and up (K, outputs, r), which are trained; scale (K,): alpha / r. Where the layer is GPT-2's kind of linear layer
+    (`Conv1D` of transformers), weight is (K, inputs, outputs)."""
 
     scale: Tensor
 
-    def __init__(self, layer: nn.Linear, rank: int, alpha: float) -> None:
+    def __init__(self, layer: Any, rank: int, alpha: float) -> None:
         """layer: of one replica, its parameters with the replica axis. down is drawn as He et al. draw for a leak of
         sqrt(5), as the authors' code does."""
         super().__init__()
         self.weight, self.bias = layer.weight, layer.bias
-        _, outputs, inputs = layer.weight.shape
+        self.turned = not isinstance(layer, nn.Linear)
+        shell = copy.copy(layer)
+        shell._parameters = dict.fromkeys(layer._parameters)
+        self.shell = [shell]
+        """The layer without its parameters; in a list, so that it is no part of this module."""
+        inputs, outputs = layer.weight.shape[1:] if self.turned else layer.weight.shape[:0:-1]
         self.down = nn.Parameter(torch.empty(1, rank, inputs))
         nn.init.kaiming_uniform_(self.down[0], a=5**0.5)
         self.up = nn.Parameter(torch.zeros(1, outputs, rank))
@@ -34,12 +43,14 @@ class Lora(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x (.., inputs) to (.., outputs), while the parameters are one replica's."""
         change = F.linear(F.linear(x, self.down), self.up) * self.scale
-        return F.linear(x, self.weight, self.bias) + change
+        return F.linear(x, self.weight.mT if self.turned else self.weight, self.bias) + change
 
     @torch.no_grad()
     def merged(self) -> Tensor:
-        """W + (alpha / r) B A of each replica, (K, outputs, inputs): a plain layer of these weights gives the same."""
-        return self.weight + self.scale.view(-1, 1, 1) * (self.up @ self.down)
+        """W + (alpha / r) B A of each replica, in the shape of `weight`: a plain layer of these weights gives the
+        same."""
+        change = self.scale.view(-1, 1, 1) * (self.up @ self.down)
+        return self.weight + (change.mT if self.turned else change)
 
 
 def adapt(model: nn.Module, layers: list[str], rank: int, alpha: float) -> None:
@@ -47,16 +58,14 @@ def adapt(model: nn.Module, layers: list[str], rank: int, alpha: float) -> None:
     model.requires_grad_(False)
     for name in layers:
         parent, _, own = name.rpartition(".")
-        setattr(model.get_submodule(parent), own, Lora(model.get_submodule(name), rank, alpha))  # type: ignore[arg-type]
+        setattr(model.get_submodule(parent), own, Lora(model.get_submodule(name), rank, alpha))
 
 
 def merge(model: nn.Module) -> None:
     """Fold every adaptation into a plain linear layer again, for saving."""
     for name, module in list(model.named_modules()):
         if isinstance(module, Lora):
-            _, outputs, inputs = module.weight.shape
-            plain = nn.Linear(inputs, outputs, bias=module.bias is not None, device="meta")
-            plain.weight = nn.Parameter(module.merged())
-            plain.bias = module.bias
+            plain = copy.copy(module.shell[0])
+            plain._parameters = {"weight": nn.Parameter(module.merged()), "bias": module.bias}
             parent, _, own = name.rpartition(".")
             setattr(model.get_submodule(parent), own, plain)

@@ -26,10 +26,11 @@ from ..encoding.frozen_readers import Moments, loaded, moments_of
 from ..layers.lora import adapt
 from ..replicas.rng import Rng
 
-POOLS = ("model", "mean", "first")
+POOLS = ("model", "mean", "first", "last")
+FROZEN = ("none", "stem", "body")
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-_ADAPTED = re.compile(r"(^|\.)(query|value|q_proj|v_proj|q_lin|v_lin)$")
-"""Queries and values of attention, as models call them."""
+_ADAPTED = re.compile(r"(^|\.)(query|value|q_proj|v_proj|q_lin|v_lin|c_attn|query_key_value|qkv_proj)$")
+"""Queries and values of attention, as models call them; with the keys, where one layer makes all three."""
 
 
 class Body(nn.Module):
@@ -41,8 +42,8 @@ class Body(nn.Module):
             raise ModelError("setting weights: name a model of transformers, org/name[@revision] or ./folder")
         if settings["pooling"] not in POOLS:
             raise ModelError(f"setting pooling = {settings['pooling']!r}: use {', '.join(POOLS)}")
-        if settings["freeze"] not in ("none", "body"):
-            raise ModelError(f"setting freeze = {settings['freeze']!r}: use none or body")
+        if settings["freeze"] not in FROZEN:
+            raise ModelError(f"setting freeze = {settings['freeze']!r}: use {', '.join(FROZEN)}")
         if settings.get("compile", "never") != "never":
             raise ModelError("setting compile: a pretrained network is trained in plain steps: leave it at never")
         found = from_spec(settings["weights"], {})
@@ -56,30 +57,41 @@ class Body(nn.Module):
         self.model = model
         self.name, self.pool, self.frozen_norm = found.name, settings["pooling"], settings["frozen_norm"]
         self.frozen, self.probe_steps = settings["freeze"] == "body", settings["probe_steps"]
-        self.reads_text = model.main_input_name == "input_ids"
+        config: Any = model.config
+        self.reads: str = model.main_input_name
+        if self.reads not in ("input_ids", "pixel_values", "input_values"):
+            raise ModelError(f"weights {self.name} read {self.reads}: give a model of pictures, texts or sounds")
         self.pixels: Moments | None = None
-        if not self.reads_text:
-            if model.main_input_name != "pixel_values":
-                reads = model.main_input_name
-                raise ModelError(f"weights {self.name} read {reads}: give a model of pictures or texts")
-            self.pixels = moments_of(found.folder, model.config.num_channels)
+        if self.reads == "pixel_values":
+            self.pixels = moments_of(found.folder, config.num_channels)
+        self.one_way = self.reads == "input_ids" and one_way(config)
+        self.masked = getattr(config, "feat_extract_norm", "") != "group"
+        """Whether the model is told what is padding. wav2vec 2.0 with group normalisation was trained without."""
+        # Nothing is written token by token; and what else a sound model draws, it draws from NumPy's own generator.
+        for name, value in (("use_cache", False), ("apply_spec_augment", False), ("layerdrop", 0.0)):
+            if hasattr(config, name):
+                setattr(config, name, value)
+        if settings["freeze"] == "stem":
+            for parameter, depth in zip(model.parameters(), self.depths(), strict=True):
+                parameter.requires_grad_(depth > 0)
         if settings["lora_rank"]:
             if not self.adaptable:
                 raise ModelError(f"weights {self.name} have no attention for LoRA to adapt: leave lora_rank at 0")
             adapt(self.model, list(self.adaptable), settings["lora_rank"], settings["lora_alpha"])
         self.rng: Rng | None = None
-        config: Any = model.config
         self.width: int = config.hidden_sizes[-1] if hasattr(config, "hidden_sizes") else config.hidden_size
         if self.projects:
             self.width = config.projection_dim
 
     @property
-    def adaptable(self) -> dict[str, nn.Linear]:
+    def adaptable(self) -> dict[str, nn.Module]:
         """The linear maps to queries and values, by name."""
+        from transformers.pytorch_utils import Conv1D
+
         return {
             name: module
             for name, module in self.model.named_modules()
-            if isinstance(module, nn.Linear) and _ADAPTED.search(name)
+            if isinstance(module, nn.Linear | Conv1D) and _ADAPTED.search(name)
         }
 
     def train(self, mode: bool = True) -> Body:
@@ -111,15 +123,17 @@ class Body(nn.Module):
         for replica in range(len(next(iter(given.values())))):
             own = {name: value[replica] for name, value in parameters.items()}
             own |= {name: value[replica] for name, value in buffers.items()}
-            rows = _without_padding({name: value[replica] for name, value in given.items()})
+            rows = {name: value[replica] for name, value in given.items()}
+            rows = _without_padding(rows) if self.reads == "input_ids" else rows
+            asked = rows if self.masked else {self.reads: rows[self.reads]}
             if seeds is None:
-                found.append(self._pooled(functional_call(self.model, own, (), rows), rows))
+                found.append(self._pooled(functional_call(self.model, own, (), asked), rows))
                 continue
             # The model's own dropout draws from torch's generators: seeded by the replica's key and the step.
             devices = [own[name].device for name in list(own)[:1] if own[name].is_cuda]
             with torch.random.fork_rng(devices=devices):
                 torch.manual_seed(seeds[replica])
-                found.append(self._pooled(functional_call(self.model, own, (), rows), rows))
+                found.append(self._pooled(functional_call(self.model, own, (), asked), rows))
         return torch.stack(found)
 
     def _seeds(self) -> list[int] | None:
@@ -138,12 +152,21 @@ class Body(nn.Module):
             return pooled
         if states.ndim == 4:
             return states.flatten(2).mean(dim=2)
-        if self.pool != "mean":
+        pool = self.pool
+        if pool == "model":
+            pool = "last" if self.one_way else "mean" if self.reads == "input_values" else "first"
+        if pool == "first":
             return states[:, 0]
         if "attention_mask" not in rows:
-            return states.mean(dim=1)
-        present = rows["attention_mask"][..., None] > 0
-        return torch.where(present, states, 0.0).sum(dim=1) / present.sum(dim=1).clamp(min=1)
+            return states.mean(dim=1) if pool == "mean" else states[:, -1]
+        lengths = rows["attention_mask"].sum(dim=1)
+        if self.reads == "input_values":
+            lengths = frames(lengths, self.model.config)
+        lengths = lengths.clamp(1, states.shape[1])
+        if pool == "last":
+            return states[torch.arange(len(states), device=states.device), lengths - 1]
+        present = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+        return torch.where(present[..., None], states, 0.0).sum(dim=1) / lengths[:, None]
 
     def depths(self) -> list[int]:
         """The layer of each of the model's parameters: 0 before the first block, then 1 to L, L + 1 after the last. A
@@ -153,7 +176,8 @@ class Body(nn.Module):
             (name, len(module)) for name, module in self.model.named_modules() if isinstance(module, nn.ModuleList)
         ]
         outer = [(name, size) for name, size in lists if not any(name.startswith(f"{other}.") for other, _ in lists)]
-        prefix, blocks = max(outer, key=lambda one: one[1], default=("", 0))
+        # Of several as long, the last: a sound model's convolutions come before its layers.
+        prefix, blocks = max(reversed(outer), key=lambda one: one[1], default=("", 0))
         within = re.compile(re.escape(prefix) + r"\.(\d+)\.")
         found, last = [], 0
         for name, _ in self.named_parameters():
@@ -161,6 +185,22 @@ class Body(nn.Module):
             last = int(place[1]) + 1 if place else last and blocks + 1
             found.append(last)
         return found
+
+
+def one_way(config: Any) -> bool:
+    """Whether a text model reads from left to right only, so that its last token alone has seen all others: one that
+    transformers has as a language model, and not as one that fills gaps."""
+    from transformers.models.auto import modeling_auto
+
+    writes, fills = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return config.model_type in writes and config.model_type not in fills
+
+
+def frames(lengths: Tensor, config: Any) -> Tensor:
+    """How many frames a sound model makes of so many samples, (n,), by its convolutions."""
+    for kernel, stride in zip(config.conv_kernel, config.conv_stride, strict=True):
+        lengths = (lengths - kernel).div(stride, rounding_mode="floor") + 1
+    return lengths
 
 
 def _without_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,5 +1,5 @@
-"""A pretrained model of transformers (ResNet, ConvNeXt, ViT, DINOv2, CLIP's vision side, BERT-like) with a linear head,
-to be fine-tuned.
+"""A pretrained model of transformers (ResNet, ConvNeXt, ViT, DINOv2, CLIP's vision side; BERT-, GPT-2-, Llama-like;
+wav2vec 2.0-like) with a linear head, to be fine-tuned.
 
 The head is 0 at first, as Dosovitskiy et al. fine-tune (ICLR 2021, arXiv:2010.11929), or CLIP's zero-shot classifier,
 as Wortsman et al. do (CVPR 2022, arXiv:2109.01903, section 3): the features of the classes' names times the learned
@@ -39,15 +39,18 @@ SETTINGS: dict[str, Any] = {
     "lora_rank": 0,
     "lora_alpha": 16.0,
     "dropout": 0.0,
+    "seconds": 10.0,
 }
 """weights: `org/name[@revision]` of the Hub, or `./folder`; safetensors alone. pooling: a row's features are the
-model's own pooled output (`model`; the first token's state where it has none), the `mean` of the last states, or the
-`first` token's. head: `zero`, or `zero-shot` for weights of CLIP and classes with names. templates: of the prompts that
-these names stand in: a set's name (`single`, `imagenet`, `cifar`), or templates with `|` between them. freeze: `body`
-trains the head alone. probe_steps: so many first steps do. frozen_norm: batch normalisation by the pretrained moments,
-while training too. layer_decay: the learning rate of a layer is this share of that of the layer above; the head's is
-whole. lora_rank: of low-rank updates to queries and values, all else but the head frozen; 0 for none. lora_alpha: their
-scale is lora_alpha / lora_rank. dropout: of features."""
+model's own pooled output (`model`; where it has none the first token's state, the last token's of a model that reads
+one way, the mean over a sound's frames), the `mean` of the last states, or the `first` or `last` token's. head: `zero`,
+or `zero-shot` for weights of CLIP and classes with names. templates: of the prompts that these names stand in: a set's
+name (`single`, `imagenet`, `cifar`), or templates with `|` between them. freeze: `stem` trains nothing before the first
+block (embeddings, a sound's convolutions), `body` the head alone. probe_steps: so many first steps do. frozen_norm:
+batch normalisation by the pretrained moments, while training too. layer_decay: the learning rate of a layer is this
+share of that of the layer above; the head's is whole. lora_rank: of low-rank updates to queries and values, all else
+but the head frozen; 0 for none. lora_alpha: their scale is lora_alpha / lora_rank. dropout: of features. seconds: of a
+sound, that are read (inputs = 'sounds'); the rest is cut off."""
 
 
 class Network(nn.Module):
@@ -56,9 +59,12 @@ class Network(nn.Module):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         self.body = Body(settings)
-        if self.body.reads_text:
+        if self.body.reads == "input_ids":
             if not sizes.source:
                 raise ModelError(f"weights {self.body.name} read texts: set inputs = 'tokens', on a task of one text")
+        elif self.body.reads == "input_values":
+            if len(sizes.shape) != 1:
+                raise ModelError(f"weights {self.body.name} read sounds: set inputs = 'sounds', on a task of one sound")
         elif sizes.source or sizes.categories:
             raise ModelError(f"weights {self.body.name} read pictures, and this task's inputs are others")
         else:
@@ -77,10 +83,10 @@ class Network(nn.Module):
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Token ids `categories` (K, n, T) as they are; or flat pictures `numbers` (K, n, pixels), from 0 to 1, at the
-        model's own size and by its moments, (K, n, channels, height, width)."""
+        model's own size and by its moments, (K, n, channels, height, width); or sounds `numbers` (K, n, samples)."""
         pixels = self.body.pixels
         if pixels is None:
-            return categories
+            return categories if self.body.reads == "input_ids" else numbers
         images = planes(numbers, self.shape)
         given, wanted = images.shape[2], len(pixels.mean)
         if given > wanted:
@@ -95,15 +101,21 @@ class Network(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """What `embed` gives to features (K, n, width)."""
-        if self.body.reads_text:
-            features = self.body(input_ids=(x - 1).clamp(min=0), attention_mask=(x != PAD).long())
+        if self.body.reads == "input_ids":
+            present = (x != PAD).long()
+            present[..., 0] = 1  # of a text without tokens too
+            features = self.body(input_ids=(x - 1).clamp(min=0), attention_mask=present)
+        elif self.body.reads == "input_values":
+            # Silence at the end is padding: samples are normalised, and no others are 0 there.
+            heard = (x != 0).long().flip(-1).cummax(-1).values.flip(-1)
+            features = self.body(input_values=x, attention_mask=heard)
         else:
             features = self.body(pixel_values=x)
         dropped: Tensor = self.dropout(features)
         return dropped
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Token ids (K, n, T), or flat pictures (K, n, pixels), to logits (K, n, classes)."""
+        """Token ids (K, n, T), or flat pictures or sounds (K, n, pixels or samples), to logits (K, n, classes)."""
         logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
         return logits
 

@@ -292,10 +292,13 @@ def _pretrained(recipe: Recipe, encoder: str | None, fine_tune: str | None) -> R
     if encoder:
         raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains one: give one of them")
     from ...benchmarks.adapters.hugging_face import from_spec
-    from ..encoding.frozen_readers import side_of
+    from ..encoding.frozen_readers import hears, side_of
 
-    side = side_of(from_spec(fine_tune, {}).folder)
-    return fine_tuned(recipe, fine_tune, **({"inputs": "tokens"} if side is None else {"side": side}))
+    folder = from_spec(fine_tune, {}).folder
+    side = side_of(folder)
+    if side is not None:
+        return fine_tuned(recipe, fine_tune, side=side)
+    return fine_tuned(recipe, fine_tune, inputs="sounds" if hears(folder) else "tokens")
 
 
 def plans_on(
