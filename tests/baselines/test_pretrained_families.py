@@ -10,19 +10,22 @@ import pytest
 import tiny_hf
 import tiny_vision
 import torch
+from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding.token_ids import encoding_by
 from farshift.baselines.layers.lora import Lora, merge
 from farshift.baselines.recipe import complete, fine_tuned, recipe
+from farshift.baselines.running.sweep import started
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.adapters._hf_quiet import quiet
-from farshift.benchmarks.model import Task
+from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
+from farshift.loaders.cache.entries import entries
 from scipy.io import wavfile
 from torch import Tensor
 
-from .toys import words
+from .toys import Rows, words
 
 pytest.importorskip("transformers")
 
@@ -200,6 +203,21 @@ def test_algorithms_train_them(kind: str, algorithm: str, folders: dict[str, str
     training = Training(stack, data, STEPS)
     training.run()
     assert not training.outcome.failed
+
+
+@pytest.mark.parametrize("kind", ["llama", "group"])
+def test_what_they_read_is_found_out_and_stands_among_what_a_seed_spent(
+    kind: str, folders: dict[str, str], cache: Any
+) -> None:
+    chosen = started(recipe("erm"), None, folders[kind])
+    assert chosen.settings["inputs"] == ("tokens" if kind == "llama" else "sounds")
+    x = words(TEXTS) if kind == "llama" else column([sound(number) for number in range(ROWS)])
+    model = Baseline(chosen, Task("classification", ("x",), "turn", classes=2), 0, "toy/toy", {"batch_size": 4})
+    remarks = model.fit(Rows(x=x, turn=np.arange(ROWS) % 2), None, Budget("quick", 2))
+    said = remarks["tokenizer"] if kind == "llama" else remarks["decoder"]
+    assert said.startswith("tokenizers " if kind == "llama" else "SciPy ")
+    assert model.predict({"x": x}).scores.shape == (ROWS, 2)
+    assert len(entries("tokens")) == (kind == "llama")
 
 
 def test_inputs_of_another_kind_are_refused(folders: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import tiny_hf
 import tiny_vision
 from encoded_files import folder, picture
 from farshift.baselines.encoding import frozen
@@ -85,6 +86,41 @@ def test_several_baselines_train_a_pretrained_network_further(farshift, home):
     done = farshift("run", "knn", "--fine-tune", "./tiny-resnet", *run[:-3], "--out", "knn")
     assert done.returncode == 2
     assert "is an estimator, and has no network to fine-tune: try --encoder ./tiny-resnet" in done.stderr
+
+
+TEXTS = """
+name = "commands/there"
+version = 1
+kind = "domain"
+title = "Tested in another town"
+label = "turn"
+rule = "domain/hold_out"
+parameters = { field = "town", ood = ["there"] }
+data = { files = ["commands.csv"], inputs = ["text"], labels = ["turn"], meta = ["town"] }
+benchmark = {}
+"""
+
+
+@pytest.mark.slow
+def test_a_decoder_only_text_model_is_trained_further_on_texts_of_ones_own(farshift, home, cache):
+    words = tiny_hf.WORDS[:7]
+    rows = [f"{' '.join(words[n * k % 7] for k in range(1, 2 + n % 9))},{n % 2},{n % 3}" for n in range(90)]
+    towns = {"0": "here", "1": "near", "2": "there"}
+    lines = [f"{row[:-1]}{towns[row[-1]]}" for row in rows]
+    (home / "commands.csv").write_text("\n".join(["text,turn,town", *lines]) + "\n")
+    (home / "texts.toml").write_text(TEXTS)
+    tiny_hf.one_way(home / "tiny-llama", "llama")
+    done = farshift("splits", "build", "texts.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    run = ("--on", "commands/there", "--budget", "quick", "--seeds", "2", "--steps", "3", "--json")
+    for out in ("first", "second"):
+        done = farshift("run", "erm", "--fine-tune", "./tiny-llama", *run, "--out", out)
+        assert done.returncode == 0, done.stderr
+    one, other = (read_run(out) for out in ("first", "second"))
+    assert one.predictions().equals(other.predictions())
+    assert one.card.spent.by_seed["seed_1"]["tokenizer"].startswith("tokenizers ")
+    assert one.card.model.more["pretrained"] == [{"name": "tiny-llama", "digest": pinned("./tiny-llama")}]
+    assert list(cache.glob("tokens/tiny-llama-*/*.arrow"))
 
 
 def test_what_goes_with_one_baseline_alone_is_refused_of_several(farshift, home):
