@@ -25,7 +25,8 @@ class Lora(nn.Module):
         """layer: of one replica, its parameters with the replica axis. down is drawn as He et al. draw for a leak of
         sqrt(5), as the authors' code does."""
         super().__init__()
-        self.weight, self.bias = layer.weight, layer.bias
+        self.weight: nn.Parameter = layer.weight
+        self.bias: nn.Parameter | None = layer.bias
         self.turned = not isinstance(layer, nn.Linear)
         shell = copy.copy(layer)
         shell._parameters = dict.fromkeys(layer._parameters)
