@@ -52,6 +52,9 @@ share of that of the layer above; the head's is whole. lora_rank: of low-rank up
 but the head frozen; 0 for none. lora_alpha: their scale is lora_alpha / lora_rank. dropout: of features. seconds: of a
 sound, that are read (inputs = 'sounds'); the rest is cut off."""
 
+TOKENS_AT_ONCE, SAMPLES_AT_ONCE, PICTURES_AT_ONCE = 2**14, 2**19, 512
+"""What is answered at once: tokens, padding included; samples of sounds; pictures."""
+
 
 class Network(nn.Module):
     decay: Tensor
@@ -118,6 +121,12 @@ class Network(nn.Module):
         """Token ids (K, n, T), or flat pictures or sounds (K, n, pixels or samples), to logits (K, n, classes)."""
         logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
         return logits
+
+    def rows_at_once(self, categories: Tensor, numbers: Tensor) -> int:
+        """Rows that are answered at once: of long texts and sounds fewer, whose states take much memory."""
+        if self.body.reads == "input_ids":
+            return TOKENS_AT_ONCE // categories.shape[-1]
+        return SAMPLES_AT_ONCE // numbers.shape[-1] if self.body.reads == "input_values" else PICTURES_AT_ONCE
 
     def depths(self) -> list[int]:
         """The layer of each parameter, from 0, in the order of `parameters()`; the head is the last layer."""

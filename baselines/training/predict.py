@@ -16,12 +16,6 @@ from .replica_stack import ReplicaStack
 
 Encoding = ClassEncoding | SequenceEncoding
 
-PREDICT_ROWS = 512
-"""Rows whose classes a network predicts at once."""
-
-PREDICT_TOKENS = 2**14
-"""Tokens, padding included, that a network reads at once where it classifies texts."""
-
 TEXT_ROWS = 256
 """Rows whose texts it writes at once: with more, what is attended to leaves the caches of a CPU."""
 
@@ -39,14 +33,12 @@ def _classes(coding: ClassEncoding, stack: ReplicaStack, batch: Columns) -> list
         scores = np.empty((len(stack), 0, coding.sizes.outputs), np.float32)
     elif stack.algorithm.adapts:
         scores = stack.answer(*inputs, rows=len(inputs[0])).softmax(-1).float().cpu().numpy()
-    elif coding.sizes.source:
-        # Texts of like length together, and fewer of long ones: attention's memory grows with their square.
+    elif coding.sizes.source:  # texts of like length together
         order = (inputs[0] != PAD).sum(dim=1).argsort(stable=True)
-        rows = max(1, min(PREDICT_ROWS, PREDICT_TOKENS // inputs[0].shape[1]))
-        sorted_scores = stack.answer(*(x[order] for x in inputs), rows=rows)
+        sorted_scores = stack.answer(*(x[order] for x in inputs))
         scores = sorted_scores[:, order.argsort()].softmax(-1).float().cpu().numpy()
     else:
-        scores = stack.answer(*inputs, rows=PREDICT_ROWS).softmax(-1).float().cpu().numpy()
+        scores = stack.answer(*inputs).softmax(-1).float().cpu().numpy()
     return [Answers.all_given(one.argmax(axis=1), one if stack.algorithm.gives_logits else None) for one in scores]
 
 

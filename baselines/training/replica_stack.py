@@ -17,6 +17,9 @@ from ..replicas.stacked import attach, picked
 from .algorithm import About, Algorithm, replicated
 from .sampler import Data
 
+ROWS_AT_ONCE = 512
+"""Rows that a network answers at once, unless it says that it takes fewer."""
+
 
 class ReplicaStack(nn.Module):
     """K replicas of one network under one algorithm, with their settings and names.
@@ -98,17 +101,21 @@ class ReplicaStack(nn.Module):
         return len(self.keys)
 
     @torch.no_grad()
-    def answer(self, *inputs: Tensor, rows: int = 512) -> Tensor:
-        """Logits in evaluation for inputs (N, ..) that all replicas are given: (K, N, ..)."""
+    def answer(self, *inputs: Tensor, rows: int | None = None) -> Tensor:
+        """Logits in evaluation for inputs (N, ..) that all replicas are given: (K, N, ..); `rows` at once, by default
+        as many as the network takes."""
         return self._in_pieces(self.algorithm.logits, inputs, rows)
 
     @torch.no_grad()
-    def features(self, *inputs: Tensor, rows: int = 512) -> Tensor:
+    def features(self, *inputs: Tensor, rows: int | None = None) -> Tensor:
         """Features in evaluation for inputs (N, ..) of a classification task: (K, N, width)."""
         return self._in_pieces(lambda network, *x: network.encode(network.embed(*x)), inputs, rows)
 
-    def _in_pieces(self, function: Callable[..., Tensor], inputs: Sequence[Tensor], rows: int) -> Tensor:
+    def _in_pieces(self, function: Callable[..., Tensor], inputs: Sequence[Tensor], rows: int | None) -> Tensor:
         """`function(network, *inputs)` for every replica on the same rows, some rows at a time."""
+        if rows is None:
+            own = getattr(self.network, "rows_at_once", None)
+            rows = ROWS_AT_ONCE if own is None else min(ROWS_AT_ONCE, max(1, own(*inputs)))
         before = self.network.training
         self.network.eval()
         try:

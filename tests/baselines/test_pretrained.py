@@ -273,6 +273,7 @@ def test_padding_changes_no_loss(folders: dict[str, str]) -> None:
 def test_texts_are_asked_by_length_and_answered_in_their_order(
     folders: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from farshift.baselines.networks import pretrained
     from farshift.baselines.training import predict
 
     coding, data, settings = text_rows(folders["bert"], batch_size=4)
@@ -280,8 +281,8 @@ def test_texts_are_asked_by_length_and_answered_in_their_order(
     Training(stack, data, 4).run()
     asked = {"command": words(COMMANDS)}
     expected = stack.answer(*coding.inputs(asked))[0].softmax(-1).numpy()
-    for tokens in (predict.PREDICT_TOKENS, 48, 1):
-        monkeypatch.setattr(predict, "PREDICT_TOKENS", tokens)
+    for tokens in (pretrained.TOKENS_AT_ONCE, 48, 1):
+        monkeypatch.setattr(pretrained, "TOKENS_AT_ONCE", tokens)
         (found,) = predict.answers(coding, stack, asked)
         np.testing.assert_allclose(found.scores, expected, atol=1e-6)
 
@@ -305,7 +306,7 @@ def test_pooled_batches_hold_texts_of_like_length(folders: dict[str, str]) -> No
 
 def test_what_cannot_be_is_refused(folders: dict[str, str]) -> None:
     for own, message in (
-        ({"pooling": "last"}, "setting pooling = 'last'"),
+        ({"pooling": "top"}, "setting pooling = 'top'"),
         ({"freeze": "head"}, "setting freeze = 'head'"),
         ({"compile": "always"}, "setting compile"),
     ):

@@ -13,6 +13,7 @@ import torch
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding.token_ids import encoding_by
 from farshift.baselines.layers.lora import Lora, merge
+from farshift.baselines.networks import pretrained
 from farshift.baselines.recipe import complete, fine_tuned, recipe
 from farshift.baselines.running.sweep import started
 from farshift.baselines.training.replica_stack import ReplicaStack
@@ -145,6 +146,18 @@ def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folde
     assert coding.decoder.startswith("SciPy ")
     with pytest.raises(ModelError, match="setting seconds = 0"):
         given("layer", folders, seconds=0.0)
+
+
+def test_long_sounds_are_answered_some_at_a_time(folders: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    stack, data = stack_of("group", folders, ["a"])
+    stack.ready()
+    whole = stack.features(*data.inputs)
+    asked: list[int] = []
+    plain = pretrained.Network.encode
+    monkeypatch.setattr(pretrained.Network, "encode", lambda self, x: (asked.append(x.shape[1]), plain(self, x))[1])
+    monkeypatch.setattr(pretrained, "SAMPLES_AT_ONCE", 5 * 90)
+    torch.testing.assert_close(stack.features(*data.inputs), whole, atol=1e-6, rtol=0)
+    assert asked == [5, 5, 2]
 
 
 @pytest.mark.parametrize("kind", KINDS)
