@@ -248,7 +248,8 @@ def fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
         raise ModelError(f"{recipe.name} is an estimator, and has no network to fine-tune: try --encoder {weights}")
     own = declared(_named("algorithm", "algorithms", recipe.algorithm))
     settings = {name: value for name, value in recipe.settings.items() if name in own and name != "lr"}
-    settings |= _FINE_TUNED | {"weights": weights} | chosen
+    rate = {"lr": own["lr"]} if "lr" in own else {}  # an algorithm that names a rate has its paper's
+    settings |= _FINE_TUNED | rate | {"weights": weights} | chosen
     changed = {"network": "pretrained", "settings": settings, "on": {}, "suits": ["*"]}
     return recipe.model_copy(update=changed)
 

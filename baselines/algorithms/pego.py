@@ -5,14 +5,15 @@ Every linear layer W but the head becomes W + sum over i of B_i A_i, of rank r e
     CE + lambda sum over layers of [ sum_i |W (B_i A_i)^T|_1 + sum_{i<j} |(B_i A_i) (B_j A_j)^T|_1 ]
 
 over A, B and the head alone. Hu et al., ECCV 2024, where W is the pretrained CLIP's, and the layers are its queries and
-values. The networks here start from nothing: the first part of training is plain ERM and stands in for the pretraining,
-then all but the updates and the head is frozen. A trap of the released code that is avoided: its configuration's
-default is lambda = 0.1, not the paper's 0.001.
+values: so it is on the network `pretrained` (`--fine-tune`). The other networks here start from nothing: the first part
+of training is plain ERM and stands in for the pretraining, then all but the updates and the head is frozen. A trap of
+the released code that is avoided: its configuration's default is lambda = 0.1, not the paper's 0.001.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..layers.linear import Linear
+from ..layers.lora import Lora
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
@@ -37,7 +39,8 @@ TASKS = ("classification", "sequence")
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"orthogonality": 1e-3, "groups": 4, "rank": 4, "pretrain_percent": 50, "lr": 5e-4}
 """orthogonality: lambda. groups: how many B_i A_i a layer has. pretrain_percent: of all steps, in which the whole
-network is trained as by ERM; with 0 its initial weights are frozen, with 100 nothing is."""
+network is trained as by ERM; with 0 its initial weights are frozen, with 100 nothing is. A pretrained network is frozen
+from the first step."""
 SEARCH: dict[str, Any] = {"orthogonality": ["log10", -4, -1], "groups": ["choice", 2, 4, 6]}
 
 
@@ -54,18 +57,17 @@ class Adapted(Linear):
         out: Tensor = super().forward(x) + self.up(self.down(x))
         return out
 
-    def overlap(self) -> Tensor:
-        """The sum of the absolute entries of all products that orthogonality would make 0, (K,)."""
-        ups = self.up.weight.chunk(self.groups, dim=2)
-        downs = self.down.weight.chunk(self.groups, dim=1)
-        products = [
-            self.weight @ down.transpose(1, 2) @ up.transpose(1, 2) for down, up in zip(downs, ups, strict=True)
-        ]
-        products += [
-            ups[i] @ (downs[i] @ downs[j].transpose(1, 2)) @ ups[j].transpose(1, 2)
-            for i, j in combinations(range(self.groups), 2)
-        ]
-        return torch.stack([product.abs().flatten(1).sum(1) for product in products]).sum(0)
+
+def overlap(weight: Tensor, down: Tensor, up: Tensor, groups: int) -> Tensor:
+    """The sum of the absolute entries of all products that orthogonality would make 0, (K,). weight: (K, outputs,
+    inputs); down: (K, ranks, inputs) and up: (K, outputs, ranks), of all groups."""
+    ups, downs = up.chunk(groups, dim=2), down.chunk(groups, dim=1)
+    products = [weight @ down.transpose(1, 2) @ up.transpose(1, 2) for down, up in zip(downs, ups, strict=True)]
+    products += [
+        ups[i] @ (downs[i] @ downs[j].transpose(1, 2)) @ ups[j].transpose(1, 2)
+        for i, j in combinations(range(groups), 2)
+    ]
+    return torch.stack([product.abs().flatten(1).sum(1) for product in products]).sum(0)
 
 
 class Algorithm(Base):
@@ -77,6 +79,8 @@ class Algorithm(Base):
         self.register_buffer("frozen", torch.full((about.replicas,), self._pretraining(about.steps) == 0))
 
     def _pretraining(self, steps: int) -> int:
+        if self.hyperparameters.common.get("weights"):
+            return 0
         found: int = steps * self.hyperparameters["pretrain_percent"] // 100
         return found
 
@@ -86,6 +90,9 @@ class Algorithm(Base):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
+        if self.hyperparameters.common.get("weights"):
+            self._adapt_pretrained(network)
+            return network
         layers = {
             name: layer
             for name, layer in network.named_modules()
@@ -98,6 +105,24 @@ class Algorithm(Base):
             setattr(network.get_submodule(parent), own, self._adapted(layer, name))
         return network
 
+    def _adapt_pretrained(self, network: Any) -> None:
+        """Give the queries and values of a pretrained network their updates, and freeze all else but the head."""
+        if self.hyperparameters["lora_rank"] or network.body.frozen:
+            raise ModelError("pego has low-rank updates of its own: leave lora_rank at 0 and freeze at none")
+        layers = network.body.adaptable
+        if not layers:
+            raise ModelError(f"weights {network.body.name} have no attention for pego to update: give a Transformer")
+        ranks = self.hyperparameters["groups"] * self.hyperparameters["rank"]
+        network.body.model.requires_grad_(False)
+        for name, layer in layers.items():
+            replicas, outputs, inputs = layer.weight.shape
+            drawn = self.about.each(partial(Linear, inputs, ranks, bias=False), f"{name}/down")
+            update = Lora(layer, ranks, float(ranks))
+            update.down, update.scale = drawn.weight, torch.ones(replicas)
+            update.up = nn.Parameter(torch.zeros(replicas, outputs, ranks))
+            parent, _, own = name.rpartition(".")
+            setattr(network.body.model.get_submodule(parent), own, update)
+
     def _adapted(self, layer: Linear, name: str) -> Adapted:
         _, outputs, inputs = layer.weight.shape
         ranks = self.hyperparameters["groups"] * self.hyperparameters["rank"]
@@ -107,7 +132,7 @@ class Algorithm(Base):
         return Adapted(layer, down, up, self.hyperparameters["groups"])
 
     def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
-        updates = {id(p) for layer in _adapted(network) for p in (layer.down.weight, layer.up.weight)}
+        updates = {id(p) for _, down, up in _adapted(network) for p in (down, up)}
         head = {id(parameter) for parameter in network.head.parameters()}
         after = bool(self.frozen.all())
         for parameter in network.parameters():
@@ -125,10 +150,18 @@ class Algorithm(Base):
         risk = mean(cross_entropy(network(*batch.inputs), batch.target), batch)
         if not bool(self.frozen.all()):
             return risk
-        overlaps = torch.stack([layer.overlap() for layer in _adapted(network)]).sum(0)
+        groups = self.hyperparameters["groups"]
+        overlaps = torch.stack([overlap(*each, groups) for each in _adapted(network)]).sum(0)
         total: Tensor = risk + self.hyperparameters["orthogonality"] * overlaps
         return total
 
 
-def _adapted(network: nn.Module) -> list[Adapted]:
-    return [layer for layer in network.modules() if isinstance(layer, Adapted)]
+def _adapted(network: nn.Module) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """The weights of each layer that has updates, and these: down and up."""
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    for layer in network.modules():
+        if isinstance(layer, Adapted):
+            found.append((layer.weight, layer.down.weight, layer.up.weight))
+        elif isinstance(layer, Lora):
+            found.append((layer.weight, layer.down, layer.up))
+    return found
