@@ -6,6 +6,7 @@
     run = fs.evaluate(model, on="scan/length", seeds=5)    # predictions; test labels are never handed over
     print(fs.score(run))                                   # ID, OOD, gap, each with its interval
     print(fs.compare(run, fs.baseline("scan/length", "lstm")))   # paired difference to a recorded baseline
+    fs.splits("speech", kind="length")                     # what there is: also benchmarks, baselines, results
 
 Names load when they are first used: importing the package imports nothing heavy.
 """
@@ -16,7 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import splits
+    from .baselines.running.listing import baselines
+    from .baselines.running.recorded_scores import results
     from .baselines.running.results import recorded as baseline
     from .benchmarks.adapters._hf_processor import processor
     from .benchmarks.adapters.function import predictor
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
     from .benchmarks.comparison.variation import variation
     from .benchmarks.harness.conformance import check_model
     from .benchmarks.harness.evaluate import evaluate
+    from .benchmarks.listing import benchmarks
     from .benchmarks.runs.run import read_run
     from .benchmarks.scoring.score import score
     from .core.errors import FarshiftError
+    from .loaders.listing import splits
     from .loaders.split import load
     from .loaders.stream.open import stream
 
@@ -38,7 +42,9 @@ __all__ = [
     "Failed",
     "FarshiftError",
     "baseline",
+    "baselines",
     "benchmark",
+    "benchmarks",
     "check_model",
     "compare",
     "evaluate",
@@ -47,6 +53,7 @@ __all__ = [
     "processor",
     "read_run",
     "replicates",
+    "results",
     "score",
     "splits",
     "stream",
@@ -67,6 +74,7 @@ _HOMES = {
     "processor": ("benchmarks.adapters._hf_processor", "processor"),
     "read_run": ("benchmarks.runs.run", "read_run"),
     "replicates": ("benchmarks.comparison.replicates", "replicates"),
+    "results": ("baselines.running.recorded_scores", "results"),
     "score": ("benchmarks.scoring.score", "score"),
     "stream": ("loaders.stream.open", "stream"),
     "variation": ("benchmarks.comparison.variation", "variation"),
@@ -74,8 +82,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "splits":
-        return import_module(".splits", __name__)
+    if name in ("baselines", "benchmarks", "splits"):  # packages that are called
+        return import_module(f".{name}", __name__)
     if name == "__version__":
         return import_module(".core.version", __name__).version()
     if name not in _HOMES:

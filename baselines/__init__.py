@@ -1,0 +1,12 @@
+"""Who is *compared*: recipes of networks, algorithms and estimators, and the trainer that runs them.
+
+The package is callable: `farshift.baselines()` lists the recipes (`running/listing.py`).
+
+>>> import farshift as fs
+>>> [one.name for one in fs.baselines("coral")]
+['coral']
+"""
+
+from ..core.listings.callable import lists
+
+lists(__name__, "baselines.running.listing", "baselines")

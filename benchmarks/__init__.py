@@ -1,1 +1,12 @@
-"""What is *measured*, and how surely: benchmark definitions, the fixed harness, metrics, intervals."""
+"""What is *measured*, and how surely: benchmark definitions, the fixed harness, metrics, intervals.
+
+The package is callable: `farshift.benchmarks()` lists the benchmarks (`listing.py`).
+
+>>> import farshift as fs
+>>> [one.name for one in fs.benchmarks("scan", suite="core", kind="length")]
+['scan/length']
+"""
+
+from ..core.listings.callable import lists
+
+lists(__name__, "benchmarks.listing", "benchmarks")

@@ -2,41 +2,127 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from ..core.listings.listing import Listing, has_words
 from ..core.plugins import module, named
+from ..loaders.listing import MODALITIES, STATES, Traits, at_hand, known_name, source_traits
+from ..splits.catalogue import state as state_of
+from ..splits.folding import family
 from ..splits.manifest import known_kind
-from .benchmark import benchmarks, find_benchmark, suite
+from .benchmark import Benchmark, find_benchmark
+from .benchmark import benchmarks as every
+from .benchmark import suite as of_suite
 from .canary import guid
 from .definition import Ceiling, PromptPin, Touch
 from .metrics import Metric
 
 
-def listing(of_suite: str | None = None, of_kind: str | None = None) -> list[dict[str, Any]]:
-    """Every benchmark (of a suite, of a kind of shift), as plain JSON, sorted by name. No data are opened."""
-    of_kind = None if of_kind is None else known_kind(of_kind)
+@dataclass(frozen=True)
+class BenchmarkEntry:
+    """A benchmark as a listing has it. split: the manifest's full name, and family that of its split. selection: the
+    rules that its protocol allows, the first by default. parts: those that a run predicts. state: of its split. seeds:
+    how many the protocol asks for. modality and generated: of its source, as `SplitEntry` has them."""
+
+    name: str
+    kind: str
+    title: str
+    split: str
+    family: str
+    suites: tuple[str, ...]
+    task: str
+    metrics: tuple[str, ...]
+    selection: tuple[str, ...]
+    seeds: int
+    prompt: bool
+    parts: tuple[str, ...]
+    source: str
+    state: str
+    licence: str
+    modality: str
+    generated: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        record = asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in record.items()}
+
+
+def benchmarks(
+    search: str = "",
+    *,
+    kind: str | None = None,
+    suite: str | None = None,
+    source: str | None = None,
+    modality: str | None = None,
+    generated: bool | None = None,
+    state: str | None = None,
+    licence: str = "",
+) -> Listing[BenchmarkEntry]:
+    """The benchmarks that fit all that is asked, sorted by name. No data are opened, nothing is downloaded.
+
+    search: words that all stand in a benchmark's name, kind, task, metrics, modality, suites, source, title or licence.
+    The others are as `farshift.splits` has them; suite: core, full, tabular .. Raises `UnknownName` for a kind, suite,
+    source or modality that there is not.
+
+    >>> import farshift as fs
+    >>> [one.name for one in fs.benchmarks("scan", suite="core", kind="length")]
+    ['scan/length']
+    """
+    of_sources = source_traits()
+    known_name("source", source, of_sources)
+    known_name("modality", modality, MODALITIES)
+    known_name("state", state, STATES)
+    if kind is not None:
+        known_kind(kind)
     found = []
-    for benchmark in benchmarks().values() if of_suite is None else suite(of_suite):
-        definition = benchmark.definition
-        if of_kind not in (None, benchmark.kind):
+    for one in every().values() if suite is None else of_suite(suite):
+        if kind not in (None, one.kind):
             continue
-        found.append(
-            {
-                "name": benchmark.name,
-                "kind": benchmark.kind,
-                "title": definition.title,
-                "split": definition.split,
-                "suites": definition.suites,
-                "task": definition.task.type,
-                "metrics": [metric.signature for metric in benchmark.metrics],
-                "selection": definition.protocol.selection,
-                "seeds": definition.protocol.seeds,
-                "prompt": definition.prompt is not None,
-                "parts": list(benchmark.predicted_parts),
-            }
-        )
-    return found
+        entry = _entry(one, of_sources)
+        texts = (entry.name, entry.kind, entry.task, entry.modality, entry.title, entry.source, entry.licence)
+        if (
+            source in (None, entry.source)
+            and modality in (None, entry.modality)
+            and generated in (None, entry.generated)
+            and state in (None, entry.state)
+            and has_words(licence, entry.licence)
+            and has_words(search, *texts, *entry.metrics, *entry.suites)
+        ):
+            found.append(entry)
+    return Listing(found, "benchmark", _shown)
+
+
+def _entry(one: Benchmark, of_sources: Mapping[str, Traits]) -> BenchmarkEntry:
+    definition, split = one.definition, one.manifest.definition
+    traits = of_sources.get(split.source.name, Traits("", False, ""))
+    return BenchmarkEntry(
+        name=one.name,
+        kind=one.kind,
+        title=definition.title,
+        split=definition.split,
+        family=family(split),
+        suites=tuple(definition.suites),
+        task=definition.task.type,
+        metrics=tuple(metric.signature for metric in one.metrics),
+        selection=tuple(definition.protocol.selection),
+        seeds=definition.protocol.seeds,
+        prompt=definition.prompt is not None,
+        parts=one.predicted_parts,
+        source=split.source.name,
+        state=state_of(one.manifest),
+        licence=split.licence or traits.licence,
+        modality=traits.modality,
+        generated=traits.generated,
+    )
+
+
+def _shown(entry: BenchmarkEntry) -> dict[str, Any]:
+    cells = {"benchmark": entry.name, "kind": entry.kind, "task": entry.task, "metrics": ", ".join(entry.metrics)}
+    return cells | {"selection rules": ", ".join(entry.selection), "title": entry.title}
 
 
 def metrics_listing() -> list[dict[str, Any]]:
@@ -81,20 +167,27 @@ def _plain(value: Any) -> str:
 def described(name: str) -> dict[str, Any]:
     """A benchmark in full: its definition, its identities by selection rule, its rows, and the same in lines of words.
 
-    Opens the split (pulled where it is not here yet) to count rows."""
+    Nothing is downloaded. Where its data are at hand they are checked, and the rows of parts and views counted as this
+    benchmark uses them; elsewhere `rows` are the published split's, and `views` are empty."""
     benchmark = find_benchmark(name)
-    benchmark.check()
     definition, protocol = benchmark.definition, benchmark.definition.protocol
-    parts = sorted({"train", *benchmark.predicted_parts})
-    rows = {part: len(benchmark.part(part)) for part in parts if benchmark.has_part(part)}
-    views = {view: len(benchmark.view(view)[0]) for view in definition.views}
+    benchmark.metrics  # noqa: B018  (checks their versions)
+    here = at_hand(benchmark.manifest)
+    if here:
+        benchmark.check()
+        parts = sorted({"train", *benchmark.predicted_parts})
+        rows = {part: len(benchmark.part(part)) for part in parts if benchmark.has_part(part)}
+        views = {view: len(benchmark.view(view)[0]) for view in definition.views}
+    else:
+        rows, views = {part: pin.rows for part, pin in benchmark.manifest.definition.parts.items()}, {}
+    counted = ", ".join(f"{part} {count:,}" for part, count in rows.items())
     lines = [
         ("name", f"{name} ({benchmark.kind})"),
-        ("split", f"{definition.split}, identity {benchmark.manifest.identity[:16]}"),
+        ("split", f"{definition.split}, {_identity(benchmark)}"),
         ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
         ("metrics", ", ".join(_metric(metric) for metric in benchmark.metrics)),
-        ("parts", ", ".join(f"{part} {count:,}" for part, count in rows.items())),
-        ("views", ", ".join(f"{view} {count:,}" for view, count in views.items())),
+        ("parts", counted if here else _elsewhere(counted, benchmark)),
+        ("views", ", ".join(f"{view} {count:,}" for view, count in views.items()) or ", ".join(definition.views)),
         ("selection", ", ".join(protocol.selection)),
         ("seeds", f"{protocol.seeds} (quick: {protocol.quick_seeds})"),
         ("budget", _ceiling(protocol.ceiling)),
@@ -107,11 +200,24 @@ def described(name: str) -> dict[str, Any]:
     return {
         "title": definition.title,
         "definition": definition.model_dump(mode="json"),
-        "identities": {rule: benchmark.identity("full", None, rule) for rule in protocol.selection},
+        "identities": {
+            rule: benchmark.identity("full", None, rule) for rule in protocol.selection if benchmark.manifest.frozen
+        },
         "rows": rows,
         "views": views,
         "lines": [list(pair) for pair in lines],
     }
+
+
+def _identity(benchmark: Benchmark) -> str:
+    identity = benchmark.manifest.identity
+    return f"identity {identity[:16]}" if identity else "a definition: frozen when it is first pulled"
+
+
+def _elsewhere(counted: str, benchmark: Benchmark) -> str:
+    pull = f"farshift splits pull {benchmark.definition.split}"
+    held = " before holdouts" if benchmark.definition.holdouts else ""
+    return f"{counted}{held} (not here yet: {pull})" if counted else f"not counted yet: {pull}"
 
 
 def _ceiling(ceiling: Ceiling) -> str:

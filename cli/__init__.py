@@ -14,6 +14,7 @@ from .benchmarks import app as benchmarks_app
 from .board import app as submissions_app
 from .board import board_app
 from .cache import app as cache_app
+from .paging import paged
 from .replicates import app as replicates_app
 from .run import plan, run
 from .runs import app as runs_app
@@ -92,11 +93,14 @@ def _budget(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 @app.command()
-def doctor(json: Json = False) -> None:
-    """Check this machine: packages, cache, device, sources. Exit code 1 if something required is missing."""
+def doctor(
+    sources: Annotated[bool, typer.Option("--sources", help="Also each source: whether its rows can be had.")] = False,
+    json: Json = False,
+) -> None:
+    """Check this machine: packages, cache, device. Exit code 1 if something required is missing."""
     from ._doctor import examine
 
-    found = examine()
+    found = examine(sources)
     if json:
         emit_json(found)
     else:
@@ -141,7 +145,8 @@ def main() -> None:
     from ..core.errors import FarshiftError
 
     try:
-        status = typer.main.get_command(app).main(prog_name="farshift", standalone_mode=False)
+        with paged():
+            status = typer.main.get_command(app).main(prog_name="farshift", standalone_mode=False)
     except KeyboardInterrupt:
         complain(_INTERRUPTED)
         sys.exit(130)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
 from ..core.errors import FarshiftError
 from ..core.files import cache_root, offline, write_atomically
-from ..loaders.acquire.source import sources
+from ..loaders.acquire.source import Source, sources
 from ..loaders.cache.store import intact
 from ..splits.catalogue import listing
 from ..splits.folding import headline
@@ -25,8 +26,10 @@ _EXTRAS = {
 }
 
 
-def examine() -> list[dict[str, Any]]:
-    """One record per check: `check`, `ok` (None if it is optional and absent) and `detail`. Uses no network."""
+def examine(each_source: bool = False) -> list[dict[str, Any]]:
+    """One record per check: `check`, `ok` (None if it is optional and absent) and `detail`. Uses no network.
+
+    each_source: also a record per source; else one that counts them."""
     found = [_check("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}")]
     found += [_package(name) for name in _CORE]
     for extra, names in _EXTRAS.items():
@@ -34,15 +37,23 @@ def examine() -> list[dict[str, Any]]:
         detail = f"absent: {', '.join(absent)} (pip install 'farshift[{extra}]')" if absent else _versions(names)
         found.append({"check": f"extra {extra}", "ok": None if absent else True, "detail": detail})
     found += [_cache(), _registry(), _device(), _check("splits", True, headline(listing()))]
-    for source in sources().values():
-        if source.definition.digest and intact(source.cached_at):
-            detail = "in the cache"
-        elif not source.needs_network:
-            detail = "generated here when asked for"
-        else:
-            detail = "needs a download (or a copy in --mirror / FARSHIFT_MIRRORS)"
-        found.append(_check(f"source {source.name}", True, detail))
-    return found
+    told = {source.name: _source(source) for source in sources().values()}
+    if each_source:
+        return found + [_check(f"source {name}", True, detail) for name, detail in told.items()]
+    kinds = sorted(Counter(detail.partition(" (")[0] for detail in told.values()).items())
+    counts = "; ".join(f"{count} {detail}" for detail, count in kinds)
+    return [*found, _check("sources", True, f"{counts}; --sources lists each")]
+
+
+def _source(source: Source) -> str:
+    """How a source's rows can be had here."""
+    if source.definition.digest and intact(source.cached_at):
+        return "in the cache"
+    if not source.needs_network:
+        return "generated here when asked for"
+    if not source.downloads:
+        return "definition: bring the data (farshift splits pull NAME --data DIR)"
+    return "to be downloaded (or found in --mirror / FARSHIFT_MIRRORS)"
 
 
 def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:

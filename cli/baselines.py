@@ -7,22 +7,30 @@ from typing import Annotated, Optional
 
 import typer
 
+from .finding import Words
 from .runs import Runs
-from .terminal import Json, emit_json, line, table, view, watched
+from .terminal import Json, catalogue, emit_json, line, table, view, watched
 
 app = typer.Typer(help="Baselines: list, algorithms, networks.", no_args_is_help=True)
 
 
 @app.command("list")
-def baselines_list(json: Json = False) -> None:
-    """List every baseline."""
-    from ..baselines.running.listing import listing
+def baselines_list(
+    search: Words = None,
+    kind: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--kind", metavar="K", help="The kind of shift that it is against, or any."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the baselines, or those that fit."""
+    from ..baselines.running.listing import baselines
 
-    found = listing()
+    found = baselines(" ".join(search or ()), kind=kind)
     if json:
-        return emit_json(found)
-    rows = [[r["name"], r["kind"], r["network"] or r["estimator"], r["algorithm"] or "", r["title"]] for r in found]
-    table("", ["baseline", "kind", "network", "algorithm", "title"], rows)
+        return emit_json(found.to_dicts())
+    rows = [[r.name, r.kind, r.network or r.estimator or "", r.algorithm or "", r.title] for r in found]
+    catalogue(["baseline", "kind", "network", "algorithm", "title"], rows, f"{len(found):,} baselines")
 
 
 @app.command("algorithms")
@@ -33,8 +41,8 @@ def baselines_algorithms(json: Json = False) -> None:
     found = algorithms()
     if json:
         return emit_json(found)
-    rows = [[a["name"], a["kind"], ", ".join(a["touches"]), a["title"], a["citation"]] for a in found]
-    table("", ["algorithm", "kind", "looks at", "what it does", "citation"], rows)
+    rows = [[a["name"], a["kind"], ", ".join(a["touches"]), a["citation"], a["title"]] for a in found]
+    catalogue(["algorithm", "kind", "looks at", "citation", "what it does"], rows, f"{len(found):,} algorithms")
 
 
 @app.command("networks")
@@ -45,7 +53,7 @@ def baselines_networks(json: Json = False) -> None:
     found = networks()
     if json:
         return emit_json(found)
-    table("", ["network", "task", "what it is"], [[n["name"], n["task"], n["title"]] for n in found])
+    catalogue(["network", "task", "what it is"], [[n["name"], n["task"], n["title"]] for n in found])
 
 
 @app.command("record")
@@ -86,7 +94,7 @@ def baselines_results(
     """List the recorded results with their scores; best OOD score first.
 
     Results whose kept score is of another version are scored from their predictions, which needs their data."""
-    from ..baselines.running.recorded_scores import RecordedScore, kept_scores, rescored
+    from ..baselines.running.recorded_scores import RecordedScore, best_first, kept_scores, rescored
     from ..baselines.running.results import results
     from ..core.errors import UnknownName
     from ..core.progress import advance, say
@@ -107,8 +115,7 @@ def baselines_results(
             if before.to_dict() != now.to_dict():
                 differ.append(f"{name} on {benchmark}: OOD {now.ood.value:.6f}, kept as {before.ood.value:.6f}")
         advance("scoring", len(lacking), len(lacking))
-    # The best of a benchmark first, whatever its metric calls better.
-    found.sort(key=lambda r: (r.benchmark, r.ood.value * (-1 if r.better == "higher" else 1), r.model))
+    found = best_first(found)
     if json:
         emit_json([r.to_dict() for r in found])
     else:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
 from .runs import print_scored
-from .terminal import Json, emit_json, line, table, watched
+from .terminal import Json, catalogue, emit_json, line, watched
+
+if TYPE_CHECKING:
+    from ..benchmarks.listing import BenchmarkEntry
 
 Name = Annotated[str, typer.Argument(help="The benchmark's name, such as scan/length.")]
 
@@ -17,20 +21,45 @@ app = typer.Typer(help="Benchmarks: list, metrics, show, export, import.", no_ar
 
 @app.command("list")
 def benchmarks_list(
+    search: Words = None,
+    kind: OfKind = None,
     suite: Annotated[Optional[str], typer.Option("--suite", metavar="S", help="core, full ..")] = None,  # noqa: UP045
-    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    source: OfSource = None,
+    modality: OfModality = None,
+    generated: Generated = None,
+    state: OfState = None,
+    licence: OfLicence = "",
+    all_: Annotated[bool, typer.Option("--all", help="Each benchmark on its own line, families unfolded.")] = False,
     json: Json = False,
 ) -> None:
-    """List all benchmarks, or those of a suite or a kind of shift."""
-    from ..benchmarks.listing import listing
+    """List all benchmarks, or those that fit: a line for each family of splits (the rates and draws of one rule of
+    label noise). --json has every benchmark."""
+    from ..benchmarks.listing import benchmarks
 
-    found = listing(suite, kind)
+    found = benchmarks(
+        " ".join(search or ()),
+        kind=kind,
+        suite=suite,
+        source=source,
+        modality=modality,
+        generated=generated,
+        state=state,
+        licence=licence,
+    )
     if json:
-        return emit_json(found)
-    rows = [
-        [b["name"], b["kind"], b["task"], ", ".join(b["metrics"]), ", ".join(b["selection"]), b["title"]] for b in found
-    ]
-    table("", ["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows)
+        return emit_json(found.to_dicts())
+    families: dict[str, list[BenchmarkEntry]] = {}
+    for one in found:
+        families.setdefault(one.name if all_ else one.family, []).append(one)
+    rows = []
+    for members in families.values():
+        first, more = members[0], f" and {len(members) - 1} more" if len(members) > 1 else ""
+        cells = [first.task, ", ".join(first.metrics), ", ".join(first.selection), first.title]
+        rows.append([first.name + more, first.kind, *cells])
+    caption = f"{len(found):,} benchmarks" + (
+        "" if len(rows) == len(found) else f", {len(rows):,} families; --all lists each"
+    )
+    catalogue(["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows, caption)
 
 
 @app.command("metrics")
@@ -45,7 +74,7 @@ def benchmarks_metrics(json: Json = False) -> None:
         [f"{m['name']}@{m['version']}", ", ".join(m["tasks"]), m["better"], ", ".join(m["options"]), m["title"]]
         for m in found
     ]
-    table("", ["metric", "task", "better", "options", "definition"], rows)
+    catalogue(["metric", "task", "better", "options", "definition"], rows)
 
 
 @app.command("show")

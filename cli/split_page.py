@@ -7,8 +7,9 @@ from typing import Any
 
 from ..benchmarks.benchmark import benchmarks
 from ..core.errors import UnknownName
-from ..loaders.acquire.source import Distribution, Source, find_source
+from ..loaders.acquire.source import Distribution, find_source
 from ..loaders.cache.limit import size_in_words
+from ..loaders.listing import at_hand
 from ..loaders.mirrors import opened
 from ..loaders.split import open_split
 from ..splits.manifest import Manifest
@@ -28,14 +29,10 @@ def surroundings(manifest: Manifest) -> dict[str, Any]:
     found["origins"] = [_origin(one) for one in source.definition.distributions]
     if source.definition.accept:
         found["accept"] = source.definition.accept
-    if manifest.frozen and _at_hand(manifest, source):
+    if at_hand(manifest) and source.cached_at.is_file():
         split = open_split(manifest.full_name)
         found["example_rows"] = {part: _short(split.part(part)[0]) for part in sorted(split.parts)}
     return found
-
-
-def _at_hand(manifest: Manifest, source: Source) -> bool:
-    return source.definition.digest == manifest.definition.source.digest and source.cached_at.is_file()
 
 
 def _origin(distribution: Distribution) -> str:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..core.errors import FarshiftError
+from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
 from .records import tell, tell_surroundings, without_false
-from .terminal import Json, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, watched
+from .terminal import Json, catalogue, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, watched
 
 if TYPE_CHECKING:
     from ..loaders.freezing.freeze import Draft
@@ -33,23 +34,30 @@ Accept = Annotated[
 
 @app.command("list")
 def splits_list(
-    kind: Annotated[Optional[str], typer.Option("--kind", metavar="K", help="domain, length ..")] = None,  # noqa: UP045
+    search: Words = None,
+    kind: OfKind = None,
+    source: OfSource = None,
+    modality: OfModality = None,
+    generated: Generated = None,
+    state: OfState = None,
+    licence: OfLicence = "",
     all_: Annotated[bool, typer.Option("--all", help="Each manifest on its own line, families unfolded.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="All splits as a Markdown page.")] = False,
     json: Json = False,
 ) -> None:
-    """List all splits, or those of a kind of shift: a line for each family (the rates and draws of one rule of label
-    noise, the versions of a split). --json has every manifest, with its family."""
+    """List all splits, or those that fit: a line for each family (the rates and draws of one rule of label noise, the
+    versions of a split). --json has every manifest, with its family."""
+    asked = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
     if markdown:
-        if kind or json or all_:
-            raise FarshiftError("--markdown is the page of all splits: leave out --kind, --all and --json")
+        if json or all_ or search or licence or any(value is not None for value in asked.values()):
+            raise FarshiftError("--markdown is the page of all splits: leave out --kind, --all, --json and the like")
         from ..splits.catalogue_page import markdown as page
 
-        return print(page(), end="")
-    from ..splits.catalogue import listing
+        return line(page().rstrip("\n"))
+    from ..loaders.listing import splits
     from ..splits.folding import by_family, headline, name_of
 
-    found = listing(kind)
+    found = splits(" ".join(search or ()), licence=licence, **asked).to_dicts()  # type: ignore[arg-type]
     if json:
         return emit_json(found)
     lines = [[record] for record in found] if all_ else by_family(found)
@@ -63,8 +71,8 @@ def splits_list(
         ]
         for members in lines
     ]
-    table("", ["split", "kind", "state", "rows", "title"], rows)
-    line(headline(found) + ("" if all_ else "; --all lists each manifest"))
+    caption = headline(found) + ("" if all_ else "; --all lists each manifest")
+    catalogue(["split", "kind", "state", "rows", "title"], rows, caption)
 
 
 @app.command("show")

@@ -9,9 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from . import paging
+from .paging import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID
@@ -28,22 +32,50 @@ def emit_json(value: Any) -> None:
 
 def line(text: str) -> None:
     """One line on stdout."""
-    print(text)
+    say(text)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
-    """Print a table on stdout, numbers right-aligned; as wide as its content if stdout is not a terminal."""
+    """Print a table on stdout, numbers right-aligned, within the terminal's columns. Bold type only in a terminal, and
+    never where `NO_COLOR` is set."""
     from rich.console import Console
 
-    grid = _grid(title, columns, rows)
-    if sys.stdout.isatty():
-        Console().print(grid)
-    else:
-        text = StringIO()
-        Console(file=text, width=200).print(grid)
-        print("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
+    text, wide = StringIO(), paging.columns()
+    styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    Console(file=text, width=wide, force_terminal=styled, no_color=not styled).print(_grid(title, columns, rows))
+    say("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
     if caption:
-        print(caption)
+        say("\n".join(_broken(caption, wide)))
+
+
+_NARROW = 120
+_NAME = 34
+"""Columns that a name is given in a narrow list; longer ones push the title aside."""
+
+
+def catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
+    """Print a list of named things. The first cell of a row is its name, the second its kind, the last its title. Where
+    the terminal is narrow a row is one line of its name and as much of its title as there is room for, under a heading
+    for each kind; else it is a table."""
+    wide = paging.columns()
+    if wide >= _NARROW:
+        return table("", columns, rows, caption)
+    for kind in sorted({row[1] for row in rows}):
+        say(f"{kind}:")
+        for row in rows:
+            if row[1] == kind:
+                say(_cut(f"  {row[0]:{_NAME}}  {row[-1]}", max(wide, len(row[0]) + 2)))
+    if caption:
+        say("\n".join(_broken(caption, wide)))
+
+
+def _cut(text: str, most: int) -> str:
+    return text.rstrip() if len(text) <= most else text[: most - 2].rstrip() + ".."
+
+
+def _broken(text: str, wide: int) -> list[str]:
+    """The lines of a text, those that are too long broken at spaces."""
+    return [part for one in text.splitlines() for part in wrap(one, wide, break_on_hyphens=False) or [""]]
 
 
 def grid_on_stderr(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -174,6 +206,7 @@ def live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[Any]],
 
 def give_up(message: str) -> None:
     """End this process at once, from any thread, with a one-line error: nothing else can stop code that hangs."""
+    paging.release()
     complain(f"error: {message}")
     sys.stderr.flush()
     os._exit(2)

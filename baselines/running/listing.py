@@ -3,34 +3,98 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core.listings.listing import Listing, has_words
+from ...loaders.listing import known_name
+from ...splits.manifest import KINDS
 from ..recipe import Recipe, complete, declared, files, literal, recipes, touches
+from .results import results
 
 
-def listing() -> list[dict[str, Any]]:
-    """One record per recipe: name, kind ("any" or a kind of shift), citation, title, what it is made of, its settings
-    and all that are in force where it says nothing else, the data that it looks at, and its role on each benchmark that
-    it has one on."""
-    return [
-        {
-            "name": recipe.name,
-            "kind": recipe.kind,
-            "citation": recipe.citation,
-            "title": recipe.title,
-            "network": recipe.network,
-            "algorithm": recipe.algorithm,
-            "estimator": recipe.estimator,
-            "encoder": recipe.encoder,
-            "settings": recipe.settings,
-            "defaults": _in_force(recipe),
-            "touches": list(touches(recipe)),
-            "suits": recipe.suits,
-            "roles": {benchmark: str(on.role) for benchmark, on in sorted(recipe.on.items()) if on.role},
-        }
-        for recipe in recipes().values()
-    ]
+@dataclass(frozen=True)
+class BaselineEntry:
+    """A recipe. kind: "any" or a kind of shift. defaults: all settings that are in force where it says nothing else.
+    touches: the data that it looks at. roles: its role on each benchmark that it has one on."""
+
+    name: str
+    kind: str
+    citation: str
+    title: str
+    network: str | None
+    algorithm: str | None
+    estimator: str | None
+    encoder: str | None
+    settings: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    touches: tuple[str, ...]
+    suits: tuple[str, ...]
+    roles: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self) | {"touches": list(self.touches), "suits": list(self.suits)}
+
+
+def baselines(
+    search: str = "",
+    *,
+    kind: str | None = None,
+    network: str | None = None,
+    algorithm: str | None = None,
+    on: str | None = None,
+) -> Listing[BaselineEntry]:
+    """The baselines that fit all that is asked, sorted by name.
+
+    search: words that all stand in a baseline's name, title, citation, network, algorithm or estimator. kind: that of
+    the shift it is against; "any" for those against none. on: a benchmark that it has a recorded result on.
+
+    >>> import farshift as fs
+    >>> [one.network for one in fs.baselines("lstm") if one.name == "lstm"]
+    ['lstm']
+    """
+    known_name("kind of shift", kind, ("any", *KINDS))
+    known_name("network", network, files("networks"))
+    known_name("algorithm", algorithm, files("algorithms"))
+    recorded = None if on is None else {name for benchmark, name in results() if benchmark == on}
+    found = []
+    for recipe in recipes().values():
+        made_of = (recipe.network or "", recipe.algorithm or "", recipe.estimator or "")
+        if (
+            kind in (None, recipe.kind)
+            and network in (None, recipe.network)
+            and algorithm in (None, recipe.algorithm)
+            and (recorded is None or recipe.name in recorded)
+            and has_words(search, recipe.name, recipe.title, recipe.citation, *made_of)
+        ):
+            found.append(_entry(recipe))
+    return Listing(found, "baseline", _shown)
+
+
+def _entry(recipe: Recipe) -> BaselineEntry:
+    return BaselineEntry(
+        name=recipe.name,
+        kind=recipe.kind,
+        citation=recipe.citation,
+        title=recipe.title,
+        network=recipe.network,
+        algorithm=recipe.algorithm,
+        estimator=recipe.estimator,
+        encoder=recipe.encoder,
+        settings=recipe.settings,
+        defaults=_in_force(recipe),
+        touches=tuple(touches(recipe)),
+        suits=tuple(recipe.suits),
+        roles={benchmark: str(on.role) for benchmark, on in sorted(recipe.on.items()) if on.role},
+    )
+
+
+def _shown(entry: BaselineEntry) -> dict[str, Any]:
+    cells = {"baseline": entry.name, "kind": entry.kind, "network": entry.network or entry.estimator or ""}
+    return cells | {"algorithm": entry.algorithm or "", "title": entry.title}
 
 
 def _in_force(recipe: Recipe) -> dict[str, Any]:

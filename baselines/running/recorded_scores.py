@@ -8,19 +8,23 @@ file, the scorer and the entry's identity. A score of another file, scorer or ve
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import SCORER, Benchmark, find_benchmark
-from ...benchmarks.scoring.record import Score
+from ...benchmarks.scoring.record import Score, in_words
 from ...benchmarks.scoring.score import score
 from ...benchmarks.statistics.interval import Estimate
 from ...core.canonical import canonical_json
 from ...core.errors import BadRun, first_line
 from ...core.files import cache_root, locked, write_atomically
+from ...core.listings.listing import Listing, has_words
+from ...loaders.listing import known_name
+from ...splits.manifest import KINDS
 from .results import HOME, digest_of, recorded
+from .results import results as recorded_results
 
 _ESTIMATES = ("id", "ood", "gap")
 
@@ -75,6 +79,50 @@ def kept_scores(benchmark: str, home: Path = HOME) -> dict[str, RecordedScore]:
         for name, (file, one) in found.items()
         if file == digest_of(benchmark, name, home) and _current(known, one)
     }
+
+
+def results(
+    search: str = "", *, on: str | None = None, baseline: str | None = None, kind: str | None = None
+) -> Listing[RecordedScore]:
+    """The kept scores of the recorded results, by benchmark, the best OOD score first. Nothing is opened or computed: a
+    result whose kept score is of another version is left out (`farshift baselines results` scores it again).
+
+    search: words that all stand in a result's benchmark, its kind of shift, its title, its baseline or its metric. on:
+    a benchmark. Raises `UnknownName` for a benchmark without recorded results, or a baseline or kind that there is not.
+
+    >>> import farshift as fs
+    >>> best = fs.results(on="scan/length")[0]
+    >>> best.metric, len(best.seeds)
+    ('exact_match@1', 5)
+    """
+    known = recorded_results()
+    known_name("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
+    known_name("baseline with recorded results", baseline, {name for _, name in known})
+    known_name("kind of shift", kind, KINDS)
+    found = []
+    for benchmark in sorted({benchmark for benchmark, _ in known}):
+        if on not in (None, benchmark):
+            continue
+        about = find_benchmark(benchmark)
+        if kind not in (None, about.kind):
+            continue
+        for one in kept_scores(benchmark).values():
+            texts = (one.benchmark, about.kind, about.definition.title, one.model, one.metric)
+            if baseline in (None, one.model) and has_words(search, *texts):
+                found.append(one)
+    return Listing(best_first(found), "result", _shown)
+
+
+def best_first(found: Sequence[RecordedScore]) -> list[RecordedScore]:
+    """By benchmark, the best OOD score first, whatever its metric calls better."""
+    return sorted(found, key=lambda r: (r.benchmark, r.ood.value * (-1 if r.better == "higher" else 1), r.model))
+
+
+def _shown(one: RecordedScore) -> dict[str, Any]:
+    scores = {name: in_words(getattr(one, name)) for name in _ESTIMATES}
+    return (
+        {"benchmark": one.benchmark, "baseline": one.model} | scores | {"metric": one.metric, "seeds": len(one.seeds)}
+    )
 
 
 def rescored(benchmark: str, name: str, home: Path = HOME) -> Score:

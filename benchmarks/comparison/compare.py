@@ -17,6 +17,7 @@ from ..statistics.clusters import in_plain_english
 from ..statistics.interval import Estimate, difference_of_gaps, paired_difference
 from ..statistics.margin import LEVEL
 from ..statistics.sample import Sample
+from .record import Comparison
 
 
 @dataclass(frozen=True)
@@ -56,21 +57,21 @@ class Side:
         return self.rows(view).by(self.metric)
 
 
-def compare(left: Run | Path | str, right: Run | Path | str) -> dict[str, Any]:
+def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
     """Left minus right on the same rows: differences in ID, OOD and gap, each with its paired 95 % interval.
 
     `distinguishable` says whether the interval excludes zero; it is None where a run has a single seed, since the
-    interval then lacks the noise of training, and where the difference is `n/a`. Refuses runs of different entry
-    identity.
+    interval then lacks the noise of training. A difference that is not defined is a `NotAvailable` with its reason.
+    Refuses runs of different entry identity.
 
     >>> import farshift as fs
     >>> names = "quadratic-mlp", "quadratic-mlp-weight-decay"
     >>> plain, decayed = (fs.baseline("modadd97/xi35", name) for name in names)
-    >>> difference = fs.compare(plain, decayed)["difference"]["ood"]
-    >>> round(difference["value"], 2), difference["distinguishable"]
+    >>> found = fs.compare(plain, decayed)
+    >>> round(found.ood.value, 2), found.ood.distinguishable
     (-1.0, True)
     """
-    return compare_sides(*sides(left, right))
+    return Comparison.from_dict(compare_sides(*sides(left, right)))
 
 
 def sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
@@ -82,7 +83,7 @@ def sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
 
 
 def compare_sides(left: Side, right: Side) -> dict[str, Any]:
-    """What `compare` gives, of runs that are loaded."""
+    """What `compare` gives as plain JSON, of runs that are loaded."""
     x, y = ((side.sample("id"), side.sample("ood")) for side in (left, right))
     clusters = in_plain_english({"ID": x[0].clustering, "OOD": x[1].clustering})
     single = single_seed(left, right)

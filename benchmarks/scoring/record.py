@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.canonical import canonical_json
 from ...core.errors import BadRun
+from ...core.listings.frame import frame
+from ...core.listings.html import table
 from ..derived.compositional import Compositionality
 from ..derived.extrapolation import Extrapolation
 from ..derived.label_errors import LabelErrors
@@ -20,6 +22,9 @@ from ..statistics.interval import Estimate, HasInterval, read_estimate
 from ..statistics.not_available import NotAvailable, read_available
 from ..statistics.ranks import Better
 from ..statistics.variation import Variation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MaybeEstimate = Estimate | NotAvailable
 T = TypeVar("T")
@@ -276,6 +281,28 @@ class Score:
     def rounded(self) -> Score:
         """The same as it is read back: every number with six decimals."""
         return Score.from_dict(self.report())
+
+    def _measures(self) -> list[tuple[str, str, MaybeEstimate]]:
+        """Every estimate as (metric, measure, it): ID, OOD and gap, the other views, the other metrics."""
+        found = [(self.metric, name, getattr(self, name)) for name in ("id", "ood", "gap")]
+        found += [(self.metric, name, view) for name, view in self.views.items() if name not in ("id", "ood")]
+        for signature, one in self.metrics.items():
+            found += [(signature, name, getattr(one, name)) for name in ("id", "ood", "gap")]
+        return found
+
+    def _repr_html_(self) -> str:
+        rows = [{"metric": m, "measure": name, "value": in_words(found)} for m, name, found in self._measures()]
+        return table(rows, f"{self.model} on {self.benchmark}", self.interval)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with a row for each metric and measure (ID, OOD, gap, other views): its value and interval, or
+        why there is none. `MissingExtra` without pandas."""
+        named = {"benchmark": self.benchmark, "model": self.model}
+        rows = [
+            named | {"metric": signature, "measure": name} | found.to_dict()
+            for signature, name, found in self._measures()
+        ]
+        return frame(rows)
 
     def __str__(self) -> str:
         chosen = "" if self.candidates == 1 else f", {self.candidates} candidates, chosen by {self.selection}"

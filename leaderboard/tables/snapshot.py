@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...benchmarks.scoring.record import in_words
+from ...core.listings.frame import frame
+from ...core.listings.html import table
 from ..board import Board
 from ..challenges import read_challenges
 from ..entries import Standing
@@ -15,6 +18,9 @@ from .row_scores import rows_of_entries
 from .standings import tables
 from .suite_table import SuiteTable, suite_tables
 from .table_view import TableView, table_view
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,32 @@ class Snapshot:
             "suites": [one.record() for one in self.suites],
             "windows": list(self.windows),
         }
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {
+                "table": view.table.heading,
+                "rank": "" if row.rank is None else "-".join(map(str, dict.fromkeys(row.rank))),
+                "model": row.standing.score.model,
+                "team": row.standing.team,
+                **{name.upper(): in_words(getattr(row.standing.score, name)) for name in ("id", "ood", "gap")},
+                "ties": row.ties,
+            }
+            for view in self.views
+            for row in view.rows
+        ]
+        return table(rows, self.name)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with a row for each entry in its table. `MissingExtra` without pandas."""
+        placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
+        return frame(
+            [
+                {name: getattr(view.table, name) for name in placed} | row.record()
+                for view in self.views
+                for row in view.rows
+            ]
+        )
 
 
 def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None) -> Snapshot:

@@ -109,6 +109,15 @@ class Source:
         )
 
     @property
+    def downloads(self) -> bool:
+        """Whether the files of some distribution have an address; what has none has to be brought (`--data`)."""
+        return any(
+            base_of(one).downloads if one.derivation else all(pin.mirrors for pin in [*one.files, *one.trees])
+            for one in self.definition.distributions
+            if not one.generator
+        )
+
+    @property
     def cached_at(self) -> Path:
         # The schema is in the name too: roles make the row ids, and are in no row's digest.
         shape = identity_of(self.schema.records())[:8]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from farshift.baselines.recipe import files
-from farshift.baselines.running.listing import algorithms, listing, networks
+from farshift.baselines.running.listing import algorithms, baselines, networks
 from farshift.baselines.training.algorithm import TOUCHABLE
 from farshift.core.plugins import named
 
@@ -73,7 +73,7 @@ def test_the_page_names_all_data_that_an_algorithm_may_look_at():
 
 def test_every_baseline_is_made_of_parts_that_are_listed():
     known = {one["name"] for one in algorithms()}, {one["name"] for one in networks()}
-    found = listing()
+    found = baselines().to_dicts()
     assert len(found) > 50
     for one in found:
         assert one["estimator"] or (one["algorithm"] in known[0] and one["network"] in known[1]), one["name"]

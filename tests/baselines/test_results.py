@@ -45,7 +45,7 @@ def test_the_same_run_is_recorded_as_the_same_bytes(run, tmp_path):
 def test_a_recorded_result_is_compared_with_a_run(run, tmp_path):
     record(run, tmp_path)
     found = fs.compare(run, recorded(ON, "mlp", tmp_path))
-    assert found["difference"]["id"]["value"] == 0
+    assert found.id.value == 0
 
 
 def test_results_are_listed_by_benchmark_and_name(run, tmp_path):

@@ -33,7 +33,7 @@ def runs(tmp_path_factory) -> dict[str, Path]:
 
 
 def test_it_has_all_that_compare_says_unchanged(runs):
-    short, full = compare(runs["good"], runs["worse"]), compare_in_full(runs["good"], runs["worse"])
+    short, full = compare(runs["good"], runs["worse"]).to_dict(), compare_in_full(runs["good"], runs["worse"])
     assert {name: full[name] for name in short} == short
     assert full["metric"] == "accuracy@1"
     assert full["bounds"] == [0.0, 1.0]

@@ -177,7 +177,7 @@ def test_two_runs_whose_difference_is_not_defined_are_not_called_distinguishable
         fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"lost": lost}}, out=tmp_path / str(lost), name=str(lost))
         for lost in (0, 1)
     ]
-    found = fs.compare(*runs)["difference"]
+    found = fs.compare(*runs).to_dict()["difference"]
     assert {name: item["distinguishable"] for name, item in found.items()} == dict.fromkeys(("id", "ood", "gap"))
     assert all("n/a" in item for item in found.values())
     with pytest.raises(FarshiftError, match="scored by rmse@1"):

@@ -96,7 +96,7 @@ def test_a_run_made_under_an_earlier_scorer_is_scored_by_this_one_and_goes_on(tm
     assert (found.scorer, found.entry_identity) == (SCORER, now)
     new = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "new")
     assert fs.score(new).json() == found.json()
-    assert fs.compare(old, new)["difference"]["id"]["value"] == 0
+    assert fs.compare(old, new).id.value == 0
     again = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "run")
     assert again.digest == old.digest
 
@@ -141,8 +141,8 @@ def test_scores_and_comparisons_say_how_clusters_are_treated():
 def test_one_seed_gives_no_verdict():
     runs = [fs.evaluate(models.Adder(wrong=wrong), on=ON, seeds=1) for wrong in (0.1, 0.5)]
     found = fs.compare(*runs)
-    assert found["difference"]["id"]["distinguishable"] is None
-    assert "a single seed tells nothing of training noise" in found["interval"]
+    assert found.id.distinguishable is None
+    assert "a single seed tells nothing of training noise" in found.interval
 
 
 def test_scores_are_the_same_bytes_in_another_process_without_torch(tmp_path):
@@ -163,9 +163,9 @@ def test_two_runs_compare_on_the_same_rows(tmp_path):
     scores = [fs.score(run) for run in (good, worse)]
     for view in ("id", "ood", "gap"):
         expected = getattr(scores[0], view).value - getattr(scores[1], view).value
-        assert found["difference"][view]["value"] == pytest.approx(expected, abs=2e-6)
-    assert found["difference"]["id"]["distinguishable"]
-    assert not fs.compare(good, good)["difference"]["ood"]["distinguishable"]
+        assert getattr(found, view).value == pytest.approx(expected, abs=2e-6)
+    assert found.id.distinguishable
+    assert not fs.compare(good, good).ood.distinguishable
     quick = fs.evaluate(models.Adder(), on=ON, seeds=1, budget="quick")
     with pytest.raises(FarshiftError, match="cannot be compared"):
         fs.compare(good, quick)

@@ -150,7 +150,7 @@ def test_splits_list_has_the_fields_that_scripts_rely_on(farshift_json):
         assert all(isinstance(rows, int) for rows in item["parts"].values())
     import farshift as fs
 
-    assert fs.splits() == found
+    assert fs.splits().to_dicts() == found
 
 
 def test_baselines_list_has_the_fields_that_scripts_rely_on(farshift_json):

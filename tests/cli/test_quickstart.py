@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from farshift.baselines.running.listing import listing
+from farshift.baselines.running.listing import baselines
 from farshift.benchmarks.benchmark import find_benchmark, suite
 from farshift.cli._quickstart import SEQUENCE_STEPS, quickstart
 from farshift.core.progress import listening
@@ -51,7 +51,7 @@ def test_each_benchmark_has_a_plain_baseline_and_one_meant_to_help(trial):
     _, found, _ = trial
     assert [row["role"] for row in found["rows"]] == ["plain", "helps"]
     assert [row["seeds"] for row in found["rows"]] == [3, 3]
-    roles = [(on, role) for item in listing() for on, role in item["roles"].items()]
+    roles = [(on, role) for item in baselines().to_dicts() for on, role in item["roles"].items()]
     assert len(roles) == len(set(roles)), "one baseline a role"
     assert {(benchmark.name, role) for benchmark in suite("quickstart") for role in ("plain", "helps")} <= set(roles)
     assert {benchmark.kind for benchmark in suite("quickstart")} == set(KINDS)

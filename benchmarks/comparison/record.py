@@ -1,0 +1,95 @@
+"""A comparison of two runs as a typed record: what `fs.compare` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...core.listings.frame import frame
+from ...core.listings.html import table
+from ..statistics.not_available import NotAvailable, read_available
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VIEWS = ("id", "ood", "gap")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None where
+    a run has a single seed. detail: the rest of its record, such as the standard errors and the number of rows."""
+
+    value: float
+    low: float
+    high: float
+    distinguishable: bool | None
+    detail: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Difference:
+        """What `to_dict` wrote."""
+        return cls(record["value"], record["low"], record["high"], record["distinguishable"], dict(record))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return dict(self.detail)
+
+    def __str__(self) -> str:
+        words = {True: "distinguishable", False: "not distinguishable", None: "more seeds are needed"}
+        return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}], {words[self.distinguishable]}"
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Two runs of one benchmark by its primary metric, left minus right. seeds: how many `left` and `right` have.
+    interval: what the intervals are of, in words."""
+
+    benchmark: str
+    left: str
+    right: str
+    seeds: Mapping[str, int]
+    id: Difference | NotAvailable
+    ood: Difference | NotAvailable
+    gap: Difference | NotAvailable
+    interval: str
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Comparison:
+        """What `to_dict` wrote."""
+        rest: dict[str, Any] = {name: record[name] for name in ("benchmark", "left", "right", "seeds", "interval")}
+        rest |= {name: read_available(Difference.from_dict, record["difference"][name]) for name in VIEWS}
+        return cls(**rest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "benchmark": self.benchmark,
+            "left": self.left,
+            "right": self.right,
+            "seeds": dict(self.seeds),
+            "difference": {name: _written(getattr(self, name)) for name in VIEWS},
+            "interval": self.interval,
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"{self.left} minus {self.right} on {self.benchmark}"]
+        return "\n".join([*lines, *(f"{name:>5}  {_in_words(getattr(self, name))}" for name in VIEWS)])
+
+    def _repr_html_(self) -> str:
+        rows = [{"score": name, "difference": _in_words(getattr(self, name))} for name in VIEWS]
+        return table(rows, f"{self.left} minus {self.right} on {self.benchmark}", self.interval)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with a row each for ID, OOD and gap. `MissingExtra` without pandas."""
+        named = {"benchmark": self.benchmark, "left": self.left, "right": self.right}
+        return frame([named | {"score": name} | _written(getattr(self, name)) for name in VIEWS])
+
+
+def _in_words(found: Difference | NotAvailable) -> str:
+    return f"n/a ({found.reason})" if isinstance(found, NotAvailable) else str(found)
+
+
+def _written(found: Difference | NotAvailable) -> dict[str, Any]:
+    return found.to_dict() | ({"distinguishable": None} if isinstance(found, NotAvailable) else {})

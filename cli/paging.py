@@ -1,0 +1,70 @@
+"""What a command says on stdout, held back while it runs in a terminal and paged where it is longer than the screen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from shutil import get_terminal_size
+
+_held: list[str] | None = None
+
+WIDE = 200
+"""Columns of a table where stdout is no terminal, and `COLUMNS` does not say how many there are."""
+
+
+def columns() -> int:
+    """How many columns a line of stdout has."""
+    return get_terminal_size((WIDE, 24)).columns
+
+
+def say(text: str) -> None:
+    """Text on stdout, whole lines."""
+    if _held is None:
+        print(text)
+    else:
+        _held.append(text)
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Within the context `say` holds back what it is given; at its end it is printed, or shown by the pager where it is
+    longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`. Where stdout is
+    no terminal nothing is held back."""
+    global _held
+    if not sys.stdout.isatty():
+        yield
+        return
+    _held = []
+    try:
+        yield
+    finally:
+        release()
+
+
+def release() -> None:
+    """Print, or page, what is held back."""
+    global _held
+    text, _held = "\n".join(_held or ()), None
+    if not text:
+        return
+    size = get_terminal_size()
+    long = sum(max(1, -(-len(one) // size.columns)) for one in text.splitlines()) >= size.lines
+    if not (long and _page(text)):
+        print(text)
+
+
+def _page(text: str) -> bool:
+    """Whether a pager showed it."""
+    pager = os.environ.get("PAGER", "less")
+    if not pager.strip() or os.environ.get("TERM") in (None, "dumb"):
+        return False
+    environment = {"LESS": "FRX", **os.environ}  # less stops by itself where it fits after all, and keeps bold type
+    try:
+        # By the shell, as `PAGER` may have options.
+        done = subprocess.run(pager, shell=True, input=text + "\n", text=True, env=environment)
+    except (OSError, KeyboardInterrupt):
+        return False
+    return done.returncode != 127  # of a shell that finds no such program

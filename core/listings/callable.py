@@ -1,0 +1,25 @@
+"""Packages that are functions too: `farshift.splits` is a package, and `farshift.splits()` lists what it holds.
+
+The function may lie on a higher floor than the package (a listing of splits knows their sources), so it is named here
+by its place, and loaded when it is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _Callable(ModuleType):
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        place, name = self.__dict__["_LISTS"]
+        return getattr(import_module(f"{self.__name__.partition('.')[0]}.{place}"), name)(*values, **named)
+
+
+def lists(package: str, place: str, name: str) -> None:
+    """Calling the package calls the function `name` of the module `place`, relative to the whole package."""
+    module = sys.modules[package]
+    module.__dict__["_LISTS"] = place, name
+    module.__class__ = _Callable

@@ -1,0 +1,115 @@
+"""The catalogues in a terminal: searched, within 80 columns, and never more than a screen unasked."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from support import one_line_error
+
+SHORT = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
+
+
+def in_a_terminal(*command: str, **environment: str) -> str:
+    """What a command prints where stdout is a terminal of 80 columns and 24 lines."""
+    ours, theirs = pty.openpty()
+    code = "from farshift.cli import main; main()"
+    known = {name: value for name, value in os.environ.items() if name not in ("PAGER", "LESS", "NO_COLOR")}
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, *command], stdout=theirs, stdin=theirs, env=known | SHORT | environment
+    )
+    os.close(theirs)
+    said = b""
+    try:
+        while piece := os.read(ours, 65536):
+            said += piece
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(ours)
+    assert child.wait() == 0
+    return said.decode().replace("\r\n", "\n")
+
+
+def test_a_list_longer_than_the_screen_goes_through_the_pager(tmp_path):
+    file = tmp_path / "paged"
+    assert in_a_terminal("splits", "list", PAGER=f"cat > {file}") == ""
+    text = file.read_text()
+    assert "families" in text.splitlines()[-1]
+    assert len(text.splitlines()) > 100
+
+
+def test_what_fits_the_screen_needs_no_pager_and_an_empty_one_is_none(tmp_path):
+    file = tmp_path / "paged"
+    assert "scan/length@1" in in_a_terminal(
+        "splits", "list", "--source", "scan", "--kind", "length", PAGER=f"cat > {file}"
+    )
+    assert not file.exists()
+    assert len(in_a_terminal("splits", "list", PAGER="").splitlines()) > 100
+
+
+def test_a_pager_that_is_not_there_loses_nothing():
+    assert "families" in in_a_terminal("splits", "list", PAGER="no-such-pager 2> /dev/null").splitlines()[-1]
+
+
+def test_bold_type_is_silenced_by_no_color():
+    command = ["baselines", "results", "--on", "bike_sharing/second_year"]
+    assert "\x1b[" in in_a_terminal(*command, PAGER="cat")
+    assert "\x1b[" not in in_a_terminal(*command, PAGER="cat", NO_COLOR="1")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("splits", "list"),
+        ("splits", "list", "--all", "--kind", "length"),
+        ("benchmarks", "list"),
+        ("benchmarks", "metrics"),
+        ("baselines", "list"),
+        ("baselines", "algorithms"),
+        ("baselines", "networks"),
+        ("baselines", "results", "--on", "scan/length"),
+        ("doctor",),
+        ("doctor", "--sources"),
+    ],
+)
+def test_a_list_fits_80_columns(farshift, command):
+    lines = farshift(*command, COLUMNS="80").stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_a_list_is_narrowed_by_words_and_options(farshift_json):
+    found = farshift_json("splits", "list", "spoken", "--modality", "audio", "--real", "--kind", "domain")
+    assert {one["source"] for one in found} == {"spoken_digits"}
+    assert all(one["generated"] for one in farshift_json("benchmarks", "list", "--generated", "--suite", "core"))
+    assert all("MIT" in one["licence"] for one in farshift_json("benchmarks", "list", "--licence", "mit"))
+    assert {one["state"] for one in farshift_json("splits", "list", "--state", "definition")} == {"definition"}
+    assert [one["name"] for one in farshift_json("baselines", "list", "coral")] == ["coral"]
+
+
+def test_a_misspelt_trait_is_refused(farshift):
+    assert "did you mean tabular?" in one_line_error(farshift("splits", "list", "--modality", "tabula"))
+
+
+def test_benchmarks_of_a_family_share_a_line(farshift):
+    folded = farshift("benchmarks", "list", "--source", "mnist").stdout
+    every = farshift("benchmarks", "list", "--source", "mnist", "--all").stdout
+    assert " mnist/pair_flip_20_draw1 and 14 more " in folded
+    assert " mnist/pair_flip_45_draw5 " in every
+    assert len(folded.splitlines()) < len(every.splitlines())
+
+
+def test_the_doctor_lists_sources_only_where_it_is_asked(farshift):
+    short, long = farshift("doctor", COLUMNS="80").stdout, farshift("doctor", "--sources").stdout
+    assert len(short.splitlines()) < 40
+    assert "source scan" not in short
+    assert "definition: bring the data" in long
+
+
+def test_a_benchmark_is_shown_without_a_download(farshift, tmp_path):
+    done = farshift("benchmarks", "show", "spoken_digits/george", FARSHIFT_CACHE=str(tmp_path), FARSHIFT_OFFLINE="1")
+    assert done.returncode == 0, done.stderr
+    assert "not here yet: farshift splits pull spoken_digits/george@1" in done.stdout
+    assert not (tmp_path / "sources").exists()
