@@ -59,6 +59,8 @@ class Estimator:
         self.estimator = estimator(recipe, benchmark, name, extra)
         fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)
         self.remarks: dict[str, Any] = {"rows": float(len(labels))}
+        if self._texts is None:
+            self.remarks["encoding"] = self.encoding.encoding
         if self.encoding.decoder:
             self.remarks["decoder"] = self.encoding.decoder
 

@@ -15,6 +15,7 @@ from ..core.draws import shuffled
 from ..core.errors import BadDefinition, FarshiftError, UnknownName
 from ..core.family import read_family
 from ..core.plugins import gathered
+from ..loaders.acquire.source import categories_of
 from ..loaders.part import Part
 from ..loaders.split import Split, open_split
 from ..splits.catalogue import find as find_split
@@ -46,10 +47,14 @@ class Benchmark:
     def name(self) -> str:
         return self.definition.name
 
-    @property
+    @cached_property
     def task(self) -> Task:
         pin = self.definition.task
-        return Task(pin.type, tuple(pin.inputs), pin.label, pin.classes, pin.tokens, pin.aligned, tuple(pin.names))
+        codes = categories_of(self.manifest.definition.source.name) if pin.categories is None else pin.categories
+        kept = tuple(name for name in pin.inputs if name in codes)
+        return Task(
+            pin.type, tuple(pin.inputs), pin.label, pin.classes, pin.tokens, pin.aligned, tuple(pin.names), kept
+        )
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -103,7 +108,7 @@ class Benchmark:
                 "scorer": SCORER if scorer is None else scorer,
                 "benchmark": definition.name,
                 "manifest": self.manifest.identity,
-                "task": definition.task.model_dump(),
+                "task": definition.task.model_dump(exclude={"categories"}),
                 "holdouts": [holdout.model_dump() for holdout in definition.holdouts],
                 "metrics": [pin.model_dump() for pin in definition.metrics],
                 "views": {name: view.model_dump() for name, view in definition.views.items()},

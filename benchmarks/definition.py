@@ -20,6 +20,9 @@ class TaskPin(_Strict):
     tokens: Literal["whitespace", "character"] = "whitespace"
     aligned: bool = False
     names: list[str] = []
+    categories: list[str] | None = None
+    """Inputs whose integers are codes without an order; by default those that the source says. How a model takes its
+    inputs is no part of the protocol: this is not in the identity of entries."""
 
 
 class Holdout(_Strict):

@@ -7,18 +7,22 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from ..core.errors import UnknownName
 from ..core.listings.listing import Listing, has_words
 from ..core.plugins import module, named
+from ..loaders.acquire.source import find_source
 from ..loaders.listing import MODALITIES, STATES, Traits, at_hand, known_name, source_traits
 from ..splits.catalogue import state as state_of
 from ..splits.folding import family
 from ..splits.manifest import known_kind
+from ..splits.schema import Field
 from .benchmark import Benchmark, find_benchmark
 from .benchmark import benchmarks as every
 from .benchmark import suite as of_suite
 from .canary import guid
 from .definition import Ceiling, PromptPin, Touch
 from .metrics import Metric
+from .model import Task
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,7 @@ def described(name: str) -> dict[str, Any]:
         ("name", f"{name} ({benchmark.kind})"),
         ("split", f"{definition.split}, {_identity(benchmark)}"),
         ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
+        ("encoding", _encoding(benchmark)),
         ("metrics", ", ".join(_metric(metric) for metric in benchmark.metrics)),
         ("parts", counted if here else _elsewhere(counted, benchmark)),
         ("views", ", ".join(f"{view} {count:,}" for view, count in views.items()) or ", ".join(definition.views)),
@@ -207,6 +212,34 @@ def described(name: str) -> dict[str, Any]:
         "views": views,
         "lines": [list(pair) for pair in lines],
     }
+
+
+def _encoding(benchmark: Benchmark) -> str:
+    """How baselines take its inputs where no setting says otherwise."""
+    task = benchmark.task
+    if task.type not in ("classification", "regression"):
+        return "texts, token by token"
+    try:
+        schema = find_source(benchmark.manifest.definition.source.name).schema
+    except UnknownName:
+        return "unknown here: its source is private elsewhere"
+    told: dict[str, list[str]] = {}
+    for name in task.inputs:
+        told.setdefault(_read_as(name, schema[name], task), []).append(name)
+    return "; ".join(f"{', '.join(names[:_MOST])}{' ..' * (len(names) > _MOST)}: {how}" for how, names in told.items())
+
+
+_MOST = 12
+"""Inputs that are named."""
+
+
+def _read_as(name: str, field: Field, task: Task) -> str:
+    if field.encoded:
+        return "decoded pictures" if field.type == "image" else "sounds, which need an encoder"
+    if field.type in ("string", "bytes"):
+        return "texts, hashed words"
+    # Shifted rows of a regression may go beyond the integers of training.
+    return "categories" if name in task.categories and task.type == "classification" else "numbers"
 
 
 def _identity(benchmark: Benchmark) -> str:

@@ -32,6 +32,8 @@ class Task:
     """Sequence tasks: the i-th output token belongs to the i-th input token."""
     names: tuple[str, ...] = ()
     """Classification: what the classes are called, in their order, where they have names."""
+    categories: tuple[str, ...] = ()
+    """Inputs whose integers are codes without an order; other integers are numbers."""
 
     @property
     def in_text(self) -> bool:

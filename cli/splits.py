@@ -50,7 +50,9 @@ def splits_list(
     asked = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
     if markdown:
         if json or all_ or search or licence or any(value is not None for value in asked.values()):
-            raise FarshiftError("--markdown is the page of all splits: leave out --kind, --all, --json and the like")
+            raise FarshiftError(
+                "--markdown is the page of all splits: leave out --kind, --all and --json, and what else narrows it"
+            )
         from ..splits.catalogue_page import markdown as page
 
         return line(page().rstrip("\n"))

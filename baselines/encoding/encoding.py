@@ -37,13 +37,13 @@ SETTINGS: dict[str, Any] = {
     "hint_range": 128,
     "augment": "none",
 }
-"""inputs: `auto`, `categories` or `numbers` (classification): a scalar integer column is a category, anything else is
-numbers; or, of a pretrained network, `tokens`, a text by the tokenizer of the setting `weights`, or `sounds`, by its
-processor. buckets: into which the words and pairs of words of a text are hashed (classification). side: to how many
-pixels a side encoded pictures are resized, and decoder, a file of `loaders/decoders/`, what decodes them
-(classification). stretch: a decoded text has at most this many times the tokens of the longest in training, as its
-format writes it. format: a file of formats/; pieces and hint_range are read by some. augment: files of augmentations/,
-joined by `+`, each with settings of its own."""
+"""inputs: `auto`, `categories` or `numbers` (classification): an integer column that the task or its source calls a
+category is one, and anything else is numbers; or all columns are as it says; or, of a pretrained network, `tokens`, a
+text by the tokenizer of the setting `weights`, or `sounds`, by its processor. buckets: into which the words and pairs of
+words of a text are hashed (classification). side: to how many pixels a side encoded pictures are resized, and decoder, a
+file of `loaders/decoders/`, what decodes them (classification). stretch: a decoded text has at most this many times the
+tokens of the longest in training, as its format writes it. format: a file of formats/; pieces and hint_range are read by
+some. augment: files of augmentations/, joined by `+`, each with settings of its own."""
 
 PAD, BOS, EOS, UNKNOWN = range(4)
 """Token ids with a meaning of their own; a vocabulary's words follow."""
@@ -86,9 +86,9 @@ _WORDS: Mapping[str, Any] = {"ngram_range": (1, 2)}
 
 
 class ClassEncoding:
-    """Integer columns as categories, arrays as numbers over the training maximum, encoded pictures as RGB of `side` x
-    `side` pixels, texts as hashed words and pairs of words (Weinberger et al., ICML 2009, arXiv:0902.2206; counts of a
-    row to length 1); labels as they are."""
+    """Integer columns that the task calls categories as such, other columns and arrays as numbers over the training
+    maximum, encoded pictures as RGB of `side` x `side` pixels, texts as hashed words and pairs of words (Weinberger et
+    al., ICML 2009, arXiv:0902.2206; counts of a row to length 1); labels as they are."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class ClassEncoding:
             self.sizes = Sizes(task.classes, (), prod(shape), shape=shape, names=task.names)
             return
         train = self._decoded(train)
-        self.categories = [name for name in task.inputs if self._categorical(train[name])]
+        self.categories = [name for name in task.inputs if self._categorical(name, train[name])]
         self.texts = [name for name in task.inputs if train[name].dtype == object]
         self.buckets, self.pieces = buckets, dict(pieces)
         self.numbers = [name for name in task.inputs if name not in {*self.categories, *self.texts}]
@@ -156,10 +156,21 @@ class ClassEncoding:
         """What decodes its pictures, with its version; empty where it reads none."""
         return decoder(self.by).version if self.pictures else ""
 
-    def _categorical(self, column: NDArray[Any]) -> bool:
+    def _categorical(self, name: str, column: NDArray[Any]) -> bool:
         if self.how == "auto":
-            return bool(column.ndim == 1 and column.dtype.kind in "iu")
+            return name in self.task.categories and bool(column.ndim == 1 and column.dtype.kind in "iu")
         return self.how == "categories" and column.dtype != object
+
+    @property
+    def encoding(self) -> str:
+        """How each input is read, in words, for the run card."""
+        told = {
+            "categories": [f"{name} ({self.values[name]})" for name in self.categories],
+            "numbers": [name for name in self.numbers if name not in self.pictures],
+            "pictures": self.pictures,
+            "hashed words": self.texts,
+        }
+        return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in told.items() if names)
 
     def _ids(self, name: str, column: NDArray[Any]) -> NDArray[np.int64]:
         ids = np.asarray(column, np.int64)

@@ -301,7 +301,8 @@ class Fit:
                     "parameters": float(size(stack.network)),
                     "replicas": float(len(members)),
                 }
-                remarks |= {name: said for name in ("decoder", "tokenizer") if (said := getattr(coding, name, ""))}
+                told = ("decoder", "encoding", "tokenizer")
+                remarks |= {name: said for name in told if (said := getattr(coding, name, ""))}
                 found = self._trained.setdefault(members[number].label, _Trained(coding, {}, remarks))
                 assert isinstance(found, _Trained)
                 found.stacks[candidate] = stack, place

@@ -9,6 +9,7 @@ inputs = ["text"]               # fields that a model may see; or { text = "Its 
 labels = ["topic"]
 meta = ["year"]                 # what rules may read, and models never see
 classes = ["topic"]             # labels whose texts are classes: whole numbers, in the texts' order
+categories = ["colour"]         # inputs whose whole numbers are codes: other numbers have an order and distances
 types = { year = "string" }     # where a type is not to be what the data look like
 options = { missing = ["?"] }   # of the reader, `table` or `image_folder`
 """
@@ -52,6 +53,7 @@ class Data(BaseModel):
     labels: Columns = Item(min_length=1)
     meta: Columns = []
     classes: list[str] = []
+    categories: list[str] = []
     types: dict[str, str] = {}
     options: dict[str, Any] = {}
     title: str = ""
@@ -74,7 +76,7 @@ class Data(BaseModel):
                 if field in found:
                     raise BadDefinition(f"[data] names the field {field!r} twice")
                 found[field] = (column, role)
-        if unknown := sorted({*self.classes, *self.types} - found.keys()):
+        if unknown := sorted({*self.classes, *self.categories, *self.types} - found.keys()):
             raise BadDefinition(f"[data] has no field {unknown[0]!r} (it has {', '.join(found)})")
         return found
 

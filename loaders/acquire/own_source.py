@@ -43,6 +43,7 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
         licence=data.licence,
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
+        categories=data.categories,
         fields=[FieldPin(**record) for record in plan.schema.records()],
         distributions=[
             Distribution(

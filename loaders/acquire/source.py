@@ -19,7 +19,7 @@ from ...core.accepted import require_accepted
 from ...core.canonical import identity_of
 from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName
 from ...core.files import cache_root, user_home
-from ...core.plugins import gathered, module, read_definition
+from ...core.plugins import files, gathered, module, read_definition
 from ...core.progress import say
 from ...splits.pins import FilePin, FirstFile, TreePin
 from ...splits.rows import heads, ids_and_repeats, row_digests, set_digest, with_repeated
@@ -66,7 +66,8 @@ class Distribution(_Strict):
 class SourceDefinition(_Strict):
     """What `<name>.toml` says. Without `rows` and `digest` it is a definition of public data whose rows nobody has
     pinned: whoever pulls it first has its rows held to the `expected` counts, and pinned in their own home. A licence
-    to `accept` is shown first, with its `terms`."""
+    to `accept` is shown first, with its `terms`. `categories` are fields whose integers are codes without an order:
+    other integers are numbers to a baseline."""
 
     name: str = Item(pattern=r"^[a-z0-9_]+$")
     version: int = Item(ge=1)
@@ -80,6 +81,7 @@ class SourceDefinition(_Strict):
     expected: Expected | None = None
     rows: int = 0
     digest: str = ""
+    categories: list[str] = []
     fields: list[FieldPin]
     distributions: list[Distribution] = Item(min_length=1)
 
@@ -278,6 +280,8 @@ def read_source(path: Path) -> Source:
         source.schema  # noqa: B018  (its own checks)
     except BadDefinition as error:
         raise BadDefinition(f"{path}: {error}") from error
+    if unknown := sorted({*source.definition.categories} - {pin.name for pin in source.definition.fields}):
+        raise BadDefinition(f"{path}: categories: there is no field {unknown[0]!r}")
     for distribution in source.definition.distributions:
         ways = [way for way in (distribution.generator, distribution.reader, distribution.derivation) if way]
         if len(ways) != 1:
@@ -307,6 +311,11 @@ def find_source(name: str) -> Source:
     if name not in found:
         raise UnknownName("source", name, found, "(one of your own: name its home in FARSHIFT_PATH)")
     return found[name]
+
+
+def categories_of(name: str) -> list[str]:
+    """The fields of a source whose integers are codes without an order; none where the source is private elsewhere."""
+    return next((read_source(path).definition.categories for path in files("loaders/sources", f"{name}.toml")), [])
 
 
 class OwnPin(_Strict):

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from .toys import TURN, Rows, commands, words
 
-DIGIT = Task("classification", ("pixels", "odd"), "digit", classes=3)
+DIGIT = Task("classification", ("pixels", "odd"), "digit", classes=3, categories=("odd",))
 DIRECT = {
     "boosted-trees": HistGradientBoostingClassifier(early_stopping=False),
     "extra-trees": ExtraTreesClassifier(),

@@ -33,7 +33,7 @@ def words(texts: list[str]) -> NDArray[Any]:
     return np.array(texts, dtype=object)
 
 
-ADD = Task("classification", ("a", "b"), "sum", classes=7)
+ADD = Task("classification", ("a", "b"), "sum", classes=7, categories=("a", "b"))
 TURN = Task("sequence", ("command",), "actions")
 PARITY = Task("sequence", ("bits",), "sums", tokens="character", aligned=True)
 

@@ -361,7 +361,7 @@ def test_ctrl_c_is_one_line_and_keeps_what_was_done(tmp_path):
 
 
 def test_doctor_says_what_is_there(farshift_json):
-    found = {check["check"]: check for check in farshift_json("doctor")}
+    found = {check["check"]: check for check in farshift_json("doctor", "--sources")}
     assert found["cache"]["ok"]
     assert "source scan" in found
 

@@ -53,10 +53,16 @@ def test_the_examples_of_the_guide_work_as_printed(home, farshift, farshift_json
 @pytest.mark.parametrize(
     ("file", "old", "new", "command", "complaint"),
     [
-        ("loaders/sources/hundreds.toml", "title", "titles", ["doctor"], "titles: Extra inputs"),
-        ("loaders/sources/hundreds.toml", '"int64"', '"integer"', ["doctor"], "unknown type 'integer'"),
-        ("loaders/sources/hundreds.toml", 'name = "hundreds"', 'name = "scan"', ["doctor"], "is there already"),
-        ("loaders/sources/hundreds.toml", "[[", "[", ["doctor"], "not valid TOML"),
+        ("loaders/sources/hundreds.toml", "title", "titles", ["doctor", "--sources"], "titles: Extra inputs"),
+        ("loaders/sources/hundreds.toml", '"int64"', '"integer"', ["doctor", "--sources"], "unknown type 'integer'"),
+        (
+            "loaders/sources/hundreds.toml",
+            'name = "hundreds"',
+            'name = "scan"',
+            ["doctor", "--sources"],
+            "is there already",
+        ),
+        ("loaders/sources/hundreds.toml", "[[", "[", ["doctor", "--sources"], "not valid TOML"),
         (
             "benchmarks/definitions/hundreds-far.toml",
             "[views]",
