@@ -99,12 +99,12 @@ def test_baselines_and_results_are_found():
 @pytest.mark.parametrize(
     ("function", "asked"),
     [
-        (fs.splits, {"kind": "domian"}),
+        (fs.splits, {"kind": "shape"}),
         (fs.splits, {"modality": "smell"}),
         (fs.splits, {"state": "frozne"}),
         (fs.splits, {"source": "scna"}),
         (fs.benchmarks, {"suite": "croe"}),
-        (fs.benchmarks, {"kind": "domian"}),
+        (fs.benchmarks, {"kind": "shape"}),
         (fs.baselines, {"network": "lstn"}),
         (fs.results, {"on": "scan/lenght"}),
     ],
