@@ -54,9 +54,6 @@ class Listing(Sequence[R], Generic[R]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Listing) and self._records == other._records
 
-    def __hash__(self) -> int:
-        return hash((self._name, len(self._records)))
-
     def cells(self) -> list[dict[str, str]]:
         """Each record as a table shows it: text by column."""
         return [{column: str(value) for column, value in self._shown(one).items()} for one in self._records]
