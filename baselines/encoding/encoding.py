@@ -39,11 +39,11 @@ SETTINGS: dict[str, Any] = {
 }
 """inputs: `auto`, `categories` or `numbers` (classification): an integer column that the task or its source calls a
 category is one, and anything else is numbers; or all columns are as it says; or, of a pretrained network, `tokens`, a
-text by the tokenizer of the setting `weights`, or `sounds`, by its processor. buckets: into which the words and pairs of
-words of a text are hashed (classification). side: to how many pixels a side encoded pictures are resized, and decoder, a
-file of `loaders/decoders/`, what decodes them (classification). stretch: a decoded text has at most this many times the
-tokens of the longest in training, as its format writes it. format: a file of formats/; pieces and hint_range are read by
-some. augment: files of augmentations/, joined by `+`, each with settings of its own."""
+text by the tokenizer of the setting `weights`, or `sounds`, by its processor. buckets: into which the words and pairs
+of words of a text are hashed (classification). side: to how many pixels a side encoded pictures are resized, and
+decoder, a file of `loaders/decoders/`, what decodes them (classification). stretch: a decoded text has at most this
+many times the tokens of the longest in training, as its format writes it. format: a file of formats/; pieces and
+hint_range are read by some. augment: files of augmentations/, joined by `+`, each with settings of its own."""
 
 PAD, BOS, EOS, UNKNOWN = range(4)
 """Token ids with a meaning of their own; a vocabulary's words follow."""
