@@ -70,6 +70,8 @@ class Recipe(_Strict):
     encoder: str | None = None
     """A pretrained encoder of transformers, frozen, whose features take the place of texts or images: `org/name` of the
     Hub, or a folder."""
+    published: str | None = None
+    """The file of `published/` whose settings it was given."""
     settings: dict[str, Setting] = {}
     quick: Spend | None = None
     full: Spend | None = None

@@ -56,6 +56,30 @@ def baselines_networks(json: Json = False) -> None:
     catalogue(["network", "task", "what it is"], [[n["name"], n["task"], n["title"]] for n in found])
 
 
+@app.command("published")
+def baselines_published(json: Json = False) -> None:
+    """List published training settings: for which benchmarks, their search ranges, and where each stands."""
+    from ..baselines.running.published import listing
+
+    found = listing()
+    if json:
+        return emit_json(found)
+    columns = ["published", "benchmarks", "setting", "value", "search", "stands at"]
+    rows = [
+        [
+            one["published"],
+            ", ".join(one["benchmarks"]) + (f" ({', '.join(one['algorithms'])})" if one["algorithms"] else ""),
+            one["setting"],
+            "" if one["value"] is None else str(one["value"]),
+            "" if one["search"] is None else " ".join(map(str, one["search"])),
+            one["where"],
+        ]
+        for one in found
+    ]
+    sources = {one["published"]: one["source"] for one in found}
+    table("", columns, rows, ". ".join(f"{name}: {source}" for name, source in sources.items()))
+
+
 @app.command("record")
 def baselines_record(
     runs: Runs,

@@ -58,6 +58,15 @@ Augment = Annotated[
     ),
 ]
 
+Published = Annotated[
+    str,
+    typer.Option(
+        "--published",
+        metavar="P",
+        help="Train with published settings: domainbed, wilds (farshift baselines published).",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -78,13 +87,16 @@ class Asked:
     encoder: str
     fine_tune: str
     augment: str
+    published: str
 
     def plans(self, out: Path) -> list[Plan]:
         """What is to be run, each in a folder of its own in `out`, or in `out` itself where it is one alone. Refuses
         what does not go together; opens no data."""
+        from ..baselines.recipe import recipe
         from ..baselines.running.search import drawn
         from ..baselines.running.suite import suite_plans
-        from ..baselines.running.sweep import plan_of, plans_on, spend
+        from ..baselines.running.sweep import plan_of, plans_on, spend, started
+        from ..benchmarks.benchmark import find_benchmark
         from ..core.errors import FarshiftError
 
         if bool(self.on) == bool(self.suite) or (self.on and not self.names):
@@ -99,11 +111,11 @@ class Asked:
                 raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
             if self.encoder or self.fine_tune:
                 raise FarshiftError("run --suite: --encoder and --fine-tune go with one benchmark (--on)")
-            if self.augment:
-                raise FarshiftError("run --suite: --augment goes with one benchmark (--on)")
+            if self.augment or self.published:
+                raise FarshiftError("run --suite: --augment and --published go with one benchmark (--on)")
             budget = spend(self.budget, self.steps, self.device)
             return suite_plans(self.suite, out, self.names, budget, self.seeds, self.stack)
-        start = self.encoder or None, self.fine_tune or None, self.augment
+        start = self.encoder or None, self.fine_tune or None, self.augment, self.published
         if len(self.names) > 1:
             if self.settings or self.search or self.diagnose:
                 raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
@@ -112,7 +124,8 @@ class Asked:
         (name,) = self.names
         chosen = read_settings(self.settings)
         if self.search:
-            chosen = (chosen or {}) | drawn(name, self.on, self.search)
+            made = started(recipe(name), find_benchmark(self.on), *start)
+            chosen = (chosen or {}) | drawn(name, self.on, self.search, made)
         plan = plan_of(
             name,
             self.on,
@@ -126,6 +139,7 @@ class Asked:
             encoder=start[0],
             fine_tune=start[1],
             augment=start[2],
+            published=start[3],
         )
         return [plan]
 
@@ -148,6 +162,7 @@ def run(
     encoder: Encoder = "",
     fine_tune: FineTune = "",
     augment: Augment = "",
+    published: Published = "",
     json: Json = False,
 ) -> None:
     """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
@@ -163,7 +178,7 @@ def run(
 
     if out is None:
         raise FarshiftError("run: name a folder to write (--out DIR)")
-    more = settings, search, selection, stack, diagnose, encoder, fine_tune, augment
+    more = settings, search, selection, stack, diagnose, encoder, fine_tune, augment, published
     asked = Asked(baselines or [], on, suite, seeds, device, budget, steps, *more)
     with watched():
         plans = asked.plans(out)
@@ -216,6 +231,7 @@ def plan(
     encoder: Encoder = "",
     fine_tune: FineTune = "",
     augment: Augment = "",
+    published: Published = "",
     json: Json = False,
 ) -> None:
     """Tell what a run would take, with the arguments of `farshift run`: steps, rows, disk, memory, time.
@@ -226,7 +242,7 @@ def plan(
     from ..baselines.running.sweep import require_extras
 
     go_offline(True)
-    more = settings, search, selection, stack, diagnose, encoder, fine_tune, augment
+    more = settings, search, selection, stack, diagnose, encoder, fine_tune, augment, published
     asked = Asked(baselines or [], on, suite, seeds, device, budget, steps, *more)
     with watched():
         require_extras()

@@ -66,7 +66,8 @@ class Plan:
         settings = complete(recipe, self.benchmark.name)
         if settings.get("weights"):
             settings["weights"] = weights_name(str(settings["weights"]))
-        return {"network": recipe.network, "algorithm": recipe.algorithm, "settings": settings}
+        found: dict[str, Any] = {"network": recipe.network, "algorithm": recipe.algorithm, "settings": settings}
+        return found | ({"published": recipe.published} if recipe.published else {})
 
     def check(self) -> None:
         """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that

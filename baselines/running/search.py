@@ -15,18 +15,23 @@ import numpy as np
 from ...core.draws import uniform
 from ...core.errors import BadDefinition, FarshiftError
 from ...core.plugins import module_file
-from ..recipe import complete, literal, recipe
+from ..recipe import Recipe, complete, literal, recipe
+from .published import published
 
 TRAINER: Mapping[str, list[Any]] = {"lr": ["log10", -4.5, -2.5], "weight_decay": ["log10", -6.0, -2.0]}
 """Ranges of what every network is trained with: DomainBed's for small images."""
 
 
-def drawn(name: str, on: str, count: int) -> dict[str, dict[str, Any]]:
-    """`count` settings of the baseline `name` on a benchmark: draw-00 its defaults, the others random."""
-    made = recipe(name)
+def drawn(name: str, on: str, count: int, made: Recipe | None = None) -> dict[str, dict[str, Any]]:
+    """`count` settings of the baseline `name` on a benchmark: draw-00 its defaults, the others random. made: the recipe
+    as it is run, where that is otherwise than shipped; with published settings, the ranges published beside them."""
+    made = made or recipe(name)
     if made.algorithm is None:
         raise FarshiftError(f"{name} is an estimator of scikit-learn: name its settings in a file (--settings)")
-    space = dict(TRAINER) | dict(literal(module_file("baselines/algorithms", made.algorithm, "algorithm"), "SEARCH"))
+    common = published(made.published, on, made.algorithm).search if made.published else TRAINER
+    if not common:
+        raise FarshiftError(f"--search: {made.published} publishes no ranges for {on}: name settings (--settings)")
+    space = dict(common) | dict(literal(module_file("baselines/algorithms", made.algorithm, "algorithm"), "SEARCH"))
     known = complete(made, on)
     wide = len(str(count - 1))
     found: dict[str, dict[str, Any]] = {f"draw-{0:0{wide}}": {}}
@@ -38,7 +43,8 @@ def drawn(name: str, on: str, count: int) -> dict[str, dict[str, Any]]:
 
 
 def _draw(name: str, number: int, span: list[Any], like: Any) -> Any:
-    """Draw `number` of a range: ["log10", low, high] of exponents, ["uniform", low, high], ["choice", ...]."""
+    """Draw `number` of a range: ["log10", low, high] and ["log2", low, high] of exponents, ["uniform", low, high],
+    ["choice", ...]. A whole number is the nearest; of powers of two the one below, as DomainBed's."""
     at = float(uniform(f"baselines/search/{name}", np.array([number], np.uint64))[0])
     kind, *rest = span
     if kind == "choice":
@@ -47,6 +53,9 @@ def _draw(name: str, number: int, span: list[Any], like: Any) -> Any:
     value = low + at * (high - low)
     if kind == "log10":
         value = 10.0**value
+    elif kind == "log2":
+        value = 2.0**value
+        return math.floor(value) if isinstance(like, int) else value
     elif kind != "uniform":
-        raise BadDefinition(f"search space of {name}: {kind!r} is none of log10, uniform, choice")
+        raise BadDefinition(f"search space of {name}: {kind!r} is none of log10, log2, uniform, choice")
     return math.floor(value + 0.5) if isinstance(like, int) and not isinstance(like, bool) else value

@@ -29,6 +29,7 @@ from ..recipe import Recipe, fine_tuned, with_augmentation, with_encoder
 from ..recipe import recipe as find_recipe
 from .needs import disk_needs, memory_needs, refuse
 from .plan import Plan
+from .published import as_published
 
 TRAINING = "training"
 """The folder of checkpoints in a run folder under way."""
@@ -216,6 +217,7 @@ def run_baseline(
     encoder: str | None = None,
     fine_tune: str | None = None,
     augment: str = "",
+    published: str = "",
 ) -> Run:
     """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run goes on.
 
@@ -226,7 +228,7 @@ def run_baseline(
     what they measure of each trained replica goes on the run card, among what its seed spent. encoder: weights of
     transformers, frozen, whose features take the place of texts, images or sounds: `org/name[@revision]` or `./folder`.
     fine_tune: such weights, trained further in place of the recipe's own network. augment: how training rows are
-    augmented, `NAME[+NAME..][,setting=value..]`.
+    augmented, `NAME[+NAME..][,setting=value..]`. published: whose settings are taken (`domainbed`, `wilds`).
     """
     plan = plan_of(
         name,
@@ -241,6 +243,7 @@ def run_baseline(
         encoder=encoder,
         fine_tune=fine_tune,
         augment=augment,
+        published=published,
     )
     bring(plan.benchmark)
     return run_plans([plan], engine)[0]
@@ -260,10 +263,12 @@ def plan_of(
     encoder: str | None = None,
     fine_tune: str | None = None,
     augment: str = "",
+    published: str = "",
 ) -> Plan:
-    """The plan of what `run_baseline` runs, with its arguments; opens no data."""
+    """The plan of what `run_baseline` runs, with its arguments; opens no data, but for published epochs, which are
+    counted over the rows."""
     benchmark, wanted = find_benchmark(on), chosen(diagnose)
-    recipe = started(find_recipe(name), encoder, fine_tune, augment)
+    recipe = started(find_recipe(name), benchmark, encoder, fine_tune, augment, published)
     numbers = seed_numbers(seeds, benchmark, budget.name)
     return Plan(recipe, benchmark, budget, numbers, out, checked(settings), selection, stack, wanted)
 
@@ -275,15 +280,32 @@ def bring(benchmark: Benchmark) -> None:
     blind_data(benchmark)
 
 
-def started(recipe: Recipe, encoder: str | None, fine_tune: str | None, augment: str = "") -> Recipe:
+def started(
+    recipe: Recipe,
+    benchmark: Benchmark,
+    encoder: str | None,
+    fine_tune: str | None,
+    augment: str = "",
+    published: str = "",
+) -> Recipe:
     """The recipe on features of a frozen encoder, or on a pretrained network at the size that its pictures have, or its
-    tokens; with its rows augmented; as it is where nothing is named."""
+    tokens; with published settings; with its rows augmented; as it is where nothing is named."""
     begun = _pretrained(recipe, encoder, fine_tune)
+    if published:
+        if encoder:
+            raise FarshiftError("--published trains networks on rows: give --fine-tune in the place of --encoder")
+        begun = as_published(begun, published, benchmark.name, lambda: _rows(benchmark))
     if augment and encoder:
         raise FarshiftError(
             "--encoder reads every row once: --augment goes with networks that read the rows themselves"
         )
     return with_augmentation(begun, augment) if augment else begun
+
+
+def _rows(benchmark: Benchmark) -> int:
+    """How many rows are trained on."""
+    bring(benchmark)
+    return len(blind_data(benchmark).part("train"))
 
 
 def _pretrained(recipe: Recipe, encoder: str | None, fine_tune: str | None) -> Recipe:
@@ -312,11 +334,14 @@ def plans_on(
     encoder: str | None = None,
     fine_tune: str | None = None,
     augment: str = "",
+    published: str = "",
 ) -> list[Plan]:
     """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
     data."""
     benchmark = find_benchmark(on)
-    recipes = [started(find_recipe(name), encoder, fine_tune, augment) for name in dict.fromkeys(names)]
+    recipes = [
+        started(find_recipe(name), benchmark, encoder, fine_tune, augment, published) for name in dict.fromkeys(names)
+    ]
     numbers = seed_numbers(seeds, benchmark, budget.name)
     return [
         Plan(recipe, benchmark, budget, numbers, out / recipe.name, selection=selection, stack=stack)

@@ -150,6 +150,11 @@ class PlainMuon:
             self.others.step()
 
 
+def plain_adam(parameters: list[nn.Parameter], own: Mapping[str, Any]) -> torch.optim.Optimizer:
+    names = {"lr": own["lr"], "eps": own["eps"], "weight_decay": own["weight_decay"]}
+    return torch.optim.Adam(parameters, betas=(own["beta1"], own["beta2"]), **names)
+
+
 def plain_adamw(parameters: list[nn.Parameter], own: Mapping[str, Any]) -> torch.optim.Optimizer:
     betas = own["beta1"], own["beta2"]
     return torch.optim.AdamW(parameters, own["lr"], betas, own["eps"], own["weight_decay"])
@@ -161,7 +166,13 @@ def plain_sgd(parameters: list[nn.Parameter], own: Mapping[str, Any]) -> torch.o
     )
 
 
-PLAIN: dict[str, Any] = {"adamw": plain_adamw, "sgd": plain_sgd, "lion": PlainLion, "muon": PlainMuon}
+PLAIN: dict[str, Any] = {
+    "adam": plain_adam,
+    "adamw": plain_adamw,
+    "sgd": plain_sgd,
+    "lion": PlainLion,
+    "muon": PlainMuon,
+}
 """Each optimiser for one replica: torch's own where it has one."""
 
 

@@ -93,7 +93,7 @@ def slow(plain: Any, rate: float) -> None:
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_betas_and_momenta_are_a_replicas_own(name: str) -> None:
-    setting = {"adamw": "beta2", "lion": "beta1"}.get(name, "momentum")
+    setting = {"adam": "beta2", "adamw": "beta2", "lion": "beta1"}.get(name, "momentum")
     values = (0.9, 0.5, 0.1)
     held = weights()
     moved(name, each_of(name, **{setting: values}), range(STEPS), held)

@@ -72,7 +72,9 @@ def test_a_search_space_has_ranges_of_known_kinds_for_settings_that_there_are(na
 
 def test_a_space_of_an_unknown_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with_space(monkeypatch, dropout=["normal", 0.0, 0.5])
-    with pytest.raises(BadDefinition, match="search space of mlp/dropout: 'normal' is none of log10, uniform, choice"):
+    with pytest.raises(
+        BadDefinition, match="search space of mlp/dropout: 'normal' is none of log10, log2, uniform, choice"
+    ):
         drawn("mlp", ON, 2)
 
 
