@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..scoring.record import Calibration, CalibrationBin, Score
+from ..statistics.interval import Estimate
 from ._axis import percent_ticks
 from ._page import page
 from ._panels import apart, panels
@@ -22,7 +23,8 @@ TALL, LOW = 2.6, 2.3
 
 NOTE = (
     "Points: accuracy against mean confidence, bin by bin; below the dotted line a model is overconfident. Beneath: "
-    "the share of the rows in each bin. ECE: expected calibration error. n: answered rows, counted over all seeds."
+    "the share of the rows in each bin, over all seeds. ECE: expected calibration error as the score has it (the mean "
+    "over seeds), or of the bins shown where it has none. n: answered rows, counted over all seeds."
 )
 
 
@@ -53,7 +55,7 @@ def picture(records: Sequence[Score]) -> Figure:
         views = _views(record)
         above = figure.add_subplot(cells[2 * row, column])
         beneath = figure.add_subplot(cells[2 * row + 1, column], sharex=above)
-        above.set_title("\n".join([names[name], titles[title], *_legend(views)]), fontsize=BODY, loc="center")
+        above.set_title("\n".join([names[name], titles[title], *_legend(record, views)]), fontsize=BODY, loc="center")
         _diagram(above, views)
         _bars(beneath, views)
         if column == 0:
@@ -64,10 +66,19 @@ def picture(records: Sequence[Score]) -> Figure:
     return figure
 
 
-def _legend(views: Mapping[str, Calibration]) -> list[str]:
-    errors = ", ".join(f"{view.upper()} {100 * found.ece:.1f} %" for view, found in views.items())
+def _legend(record: Score, views: Mapping[str, Calibration]) -> list[str]:
+    errors = ", ".join(f"{view.upper()} {_error(record, view, found):.3f}" for view, found in views.items())
     counts = ", ".join(f"{view.upper()} {_rows(found):,}" for view, found in views.items())
     return [f"ECE: {errors}", f"n: {counts}"]
+
+
+def _error(record: Score, view: str, found: Calibration) -> float:
+    """The expected calibration error of a view: one number for one run, on the picture as in its score."""
+    for name, scored in record.metrics.items():
+        estimate = getattr(scored, view)
+        if name.partition("@")[0] == "ece" and isinstance(estimate, Estimate):
+            return estimate.value
+    return found.ece
 
 
 def _views(record: Score) -> dict[str, Calibration]:

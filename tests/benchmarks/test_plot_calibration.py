@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from farshift.benchmarks.plot import figure
+from farshift.benchmarks.scoring.record import ViewScores
 from farshift.core.errors import FarshiftError
 from pictures import line, names
 from records import many, record
@@ -39,10 +40,17 @@ def test_the_head_names_the_model_the_benchmark_the_ece_and_the_rows():
     assert above.get_title().split("\n") == [
         "lstm",
         "scan/length",
-        "ECE: ID 3.1 %, OOD 21.4 %",
+        "ECE: ID 0.031, OOD 0.214",
         "n: ID 4,500, OOD 18,000",
     ]
     assert names(above.get_figure()) == ["ID", "OOD"]
+
+
+def test_the_ece_is_the_scores_own_where_it_has_one():
+    one = record("lstm", probabilities=True)
+    measured = ViewScores(*(replace(one.id, value=value) for value in (0.039, 0.225, 0.186)))
+    above, _ = figure([replace(one, metrics={"ece@1": measured})], "calibration").axes
+    assert "ECE: ID 0.039, OOD 0.225" in above.get_title()
 
 
 def test_every_model_has_a_diagram_of_the_same_size():
@@ -62,7 +70,7 @@ def test_one_view_alone_is_drawn_alone():
     one = replace(one, calibration={"ood": one.calibration["ood"]})
     above, beneath = figure([one], "calibration").axes
     assert [series.get_label() for series in beneath.containers] == ["ood"]
-    assert "ECE: OOD 21.4 %" in above.get_title()
+    assert "ECE: OOD 0.214" in above.get_title()
 
 
 def test_a_run_without_class_probabilities_is_named():
