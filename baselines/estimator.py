@@ -19,8 +19,9 @@ from ..benchmarks.answers import Answers
 from ..benchmarks.model import Columns, Task
 from ..core.draws import key
 from ..core.errors import BadDefinition
-from .encoding.bad_pictures import answered
+from .encoding.bad_files import answered
 from .encoding.encoding import ClassEncoding
+from .encoding.log_mel import SpectrogramEncoding, is_sound_task
 from .recipe import Recipe, unknown_setting
 
 _TOKENS: dict[str, dict[str, Any]] = {
@@ -54,7 +55,8 @@ class Estimator:
             known = replace(task, type="classification", classes=1)
             self.encoding = ClassEncoding(known, rows, how="numbers")
         else:
-            self.encoding = ClassEncoding(task, rows)
+            sounds = is_sound_task(task, rows)
+            self.encoding = SpectrogramEncoding(task, rows) if sounds else ClassEncoding(task, rows)
         self.task = task
         self.estimator = estimator(recipe, benchmark, name, extra)
         fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)

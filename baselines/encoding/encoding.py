@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
+from ...loaders.batching.pictures import readable
 from ...loaders.batching.pixels import HeldPixels, Pixels, opened, whole
 from ...loaders.decoders import DEFAULT, decoder
 from ...loaders.stream.columns import StreamedPixels
@@ -38,12 +39,13 @@ SETTINGS: dict[str, Any] = {
     "augment": "none",
 }
 """inputs: `auto`, `categories` or `numbers` (classification): an integer column that the task or its source calls a
-category is one, and anything else is numbers; or all columns are as it says; or, of a pretrained network, `tokens`, a
-text by the tokenizer of the setting `weights`, or `sounds`, by its processor. buckets: into which the words and pairs
-of words of a text are hashed (classification). side: to how many pixels a side encoded pictures are resized, and
-decoder, a file of `loaders/decoders/`, what decodes them (classification). stretch: a decoded text has at most this
-many times the tokens of the longest in training, as its format writes it. format: a file of formats/; pieces and
-hint_range are read by some. augment: files of augmentations/, joined by `+`, each with settings of its own."""
+category is one, a sound is its spectrogram (`log_mel.py`), and anything else is numbers; or all columns are as it
+says; or, of a pretrained network, `tokens`, a text by the tokenizer of the setting `weights`, or `sounds`, by its
+processor. buckets: into which the words and pairs of words of a text are hashed (classification). side: to how many
+pixels a side encoded pictures are resized, and decoder, a file of `loaders/decoders/`, what decodes them
+(classification). stretch: a decoded text has at most this many times the tokens of the longest in training, as its
+format writes it. format: a file of formats/; pieces and hint_range are read by some. augment: files of augmentations/,
+joined by `+`, each with settings of its own."""
 
 PAD, BOS, EOS, UNKNOWN = range(4)
 """Token ids with a meaning of their own; a vocabulary's words follow."""
@@ -155,6 +157,13 @@ class ClassEncoding:
     def decoder(self) -> str:
         """What decodes its pictures, with its version; empty where it reads none."""
         return decoder(self.by).version if self.pictures else ""
+
+    def readable(self, batch: Columns) -> NDArray[np.bool_]:
+        """Which rows hold only files that can be decoded, (n,)."""
+        found = np.ones(len(next(iter(batch.values()))), bool)
+        for name in self.pictures:
+            found &= readable(batch[name], self.by)
+        return found
 
     def _categorical(self, name: str, column: NDArray[Any]) -> bool:
         if self.how == "auto":

@@ -19,6 +19,7 @@ from ...core.errors import ModelError
 from ...loaders.batching.tokenizer import made
 from ...loaders.batching.tokens import tokenised
 from .encoding import PAD, ClassEncoding, Encoded, SequenceEncoding, Sizes, encoding
+from .log_mel import SpectrogramEncoding, is_sound_task
 from .sound_samples import SoundEncoding
 
 
@@ -28,6 +29,8 @@ def encoding_by(task: Task, train: Columns, settings: Mapping[str, Any]) -> Clas
         return TokenEncoding(task, train, str(settings.get("weights", "")))
     if task.type == "classification" and settings["inputs"] == "sounds":
         return SoundEncoding(task, train, str(settings.get("weights", "")), float(settings.get("seconds", 0)))
+    if task.type == "classification" and settings["inputs"] == "auto" and is_sound_task(task, train):
+        return SpectrogramEncoding(task, train)
     return encoding(task, train, settings)
 
 

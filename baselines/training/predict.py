@@ -10,7 +10,7 @@ import torch
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
-from ..encoding.bad_pictures import answered
+from ..encoding.bad_files import answered
 from ..encoding.encoding import PAD, ClassEncoding, SequenceEncoding
 from .replica_stack import ReplicaStack
 

@@ -23,7 +23,7 @@ from ...core.progress import say
 from ...core.world import ALONE, World
 from ..augmentations import augmented
 from ..diagnostics import diagnosed
-from ..encoding.bad_pictures import look, named
+from ..encoding.bad_files import look, named
 from ..encoding.frozen import FrozenColumns
 from ..encoding.token_ids import encoding_by
 from ..estimator import Estimator

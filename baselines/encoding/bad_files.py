@@ -1,5 +1,5 @@
-"""Pictures that cannot be decoded: among training rows they are named by row id, before anything is trained; a row that
-is asked about is left without an answer, which counts as wrong."""
+"""Pictures and sounds that cannot be decoded: among training rows they are named by row id, before anything is
+trained; a row that is asked about is left without an answer, which counts as wrong."""
 
 from __future__ import annotations
 
@@ -7,30 +7,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
 from ...core.errors import BadData
 from ...core.progress import say
-from ...loaders.batching.encoded import BadPicture
-from ...loaders.batching.pictures import readable
+from ...loaders.batching.encoded import BadFile
 from .encoding import ClassEncoding
 from .pixel_rows import PixelRows, largest
 
 
 @contextmanager
 def named(rows: object) -> Iterator[None]:
-    """While `rows` are encoded: a picture that cannot be decoded is an error that names its row, where `rows` have
-    ids."""
+    """While `rows` are encoded: a file that cannot be decoded is an error that names its row, where `rows` have ids."""
     try:
         yield
-    except BadPicture as error:
+    except BadFile as error:
         ids = getattr(rows, "row_ids", None)
         if ids is None:
             raise
-        raise BadData(f"row {int(ids[error.place]):016x}: its picture cannot be decoded: {error.why}") from error
+        raise BadData(f"row {int(ids[error.place]):016x}: its {error.what} cannot be decoded: {error.why}") from error
 
 
 def look(inputs: Sequence[Any]) -> None:
@@ -41,12 +36,10 @@ def look(inputs: Sequence[Any]) -> None:
 
 
 def answered(coding: ClassEncoding, batch: Columns, ask: Callable[[Columns], list[Answers]]) -> list[Answers]:
-    """What `ask` gives for a batch, one for each replica; rows whose picture cannot be decoded are `FAILED`."""
+    """What `ask` gives for a batch, one for each replica; rows whose file cannot be decoded are `FAILED`."""
     try:
         return ask(batch)
-    except BadPicture as error:
-        here: NDArray[np.bool_] = np.ones(len(next(iter(batch.values()))), bool)
-        for name in coding.pictures:
-            here &= readable(batch[name], coding.by)
-        say(f"{int((~here).sum())} pictures of a batch cannot be decoded, and count as wrong: {error.why}")
+    except BadFile as error:
+        here = coding.readable(batch)
+        say(f"{int((~here).sum())} {error.what}s of a batch cannot be decoded, and count as wrong: {error.why}")
     return [one.spread(here) for one in ask({name: column[here] for name, column in batch.items()})]

@@ -1,0 +1,120 @@
+"""An encoded sound as a log-mel spectrogram: what networks that start from nothing read of it.
+
+Windows of 25 ms every 10 ms at 16 kHz, 40 triangular filters of equal width and height on the mel scale (Davis and
+Mermelstein, IEEE TASSP 1980; mel(f) = 2595 log10(1 + f / 700)), the logarithm to base 10, cut off 8 below the loudest
+of the sound and moved to about -1 to 1 as Radford et al., ICML 2023 (arXiv:2212.04356), section 2.2 and code.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...benchmarks.model import Columns, Task
+from ...core.errors import BadData, ModelError
+from ...loaders.batching.encoded import BadSound, is_encoded, is_sounds
+from ...loaders.batching.sounds import samples, sound_decoder
+from .encoding import ClassEncoding, Sizes
+
+RATE = 16_000
+"""Samples a second."""
+
+WINDOW, STEP, BANDS = 400, 160, 40
+LONGEST = 10 * RATE
+"""Samples of a sound that are read at most."""
+
+_SHARE = 0.95
+"""Of the training sounds, how many are read whole, if they are no longer than that."""
+
+_LOOKED_AT = 16
+"""Files of a column that tell whether it is one of sounds: a broken one may not."""
+
+
+@cache
+def filters() -> NDArray[np.float64]:
+    """The mel filters over the frequencies of a window's transform, (BANDS, WINDOW // 2 + 1)."""
+    ends = np.linspace(0, 2595 * np.log10(1 + RATE / 2 / 700), BANDS + 2)
+    low, middle, high = (700 * (10 ** (one / 2595) - 1) for one in (ends[:-2], ends[1:-1], ends[2:]))
+    at = np.linspace(0, RATE / 2, WINDOW // 2 + 1)
+    rising = (at - low[:, None]) / (middle - low)[:, None]
+    falling = (high[:, None] - at) / (high - middle)[:, None]
+    return np.maximum(0, np.minimum(rising, falling))
+
+
+def log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Samples at `RATE` (n,), at least `WINDOW` of them, as (frames, BANDS) with 1 + (n - WINDOW) // STEP frames."""
+    windows = np.lib.stride_tricks.sliding_window_view(sound.astype(np.float64), WINDOW)[::STEP]
+    hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
+    power = np.abs(np.fft.rfft(windows * hann)) ** 2
+    found = np.log10(np.maximum(power @ filters().T, 1e-10))
+    return ((np.maximum(found, found.max() - 8) + 4) / 4).astype(np.float32)
+
+
+class SpectrogramEncoding(ClassEncoding):
+    """One sound as a log-mel spectrogram, (frames, BANDS), cut off or filled up with silence to the length that 95 of
+    100 training sounds do not exceed: a function of the sound alone, whatever stands beside it in a batch."""
+
+    def __init__(self, task: Task, train: Columns) -> None:
+        if not is_sound_task(task, train):
+            raise ModelError(f"a spectrogram is of one sound, and this task has {', '.join(task.inputs)}")
+        assert task.classes, "a classification task says how many classes it has"
+        self.task, self.streams, self.pictures = task, "", []
+        lengths = sorted(map(len, self._heard(train)))
+        self.samples = min(LONGEST, max(WINDOW, lengths[int(_SHARE * (len(lengths) - 1))]))
+        shape = (1 + (self.samples - WINDOW) // STEP, BANDS)
+        self.sizes = Sizes(task.classes, numbers=shape[0] * shape[1], shape=shape, names=task.names)
+
+    @property
+    def decoder(self) -> str:
+        return sound_decoder()
+
+    @property
+    def encoding(self) -> str:
+        frames, bands = self.sizes.shape
+        return f"log-mel spectrograms: {self.task.inputs[0]} ({frames} frames of 10 ms, {bands} bands)"
+
+    def readable(self, batch: Columns) -> NDArray[np.bool_]:
+        files = batch[self.task.inputs[0]]
+        found = np.ones(len(files), bool)
+        for place, file in enumerate(files):
+            try:
+                samples(file, RATE, "")
+            except BadData:
+                found[place] = False
+        return found
+
+    def _heard(self, batch: Columns) -> list[NDArray[np.float32]]:
+        files, found = batch[self.task.inputs[0]], []
+        for place, file in enumerate(files):
+            try:
+                found.append(samples(file, RATE, ""))
+            except BadData as error:
+                why = str(error).removeprefix(" cannot be read as WAV: ")
+                raise BadSound.at(place, len(files), why) from error
+        return found
+
+    def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
+        """No categories, (n, 0), and spectrograms end to end (n, frames * BANDS) float32."""
+        heard = self._heard(batch)
+        found = np.zeros((len(heard), *self.sizes.shape), np.float32)
+        for place, one in enumerate(heard):
+            some = np.zeros(self.samples, np.float32)
+            some[: len(one)] = one[: self.samples]
+            found[place] = log_mel(some)
+        flat = torch.from_numpy(found.reshape(len(heard), self.sizes.numbers))
+        return torch.zeros((len(heard), 0), dtype=torch.int64), flat
+
+    def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
+        return self.inputs(batch)
+
+
+def is_sound_task(task: Task, train: Columns) -> bool:
+    """Whether a task's only input is an encoded sound."""
+    if len(task.inputs) != 1:
+        return False
+    some = train[task.inputs[0]][:_LOOKED_AT]
+    return is_encoded(some) and is_sounds(some)
