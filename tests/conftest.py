@@ -21,6 +21,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Libraries read it when they are loaded.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# Tables are as wide as these say, and who imports readline has them set.
+for _name in ("COLUMNS", "LINES"):
+    os.environ.pop(_name, None)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:

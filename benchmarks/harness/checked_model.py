@@ -157,12 +157,17 @@ class CheckedModel:
 
     def ask(self, model: Model, rows: Rows = ALL) -> Answers:
         """What a model answers to some rows, checked against the task; `ModelError` says what is wrong with it."""
-        return read_answer(self.predict(model, self.batch(rows), rows), self._place(rows), self.task)
+        return read_answer(self.predict(model, self.handed(model, rows), rows), self._place(rows), self.task)
+
+    def handed(self, model: Model, rows: Rows = ALL) -> Columns:
+        """Fresh copies of some rows' inputs in the form that a model asks for."""
+        with named_errors(f"predict on {self._place(rows)}"):
+            return Forms.of(model).given(self.batch(rows))
 
     def predict(self, model: Model, batch: Columns, rows: Rows = ALL) -> Any:
-        """What a model gives for a batch of some rows, whatever it is."""
+        """What a model gives for a batch of some rows as `handed`, whatever it is."""
         with named_errors(f"predict on {self._place(rows)}"):
-            return model.predict(Forms.of(model).given(batch))
+            return model.predict(batch)
 
     def _place(self, rows: Rows) -> Place:
         return Place("the checked rows", 0, self.row_ids[rows])
