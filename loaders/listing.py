@@ -71,7 +71,7 @@ def splits(
     kind, source or modality that there is not.
 
     >>> import farshift as fs
-    >>> [split.full_name for split in fs.splits("digits writers", kind="domain")]
+    >>> [split.full_name for split in fs.splits("optdigits writers", kind="domain")]
     ['optdigits/writers@1']
     >>> fs.splits(kind="length", generated=True)[0].modality
     'text'

@@ -20,6 +20,7 @@ from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.adapters._hf_quiet import quiet
+from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
 from farshift.loaders.cache.entries import entries
@@ -222,7 +223,7 @@ def test_algorithms_train_them(kind: str, algorithm: str, folders: dict[str, str
 def test_what_they_read_is_found_out_and_stands_among_what_a_seed_spent(
     kind: str, folders: dict[str, str], cache: Any
 ) -> None:
-    chosen = started(recipe("erm"), None, folders[kind])
+    chosen = started(recipe("erm"), find_benchmark("optdigits/writers"), None, folders[kind])
     assert chosen.settings["inputs"] == ("tokens" if kind == "llama" else "sounds")
     x = words(TEXTS) if kind == "llama" else column([sound(number) for number in range(ROWS)])
     model = Baseline(chosen, Task("classification", ("x",), "turn", classes=2), 0, "toy/toy", {"batch_size": 4})

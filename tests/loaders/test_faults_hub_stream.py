@@ -98,9 +98,13 @@ def test_a_lasting_fault_of_the_hub_is_one_error(shop, sort, where, fault, reaso
 @pytest.mark.parametrize("sort", SORTS)
 def test_one_wrong_bit_is_never_a_wrong_row(shop, sort):
     shop.restock()
-    streamed = opened(shop, sort)
+    # Opening a small file of Parquet brings the whole of it, and finds the fault; a shard is read later.
+    streamed = opened(shop, sort) if sort == "shards" else None
     shop.hub.faults.plan("GET /large/*", Flip(content_byte(shop, sort)), times=99)
-    taken, error = drained(epoch(streamed))
+    try:
+        taken, error = drained(epoch(streamed or opened(shop, sort)))
+    except BadData as found:
+        taken, error = [], found
     assert taken == plain(epoch(shop.part))[: len(taken)]
     assert isinstance(error, BadData)
     assert f"/datasets/{REPOSITORY}/resolve/" in str(error)
