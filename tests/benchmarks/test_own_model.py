@@ -66,12 +66,15 @@ def test_options_are_not_for_ones_own_code(tmp_path):
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("model.py", r"model 'model.py': write it as file.py:factory, package.module:attribute, or cmd:\.\., "),
+        (
+            "model.py",
+            r"model 'model.py': write it as file.py:factory, package.module:attribute, or clip:\.\., cmd:\.\., ",
+        ),
         ("", "write it as file.py:factory"),
         (":make", "write it as file.py:factory"),
         ("model.py:", "write it as file.py:factory"),
         ("opnai:gpt@http://host/v1", "no kind of model named 'opnai': did you mean openai"),
-        ("opnai:gpt", "there is neither a module nor a kind of model named 'opnai'; kinds are cmd, .*openai"),
+        ("opnai:gpt", "there is neither a module nor a kind of model named 'opnai'; kinds are clip, cmd, .*openai"),
         ("missing.py:make", "model file missing.py does not exist"),
     ],
 )
