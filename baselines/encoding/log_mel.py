@@ -51,7 +51,7 @@ def log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
     power = np.abs(np.fft.rfft(windows * hann)) ** 2
     found = np.log10(np.maximum(power @ filters().T, 1e-10))
-    return ((np.maximum(found, found.max() - 8) + 4) / 4).astype(np.float32)
+    return np.asarray((np.maximum(found, found.max() - 8) + 4) / 4, np.float32)
 
 
 class SpectrogramEncoding(ClassEncoding):
