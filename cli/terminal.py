@@ -94,8 +94,9 @@ def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     for number, name in enumerate(columns):
         cells = [row[number] for row in rows]
         numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
-        # The first two columns are names that people type and copy: never broken.
-        grid.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=number < 2)
+        # The first two columns are names that people type and copy: never broken. The last of two is told in words.
+        whole = number < min(2, len(columns) - 1)
+        grid.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=whole)
     for row in rows:
         grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
     return grid

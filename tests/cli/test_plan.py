@@ -50,6 +50,7 @@ def test_a_plan_is_printed_as_an_estimate_with_where_it_comes_from(farshift):
     assert lines["time"].endswith(": an estimate")
 
 
+@pytest.mark.slow
 def test_settings_and_processes_multiply_what_is_trained(farshift_json, tmp_path):
     (tmp_path / "two.toml").write_text("[a]\nlr = 0.1\n[b]\nlr = 0.2\n")
     (found,) = farshift_json(
@@ -146,6 +147,7 @@ def refused(farshift, home, tmp_path, *arguments, **more) -> str:
     return said[0]
 
 
+@pytest.mark.slow
 def test_texts_as_more_numbers_than_memory_holds_are_refused(farshift, home, tmp_path):
     (tmp_path / "wide.toml").write_text("[wide]\nbuckets = 1_000_000_000_000\n")
     line = refused(farshift, home, tmp_path, "mlp", "--on", "reviews/long", "--settings", tmp_path / "wide.toml")
@@ -156,6 +158,7 @@ def test_texts_as_more_numbers_than_memory_holds_are_refused(farshift, home, tmp
     )
 
 
+@pytest.mark.slow
 def test_pictures_that_are_to_lie_in_memory_and_do_not_fit_are_refused_with_what_to_change(farshift, home, tmp_path):
     (tmp_path / "large.toml").write_text('[large]\nside = 1_000_000\nfeed = "resident"\n')
     line = refused(farshift, home, tmp_path, "cnn", "--on", "photos/sketch", "--settings", tmp_path / "large.toml")
@@ -175,6 +178,7 @@ def test_a_download_that_the_disk_has_no_room_for_is_refused_before_it_begins(fa
     assert line.endswith("make room there, or set FARSHIFT_CACHE to a folder on another disk")
 
 
+@pytest.mark.slow
 def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshift, home):
     def entries():
         listed = farshift("cache", "list", "--json")
