@@ -26,13 +26,7 @@ class Optimiser(Grouped):
     def __init__(
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
-        named = zip(
-            rates, *(hyperparameters.exact(name) for name in ("beta1", "beta2", "eps", "weight_decay")), strict=True
-        )
-        each = [
-            {"lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": decay}
-            for lr, beta1, beta2, eps, decay in named
-        ]
+        each = adamw.groups(rates, hyperparameters)
         super().__init__(
             parameters, each, lambda groups: torch.optim.Adam(groups, fused=True), InTensors.names, hyperparameters
         )

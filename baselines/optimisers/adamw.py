@@ -17,6 +17,16 @@ from ._written import Move, Written
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
 
+def groups(rates: Sequence[float], hyperparameters: Hyperparameters) -> list[dict[str, Any]]:
+    """Each replica's options for torch's Adam and AdamW."""
+    named = zip(
+        rates, *(hyperparameters.exact(name) for name in ("beta1", "beta2", "eps", "weight_decay")), strict=True
+    )
+    return [
+        {"lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": decay} for lr, beta1, beta2, eps, decay in named
+    ]
+
+
 class Optimiser(Grouped):
     """torch's own, fused."""
 
@@ -26,13 +36,7 @@ class Optimiser(Grouped):
     def __init__(
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
-        named = zip(
-            rates, *(hyperparameters.exact(name) for name in ("beta1", "beta2", "eps", "weight_decay")), strict=True
-        )
-        each = [
-            {"lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": decay}
-            for lr, beta1, beta2, eps, decay in named
-        ]
+        each = groups(rates, hyperparameters)
         super().__init__(
             parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), InTensors.names, hyperparameters
         )

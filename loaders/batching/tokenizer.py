@@ -65,6 +65,8 @@ def made(given: Any, most: int | None = None) -> PinnedTokenizer:
         name = file.resolve().parent.name
         try:
             core = kind.from_file(str(file))
+        except MemoryError:  # says nothing of the file
+            raise
         except Exception as error:  # the library raises plain exceptions
             raise FarshiftError(f"tokenizer {given}: {file} cannot be read: {first_line(error)}") from error
     else:
