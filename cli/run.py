@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from .options import taking
 from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scored, read_settings
 from .terminal import Json, emit_json, go_offline, line, table, watched
 
 if TYPE_CHECKING:
+    from ..baselines.running.changes import Changes
     from ..baselines.running.forecast import Forecast
     from ..baselines.running.plan import Plan
 
@@ -70,24 +72,37 @@ Published = Annotated[
 
 @dataclass(frozen=True)
 class Asked:
-    """The arguments of `run` and `plan`, as they were given."""
+    """The arguments of `run` and `plan`."""
 
-    names: list[str]
-    on: str
-    suite: str
-    seeds: int | None
-    device: str
-    budget: str
-    steps: int | None
-    settings: Path | None
-    search: int
-    selection: str | None
-    stack: int
-    diagnose: str
-    encoder: str
-    fine_tune: str
-    augment: str
-    published: str
+    baselines: Named = None
+    on: On = ""
+    suite: Suite = ""
+    out: Out = None
+    seeds: Seeds = None
+    device: Device = "cpu"
+    engine: Engine = "local"
+    budget: BudgetName = "full"
+    steps: Steps = None
+    settings: Settings = None
+    search: Search = 0
+    selection: Selection = None
+    stack: Stack = 0
+    diagnose: Diagnose = ""
+    encoder: Encoder = ""
+    fine_tune: FineTune = ""
+    augment: Augment = ""
+    published: Published = ""
+
+    @property
+    def names(self) -> list[str]:
+        return self.baselines or []
+
+    @property
+    def changes(self) -> Changes:
+        """What is to be otherwise than in the shipped recipes."""
+        from ..baselines.running.changes import Changes
+
+        return Changes(self.encoder, self.fine_tune, self.augment, self.published)
 
     def plans(self, out: Path) -> list[Plan]:
         """What is to be run, each in a folder of its own in `out`, or in `out` itself where it is one alone. Refuses
@@ -95,7 +110,7 @@ class Asked:
         from ..baselines.recipe import recipe
         from ..baselines.running.search import drawn
         from ..baselines.running.suite import suite_plans
-        from ..baselines.running.sweep import plan_of, plans_on, spend, started
+        from ..baselines.running.sweep import plan_of, plans_on, spend
         from ..benchmarks.benchmark import find_benchmark
         from ..core.errors import FarshiftError
 
@@ -104,67 +119,30 @@ class Asked:
                 "run: name a baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite "
                 "(--suite core)"
             )
+        budget = spend(self.budget, self.steps, self.device)
         if self.suite:
             if self.settings or self.search or self.selection:
                 raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
             if self.diagnose:
                 raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
-            if self.encoder or self.fine_tune:
-                raise FarshiftError("run --suite: --encoder and --fine-tune go with one benchmark (--on)")
-            if self.augment or self.published:
-                raise FarshiftError("run --suite: --augment and --published go with one benchmark (--on)")
-            budget = spend(self.budget, self.steps, self.device)
+            if given := [f"--{name.replace('_', '-')}" for name, value in vars(self.changes).items() if value]:
+                raise FarshiftError(f"run --suite: {', '.join(given)} goes with one benchmark (--on)")
             return suite_plans(self.suite, out, self.names, budget, self.seeds, self.stack)
-        start = self.encoder or None, self.fine_tune or None, self.augment, self.published
         if len(self.names) > 1:
             if self.settings or self.search or self.diagnose:
                 raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
-            budget = spend(self.budget, self.steps, self.device)
-            return plans_on(self.names, self.on, out, budget, self.seeds, self.stack, self.selection, *start)
+            return plans_on(self.names, self.on, out, budget, self.seeds, self.stack, self.selection, self.changes)
         (name,) = self.names
         chosen = read_settings(self.settings)
         if self.search:
-            made = started(recipe(name), find_benchmark(self.on), *start)
+            made = self.changes.of(recipe(name), find_benchmark(self.on))
             chosen = (chosen or {}) | drawn(name, self.on, self.search, made)
-        plan = plan_of(
-            name,
-            self.on,
-            out,
-            spend(self.budget, self.steps, self.device),
-            seeds=self.seeds,
-            settings=chosen,
-            selection=self.selection,
-            stack=self.stack,
-            diagnose=self.diagnose,
-            encoder=start[0],
-            fine_tune=start[1],
-            augment=start[2],
-            published=start[3],
-        )
-        return [plan]
+        more = chosen, self.selection, self.stack, self.diagnose, self.changes
+        return [plan_of(name, self.on, out, budget, self.seeds, *more)]
 
 
-def run(
-    baselines: Named = None,
-    on: On = "",
-    suite: Suite = "",
-    out: Out = None,
-    seeds: Seeds = None,
-    device: Device = "cpu",
-    engine: Engine = "local",
-    budget: BudgetName = "full",
-    steps: Steps = None,
-    settings: Settings = None,
-    search: Search = 0,
-    selection: Selection = None,
-    stack: Stack = 0,
-    diagnose: Diagnose = "",
-    encoder: Encoder = "",
-    fine_tune: FineTune = "",
-    augment: Augment = "",
-    published: Published = "",
-    json: Json = False,
-) -> None:
+@taking(Asked)
+def run(asked: Asked, json: Json = False) -> None:
     """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
 
     Several baselines on one benchmark get a run folder each, DIR/BASELINE.
@@ -172,22 +150,21 @@ def run(
     A replica that fails stops no other. Of several runs all that finished are scored, what failed is listed, and the
     exit code is then 1. What is known not to fit memory or the disk is refused before it is begun: `farshift plan`
     tells what a run takes."""
-    from ..baselines.running.sweep import bring, run_plans
+    from ..baselines.running.needs import bring
+    from ..baselines.running.sweep import run_plans
     from ..core.errors import FarshiftError
     from ..core.world import world
 
-    if out is None:
+    if asked.out is None:
         raise FarshiftError("run: name a folder to write (--out DIR)")
-    more = settings, search, selection, stack, diagnose, encoder, fine_tune, augment, published
-    asked = Asked(baselines or [], on, suite, seeds, device, budget, steps, *more)
     with watched():
-        plans = asked.plans(out)
-        if on:
+        plans = asked.plans(asked.out)
+        if asked.on:
             bring(plans[0].benchmark)
-    if suite or len(asked.names) > 1:
-        return _run_several(plans, out, engine, json)
+    if asked.suite or len(asked.names) > 1:
+        return _run_several(plans, asked.out, asked.engine, json)
     with watched():
-        (done,) = run_plans(plans, engine)
+        (done,) = run_plans(plans, asked.engine)
     if world().rank == 0:
         print_scored(done, json)
 
@@ -213,27 +190,8 @@ def _run_several(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
         raise typer.Exit(1)
 
 
-def plan(
-    baselines: Named = None,
-    on: On = "",
-    suite: Suite = "",
-    out: Out = None,
-    seeds: Seeds = None,
-    device: Device = "cpu",
-    engine: Engine = "local",
-    budget: BudgetName = "full",
-    steps: Steps = None,
-    settings: Settings = None,
-    search: Search = 0,
-    selection: Selection = None,
-    stack: Stack = 0,
-    diagnose: Diagnose = "",
-    encoder: Encoder = "",
-    fine_tune: FineTune = "",
-    augment: Augment = "",
-    published: Published = "",
-    json: Json = False,
-) -> None:
+@taking(Asked)
+def plan(asked: Asked, json: Json = False) -> None:
     """Tell what a run would take, with the arguments of `farshift run`: steps, rows, disk, memory, time.
 
     A few real steps, decodings and answers are timed on this machine. Nothing is downloaded or written to --out. What
@@ -242,11 +200,9 @@ def plan(
     from ..baselines.running.sweep import require_extras
 
     go_offline(True)
-    more = settings, search, selection, stack, diagnose, encoder, fine_tune, augment, published
-    asked = Asked(baselines or [], on, suite, seeds, device, budget, steps, *more)
     with watched():
         require_extras()
-        found = [forecast(one, engine) for one in asked.plans(out or Path("runs"))]
+        found = [forecast(one, asked.engine) for one in asked.plans(asked.out or Path("runs"))]
     if json:
         emit_json([one.to_dict() for one in found])
     elif len(found) == 1:

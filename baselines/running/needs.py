@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import prepared
+from ...benchmarks.blind.data import blind_data, prepared
 from ...core.errors import FarshiftError
 from ...core.files import cache_root
 from ...loaders.acquire.download_size import download_size
@@ -80,6 +80,13 @@ def free_disk() -> int:
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
+
+
+def bring(benchmark: Benchmark) -> None:
+    """Have a benchmark's data in the cache, once here and not by every worker. `FarshiftError` before anything is
+    downloaded where the disk has no room for it."""
+    refuse(disk_needs(benchmark), benchmark.name)
+    blind_data(benchmark)
 
 
 def disk_needs(benchmark: Benchmark) -> list[Need]:

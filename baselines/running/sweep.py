@@ -10,7 +10,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.blind.data import blind_data
 from ...benchmarks.harness.evaluate import finished, seed_numbers
 from ...benchmarks.harness.loop import Evaluation
@@ -25,11 +25,11 @@ from ...core.errors import FarshiftError, MissingExtra, restated
 from ...core.progress import advance, say
 from ...core.world import World, world
 from ..diagnostics import chosen
-from ..recipe import Recipe, fine_tuned, with_augmentation, with_encoder
+from ..recipe import Recipe
 from ..recipe import recipe as find_recipe
-from .needs import disk_needs, memory_needs, refuse
+from .changes import NOTHING, Changes
+from .needs import bring, memory_needs, refuse
 from .plan import Plan
-from .published import as_published
 
 TRAINING = "training"
 """The folder of checkpoints in a run folder under way."""
@@ -225,26 +225,12 @@ def run_baseline(
     optimiser steps. engine: "local", "processes" (one process a core) or "ray". settings: values by name, tried beside
     each other and chosen among by `selection`, the protocol's rule by default. stack: the most replicas that are
     trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
-    what they measure of each trained replica goes on the run card, among what its seed spent. encoder: weights of
-    transformers, frozen, whose features take the place of texts, images or sounds: `org/name[@revision]` or `./folder`.
-    fine_tune: such weights, trained further in place of the recipe's own network. augment: how training rows are
-    augmented, `NAME[+NAME..][,setting=value..]`. published: whose settings are taken (`domainbed`, `wilds`).
+    what they measure of each trained replica goes on the run card, among what its seed spent. encoder, fine_tune,
+    augment, published: as `Changes` has them.
     """
-    plan = plan_of(
-        name,
-        on,
-        Path(out),
-        spend(budget, steps, device),
-        seeds=seeds,
-        settings=settings,
-        selection=selection,
-        stack=stack,
-        diagnose=diagnose,
-        encoder=encoder,
-        fine_tune=fine_tune,
-        augment=augment,
-        published=published,
-    )
+    changes = Changes(encoder or "", fine_tune or "", augment, published)
+    spent, more = spend(budget, steps, device), (settings, selection, stack, diagnose, changes)
+    plan = plan_of(name, on, Path(out), spent, seeds, *more)
     bring(plan.benchmark)
     return run_plans([plan], engine)[0]
 
@@ -254,73 +240,19 @@ def plan_of(
     on: str,
     out: Path,
     budget: Budget,
-    *,
     seeds: int | Sequence[int] | None = None,
     settings: Settings | None = None,
     selection: str | None = None,
     stack: int = 0,
     diagnose: str = "",
-    encoder: str | None = None,
-    fine_tune: str | None = None,
-    augment: str = "",
-    published: str = "",
+    changes: Changes = NOTHING,
 ) -> Plan:
     """The plan of what `run_baseline` runs, with its arguments; opens no data, but for published epochs, which are
     counted over the rows."""
     benchmark, wanted = find_benchmark(on), chosen(diagnose)
-    recipe = started(find_recipe(name), benchmark, encoder, fine_tune, augment, published)
+    recipe = changes.of(find_recipe(name), benchmark)
     numbers = seed_numbers(seeds, benchmark, budget.name)
     return Plan(recipe, benchmark, budget, numbers, out, checked(settings), selection, stack, wanted)
-
-
-def bring(benchmark: Benchmark) -> None:
-    """Have a benchmark's data in the cache, once here and not by every worker. `FarshiftError` before anything is
-    downloaded where the disk has no room for it."""
-    refuse(disk_needs(benchmark), benchmark.name)
-    blind_data(benchmark)
-
-
-def started(
-    recipe: Recipe,
-    benchmark: Benchmark,
-    encoder: str | None,
-    fine_tune: str | None,
-    augment: str = "",
-    published: str = "",
-) -> Recipe:
-    """The recipe on features of a frozen encoder, or on a pretrained network at the size that its pictures have, or its
-    tokens; with published settings; with its rows augmented; as it is where nothing is named."""
-    begun = _pretrained(recipe, encoder, fine_tune)
-    if published:
-        if encoder:
-            raise FarshiftError("--published trains networks on rows: give --fine-tune in the place of --encoder")
-        begun = as_published(begun, published, benchmark.name, lambda: _rows(benchmark))
-    if augment and encoder:
-        raise FarshiftError(
-            "--encoder reads every row once: --augment goes with networks that read the rows themselves"
-        )
-    return with_augmentation(begun, augment) if augment else begun
-
-
-def _rows(benchmark: Benchmark) -> int:
-    """How many rows are trained on."""
-    bring(benchmark)
-    return len(blind_data(benchmark).part("train"))
-
-
-def _pretrained(recipe: Recipe, encoder: str | None, fine_tune: str | None) -> Recipe:
-    if not fine_tune:
-        return with_encoder(recipe, encoder)
-    if encoder:
-        raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains one: give one of them")
-    from ...benchmarks.adapters.hugging_face import from_spec
-    from ..encoding.frozen_readers import hears, side_of
-
-    folder = from_spec(fine_tune, {}).folder
-    side = side_of(folder)
-    if side is not None:
-        return fine_tuned(recipe, fine_tune, side=side)
-    return fine_tuned(recipe, fine_tune, inputs="sounds" if hears(folder) else "tokens")
 
 
 def plans_on(
@@ -331,17 +263,12 @@ def plans_on(
     seeds: int | Sequence[int] | None = None,
     stack: int = 0,
     selection: str | None = None,
-    encoder: str | None = None,
-    fine_tune: str | None = None,
-    augment: str = "",
-    published: str = "",
+    changes: Changes = NOTHING,
 ) -> list[Plan]:
     """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
     data."""
     benchmark = find_benchmark(on)
-    recipes = [
-        started(find_recipe(name), benchmark, encoder, fine_tune, augment, published) for name in dict.fromkeys(names)
-    ]
+    recipes = [changes.of(find_recipe(name), benchmark) for name in dict.fromkeys(names)]
     numbers = seed_numbers(seeds, benchmark, budget.name)
     return [
         Plan(recipe, benchmark, budget, numbers, out / recipe.name, selection=selection, stack=stack)

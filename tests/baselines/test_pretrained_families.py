@@ -15,7 +15,7 @@ from farshift.baselines.encoding.token_ids import encoding_by
 from farshift.baselines.layers.lora import Lora, merge
 from farshift.baselines.networks import pretrained
 from farshift.baselines.recipe import complete, fine_tuned, recipe
-from farshift.baselines.running.sweep import started
+from farshift.baselines.running.changes import Changes
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -223,7 +223,7 @@ def test_algorithms_train_them(kind: str, algorithm: str, folders: dict[str, str
 def test_what_they_read_is_found_out_and_stands_among_what_a_seed_spent(
     kind: str, folders: dict[str, str], cache: Any
 ) -> None:
-    chosen = started(recipe("erm"), find_benchmark("optdigits/writers"), None, folders[kind])
+    chosen = Changes(fine_tune=folders[kind]).of(recipe("erm"), find_benchmark("optdigits/writers"))
     assert chosen.settings["inputs"] == ("tokens" if kind == "llama" else "sounds")
     x = words(TEXTS) if kind == "llama" else column([sound(number) for number in range(ROWS)])
     model = Baseline(chosen, Task("classification", ("x",), "turn", classes=2), 0, "toy/toy", {"batch_size": 4})

@@ -1,0 +1,65 @@
+"""What a run changes of a shipped recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.blind.data import blind_data
+from ...core.errors import FarshiftError
+from ..recipe import Recipe, fine_tuned, with_augmentation, with_encoder
+from .needs import bring
+from .published import as_published
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a run changes of a shipped recipe; nothing where all is empty.
+
+    encoder: weights of transformers, frozen, whose features take the place of texts, images or sounds:
+    `org/name[@revision]` or `./folder`. fine_tune: such weights, trained further in place of the recipe's own network.
+    augment: how training rows are augmented, `NAME[+NAME..][,setting=value..]`. published: whose settings are taken
+    (`domainbed`, `wilds`)."""
+
+    encoder: str = ""
+    fine_tune: str = ""
+    augment: str = ""
+    published: str = ""
+
+    def of(self, recipe: Recipe, benchmark: Benchmark) -> Recipe:
+        """The recipe on features of a frozen encoder, or on a pretrained network at the size that its pictures have, or
+        its tokens; with published settings; with its rows augmented. Opens no data, but for published epochs, which are
+        counted over the rows."""
+        begun = self._begun(recipe)
+        if self.published:
+            if self.encoder:
+                raise FarshiftError("--published trains networks on rows: give --fine-tune in the place of --encoder")
+            begun = as_published(begun, self.published, benchmark.name, lambda: _rows(benchmark))
+        if self.augment and self.encoder:
+            raise FarshiftError(
+                "--encoder reads every row once: --augment goes with networks that read the rows themselves"
+            )
+        return with_augmentation(begun, self.augment) if self.augment else begun
+
+    def _begun(self, recipe: Recipe) -> Recipe:
+        if not self.fine_tune:
+            return with_encoder(recipe, self.encoder or None)
+        if self.encoder:
+            raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains one: give one of them")
+        from ...benchmarks.adapters.hugging_face import from_spec
+        from ..encoding.frozen_readers import hears, side_of
+
+        folder = from_spec(self.fine_tune, {}).folder
+        side = side_of(folder)
+        if side is not None:
+            return fine_tuned(recipe, self.fine_tune, side=side)
+        return fine_tuned(recipe, self.fine_tune, inputs="sounds" if hears(folder) else "tokens")
+
+
+NOTHING = Changes()
+
+
+def _rows(benchmark: Benchmark) -> int:
+    """How many rows are trained on."""
+    bring(benchmark)
+    return len(blind_data(benchmark).part("train"))

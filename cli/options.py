@@ -1,0 +1,53 @@
+"""Options that several commands share: declared once, as the fields of a dataclass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, TypeVar, get_type_hints
+
+T = TypeVar("T")
+
+
+def taking(options: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command whose first parameter is a dataclass of options gets one option for each of its fields, whose types are
+    annotated as a command's parameters are; then its own parameters.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Place:
+    ...     on: str = ""
+    >>> @taking(Place)
+    ... def show(place: Place, loud: bool = False) -> None:
+    ...     print(place.on, loud)
+    >>> show(on="scan/length")
+    scan/length False
+    """
+    known = get_type_hints(options, include_extras=True)
+    shared = [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=known[field.name],
+        )
+        for field in fields(options)  # type: ignore[arg-type]
+    ]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        _, *own = signature(command).parameters.values()
+        rest = [one.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[one.name]) for one in own]
+
+        @wraps(command)
+        def called(**given: Any) -> None:
+            command(options(**{one.name: given.pop(one.name) for one in shared if one.name in given}), **given)
+
+        del called.__wrapped__  # its signature is not this one's
+        called.__signature__ = signature(called).replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in (*shared, *rest)} | {"return": None}
+        return called
+
+    return decorated
