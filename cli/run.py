@@ -69,6 +69,16 @@ Published = Annotated[
     ),
 ]
 
+Stream = Annotated[
+    str,
+    typer.Option(
+        "--stream",
+        metavar="ADDRESS",
+        help="Read pictures or sounds where they lie instead of having them in the cache: exports, shards or Parquet "
+        "files in a folder, on the web, on the Hub; {part} stands for a part's name.",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -92,6 +102,7 @@ class Asked:
     fine_tune: FineTune = ""
     augment: Augment = ""
     published: Published = ""
+    stream: Stream = ""
 
     @property
     def names(self) -> list[str]:
@@ -102,7 +113,7 @@ class Asked:
         """What is to be otherwise than in the shipped recipes."""
         from ..baselines.running.changes import Changes
 
-        return Changes(self.encoder, self.fine_tune, self.augment, self.published)
+        return Changes(self.encoder, self.fine_tune, self.augment, self.published, self.stream)
 
     def plans(self, out: Path) -> list[Plan]:
         """What is to be run, each in a folder of its own in `out`, or in `out` itself where it is one alone. Refuses
@@ -111,7 +122,7 @@ class Asked:
         from ..baselines.running.search import drawn
         from ..baselines.running.suite import suite_plans
         from ..baselines.running.sweep import plan_of, plans_on, spend
-        from ..benchmarks.benchmark import find_benchmark
+        from ..benchmarks.blind.streamed import found
         from ..core.errors import FarshiftError
 
         if bool(self.on) == bool(self.suite) or (self.on and not self.names):
@@ -135,7 +146,7 @@ class Asked:
         (name,) = self.names
         chosen = read_settings(self.settings)
         if self.search:
-            made = self.changes.of(recipe(name), find_benchmark(self.on))
+            made = self.changes.of(recipe(name), found(self.on, self.stream))
             chosen = (chosen or {}) | drawn(name, self.on, self.search, made)
         more = chosen, self.selection, self.stack, self.diagnose, self.changes
         return [plan_of(name, self.on, out, budget, self.seeds, *more)]
@@ -198,9 +209,12 @@ def plan(asked: Asked, json: Json = False) -> None:
     does not fit is named with what to change, and the exit code is then 2."""
     from ..baselines.running.forecast import forecast, refuse_problems
     from ..baselines.running.sweep import require_extras
+    from ..core.errors import FarshiftError
 
     go_offline(True)
     with watched():
+        if asked.stream:
+            raise FarshiftError("plan reads nothing from elsewhere: leave --stream out")
         require_extras()
         found = [forecast(one, asked.engine) for one in asked.plans(asked.out or Path("runs"))]
     if json:

@@ -99,6 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(folder: Path) -> Iterator[Ranges]:
     """The files of a folder, served."""
-    site = Ranges({f"/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())})
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    site = Ranges({f"/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in files})
     with listening(_Handler, site=site) as site.url:
         yield site

@@ -19,12 +19,14 @@ class Changes:
     encoder: weights of transformers, frozen, whose features take the place of texts, images or sounds:
     `org/name[@revision]` or `./folder`. fine_tune: such weights, trained further in place of the recipe's own network.
     augment: how training rows are augmented, `NAME[+NAME..][,setting=value..]`. published: whose settings are taken
-    (`domainbed`, `wilds`)."""
+    (`domainbed`, `wilds`). stream: where the rows are read from, in place of the benchmark's data in the cache; `{part}`
+    stands for a part's name."""
 
     encoder: str = ""
     fine_tune: str = ""
     augment: str = ""
     published: str = ""
+    stream: str = ""
 
     def of(self, recipe: Recipe, benchmark: Benchmark) -> Recipe:
         """The recipe on features of a frozen encoder, or on a pretrained network at the size that its pictures have, or
@@ -62,4 +64,4 @@ NOTHING = Changes()
 def _rows(benchmark: Benchmark) -> int:
     """How many rows are trained on."""
     bring(benchmark)
-    return len(blind_data(benchmark).part("train"))
+    return int(blind_data(benchmark).stored("train").num_rows)

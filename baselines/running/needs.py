@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.blind.data import blind_data, prepared
+from ...benchmarks.blind.streamed import StreamedBenchmark
 from ...core.errors import FarshiftError
 from ...core.files import cache_root
 from ...loaders.acquire.download_size import download_size
@@ -85,7 +86,8 @@ def free_disk() -> int:
 def bring(benchmark: Benchmark) -> None:
     """Have a benchmark's data in the cache, once here and not by every worker. `FarshiftError` before anything is
     downloaded where the disk has no room for it."""
-    refuse(disk_needs(benchmark), benchmark.name)
+    if not isinstance(benchmark, StreamedBenchmark):
+        refuse(disk_needs(benchmark), benchmark.name)
     blind_data(benchmark)
 
 
@@ -159,9 +161,8 @@ def is_encoded_type(kind: pa.DataType) -> bool:
 
 
 def _inputs(blind: BlindData) -> Iterator[tuple[str, pa.DataType, Sequence[int]]]:
-    table = blind.stored("train")
     for name in blind.task.inputs:
-        yield name, table[name].type, blind.card["shapes"].get(name, ())
+        yield name, blind.kind(name), blind.card["shapes"].get(name, ())
 
 
 def _width(blind: BlindData, values: Mapping[str, Any]) -> tuple[int, str]:

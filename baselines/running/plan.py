@@ -18,11 +18,13 @@ from ...benchmarks.harness.evaluate import begin
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import NONE, Settings
+from ...benchmarks.streamed import StreamedBenchmark
 from ...core.canonical import identity_of
 from ...core.errors import BadDefinition, ModelError
 from ...core.files import file_sha256
 from ...core.plugins import PACKAGE, module_file
 from ...core.world import ALONE, World
+from ...loaders.stream.split import without_secrets
 from ..recipe import Recipe, Sort, check_task, complete, files, refuse_without, touches
 from ..recipe import recipe as find_recipe
 
@@ -89,6 +91,17 @@ class Plan:
         if self.diagnose:
             self._check_diagnosis()
 
+    def check_stream(self) -> None:
+        """Refuse what cannot be trained on a stream; opens no data."""
+        if not isinstance(self.benchmark, StreamedBenchmark):
+            return
+        self.benchmark.refuse(self.selection)
+        if self.recipe.estimator:
+            raise ModelError(
+                f"{self.title}: an estimator reads all rows at once, and those of a stream are not in memory: leave "
+                "--stream out, or train a network"
+            )
+
     def _check_folds(self) -> None:
         """Refuse a rule that also trains on rows of one environment where the algorithm compares several."""
         rule = self.benchmark.rule(self.selection)
@@ -123,6 +136,8 @@ class Plan:
             model["settings"] = {name: dict(values) for name, values in self.settings.items()}
         if self.diagnose:
             model["diagnose"] = list(self.diagnose)
+        if isinstance(self.benchmark, StreamedBenchmark):
+            model["streamed"] = without_secrets(self.benchmark.address)
         return begin(self.benchmark, self.out, model, self.budget, self.seeds, self.selection, together)
 
 

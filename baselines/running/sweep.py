@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.blind.data import blind_data
+from ...benchmarks.blind.streamed import StreamedBenchmark, found
 from ...benchmarks.harness.evaluate import finished, seed_numbers
 from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.query import Query
@@ -49,6 +49,7 @@ class GroupJob:
     missing: tuple[int, ...]
     settings: Settings
     stack: int
+    stream: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def run_group_job(job: GroupJob) -> None:
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
-    benchmark, recipe, together = find_benchmark(job.benchmark), job.recipe, world()
+    benchmark, recipe, together = found(job.benchmark, job.stream), job.recipe, world()
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
     kept, code = job.folder / TRAINING, str(job.plan["model"]["code"])
     diagnose = job.plan["model"].get("diagnose", ())
@@ -155,8 +156,9 @@ def _jobs(
         for seeds in seed_groups(plan.seeds, workers):
             if left := tuple(seed for seed in seeds if seed in missing[number]):
                 names = plan.recipe, plan.benchmark.name
+                at = plan.benchmark.address if isinstance(plan.benchmark, StreamedBenchmark) else ""
                 job = GroupJob(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
-                yield number, job
+                yield number, replace(job, stream=at)
 
 
 def _run_jobs(
@@ -218,6 +220,7 @@ def run_baseline(
     fine_tune: str | None = None,
     augment: str = "",
     published: str = "",
+    stream: str = "",
 ) -> Run:
     """Train the baseline `name` on the benchmark `on` and write its run folder `out`; an unfinished run goes on.
 
@@ -226,9 +229,9 @@ def run_baseline(
     each other and chosen among by `selection`, the protocol's rule by default. stack: the most replicas that are
     trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
     what they measure of each trained replica goes on the run card, among what its seed spent. encoder, fine_tune,
-    augment, published: as `Changes` has them.
+    augment, published, stream: as `Changes` has them.
     """
-    changes = Changes(encoder or "", fine_tune or "", augment, published)
+    changes = Changes(encoder or "", fine_tune or "", augment, published, stream)
     spent, more = spend(budget, steps, device), (settings, selection, stack, diagnose, changes)
     plan = plan_of(name, on, Path(out), spent, seeds, *more)
     bring(plan.benchmark)
@@ -249,10 +252,12 @@ def plan_of(
 ) -> Plan:
     """The plan of what `run_baseline` runs, with its arguments; opens no data, but for published epochs, which are
     counted over the rows."""
-    benchmark, wanted = find_benchmark(on), chosen(diagnose)
+    benchmark, wanted = found(on, changes.stream), chosen(diagnose)
     recipe = changes.of(find_recipe(name), benchmark)
     numbers = seed_numbers(seeds, benchmark, budget.name)
-    return Plan(recipe, benchmark, budget, numbers, out, checked(settings), selection, stack, wanted)
+    plan = Plan(recipe, benchmark, budget, numbers, out, checked(settings), selection, stack, wanted)
+    plan.check_stream()
+    return plan
 
 
 def plans_on(
@@ -267,10 +272,13 @@ def plans_on(
 ) -> list[Plan]:
     """Plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
     data."""
-    benchmark = find_benchmark(on)
+    benchmark = found(on, changes.stream)
     recipes = [changes.of(find_recipe(name), benchmark) for name in dict.fromkeys(names)]
     numbers = seed_numbers(seeds, benchmark, budget.name)
-    return [
+    plans = [
         Plan(recipe, benchmark, budget, numbers, out / recipe.name, selection=selection, stack=stack)
         for recipe in recipes
     ]
+    for plan in plans:
+        plan.check_stream()
+    return plans

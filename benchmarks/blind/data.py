@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,9 @@ from ..benchmark import Benchmark
 from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import draw_shots
+from ..streamed import StreamedBenchmark, streamed
 from .rows import FILE, SEEN_IN_TRAINING, BlindData
+from .streamed_rows import StreamedData
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +43,8 @@ FORMAT = 1
 
 def _folder(benchmark: Benchmark) -> Path:
     decides = {"format": FORMAT, "manifest": benchmark.manifest.identity, "definition": _stated(benchmark)}
+    if isinstance(benchmark, StreamedBenchmark):
+        decides["streamed"] = True  # wherever from: every row is held to the manifest
     return cache_root() / "handouts" / f"{benchmark.name.replace('/', '-')}-{identity_of(decides)[:16]}"
 
 
@@ -76,12 +81,18 @@ def _opened(folder: Path, benchmark: Benchmark) -> BlindData | None:
     except (OSError, ValueError):
         return None
     whole = all(intact(folder / f"{name}.arrow") for name in card["streams"])
-    return BlindData(folder, benchmark.task, card) if whole else None
+    if not whole:
+        return None
+    if isinstance(benchmark, StreamedBenchmark):
+        return StreamedData(folder, benchmark.task, card, benchmark)
+    return BlindData(folder, benchmark.task, card)
 
 
 def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
     """Have a child process write the blind data; its progress is reported here, its errors are raised here."""
-    request = json.dumps({"definition": _stated(benchmark), "path": str(benchmark.path), "folder": str(folder)})
+    address = benchmark.address if isinstance(benchmark, StreamedBenchmark) else ""
+    asked = {"definition": _stated(benchmark), "path": str(benchmark.path), "folder": str(folder), "stream": address}
+    request = json.dumps(asked)
     # -P: what lies in the folder that the user happens to be in is not imported.
     command = [sys.executable, "-P", "-m", f"{__package__}.data"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
@@ -121,13 +132,19 @@ def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
     grouped = touch.adaptation is not None and touch.adaptation.reset == "group"
     card: dict[str, Any] = {"format": FORMAT, "definition": _stated(benchmark), "streams": {}, "shapes": {}}
     for name in sorted({*benchmark.predicted_parts, *training}):
-        part = benchmark.part(name)
-        visible = partial(_visible, part, benchmark.task, name in training, grouped)
+        task = benchmark.task
+        if not isinstance(benchmark, StreamedBenchmark):
+            part = benchmark.part(name)
+        elif name == "train":
+            part, task = benchmark.part(name), replace(task, inputs=())
+        else:
+            part = benchmark.read(name)
+        visible = partial(_visible, part, task, name in training, grouped)
         stored_table(folder / f"{name}.arrow", visible)
         card["streams"][name] = f"{part.identity}/{part.name}"
     schema = benchmark.split.source.schema
     card["shapes"] = {name: list(schema[name].shape) for name in benchmark.task.inputs if schema[name].shape}
-    if definition.prompt is not None:
+    if definition.prompt is not None and not isinstance(benchmark, StreamedBenchmark):
         train = benchmark.part("train")
         shown = train.numpy([*benchmark.task.inputs, benchmark.task.label, "row_id"])
         card["shots"] = [_json_row(row) for row in draw_shots(definition.prompt, benchmark.name, shown, benchmark.task)]
@@ -186,7 +203,10 @@ def main() -> None:
     try:
         with listening(listener):
             definition = BenchmarkDefinition.model_validate(request["definition"])
-            write_blind_data(Benchmark(definition, Path(request["path"])), Path(request["folder"]))
+            benchmark = Benchmark(definition, Path(request["path"]))
+            if request["stream"]:
+                benchmark = streamed(benchmark, request["stream"])
+            write_blind_data(benchmark, Path(request["folder"]))
     except FarshiftError as error:
         sender.send({"error": type(error).__name__, "message": str(error)})
 

@@ -129,6 +129,12 @@ class BlindData:
     def has_part(self, name: str) -> bool:
         return name in self.card["streams"]
 
+    def kind(self, name: str) -> pa.DataType:
+        """The Arrow type of an input."""
+        tables = (self._table(part) for part in self.card["streams"])
+        found: pa.DataType = next(one.schema.field(name).type for one in tables if name in one.column_names)
+        return found
+
     def stored(self, name: str) -> pa.Table:
         """All columns of a part's file as they lie there, memory-mapped."""
         return self._table(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from ...loaders.stream.columns import streamed_inputs
 from ...loaders.stream.part import StreamedPart
 from ..model import Task
-from .rows import SEEN_IN_TRAINING
+from ..streamed import StreamedBenchmark
+from .rows import SEEN_IN_TRAINING, BlindData
 from .training_table import TrainingTable
 
 _ROWS = 4096
@@ -30,3 +32,19 @@ def streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
     columns["weight"] = np.ones(len(part), np.int64)
     columns |= {name: np.array(part.known.carried[name]) for name in SEEN_IN_TRAINING if name in part.known.carried}
     return TrainingTable(columns, part.row_ids, f"{part.identity}/{part.name}")
+
+
+@dataclass(frozen=True)
+class StreamedData(BlindData):
+    """Blind data whose training rows are read from a stream; those that a model is asked for lie in files."""
+
+    benchmark: StreamedBenchmark
+
+    def training(self, name: str) -> TrainingTable:
+        if name != "train":
+            return super().training(name)
+        table = self.stored(name)
+        columns: dict[str, Any] = dict(streamed_inputs(self.benchmark.streamed(name), self.task.inputs))
+        kept = (self.task.label, *(key for key in SEEN_IN_TRAINING if key in table.column_names))
+        columns |= {key: np.array(table[key].to_numpy(zero_copy_only=False)) for key in kept}
+        return TrainingTable(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])

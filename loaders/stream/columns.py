@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
+from ...splits.schema import Field
 from ..batching.encoded_files import EncodedFiles
 from .epoch import read_rows
 from .part import StreamedPart
@@ -124,12 +125,14 @@ def streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, Strea
     found: dict[str, StreamedFiles | StreamedPixels] = {}
     for name in names:
         field = part.known.schema[name]
-        if field.item == "bytes":
-            found[name] = StreamedFiles(part, name)
-        elif field.item == "uint8" and field.shape:
-            found[name] = StreamedPixels(part, name)
-        else:
+        if not is_streamed(field):
             raise FarshiftError(
                 f"{part!r}: the column {name!r} is {field.type}: pictures and sounds alone are streamed"
             )
+        found[name] = (StreamedFiles if field.item == "bytes" else StreamedPixels)(part, name)
     return found
+
+
+def is_streamed(field: Field) -> bool:
+    """Whether a field is read as it is asked for: encoded files, and tensors of uint8."""
+    return field.item == "bytes" or (field.item == "uint8" and bool(field.shape))

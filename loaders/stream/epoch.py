@@ -104,7 +104,7 @@ class Share:
             raise
 
     def _batches(self) -> Generator[Batch, None, None]:
-        with closing(ahead(self._tasks(), self.part.memory)) as blocks:
+        with closing(ahead(self.tasks(), self.part.memory)) as blocks:
             for block in blocks:
                 columns = {name: block.part.column(name, self.text) for name in self.columns}
                 for start, stop in pairwise(block.bounds.tolist()):
@@ -127,7 +127,7 @@ class Share:
         places = known.places[positions]
         return EpochTally.of(*(known.source[name].to_numpy()[places] for name in ("row_id", "check")))
 
-    def _tasks(self) -> Iterator[Task[_Block]]:
+    def tasks(self) -> Iterator[Task[_Block]]:
         """The readings of blocks of batches. The first are small, so that the first batch comes soon."""
         most = self.part.memory // _BLOCKS
         room = min(most, self.part.store.least_block)

@@ -52,7 +52,7 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     if memory < 1:
         raise FarshiftError(f"memory must be at least 1 byte, not {memory}")
     manifest = find(name)
-    data = _source_of(manifest)
+    data = source_of(manifest)
     if part not in manifest.definition.parts:
         raise UnknownName(f"part of {manifest.full_name}", part, manifest.definition.parts)
     label, there = manifest.definition.label, found(source)
@@ -102,7 +102,7 @@ def _in_parquet(known: Part, files: ParquetFiles, of: int, memory: int) -> Store
     return ParquetStore(files, *(where[name].to_numpy() for name in ("number", "size", "occurrence")))
 
 
-def _source_of(manifest: Manifest) -> DataSource:
+def source_of(manifest: Manifest) -> DataSource:
     """The source that a frozen manifest stands on; nothing of it is read."""
     if not manifest.frozen:
         raise BadDefinition(f"{manifest.full_name} is a definition, not yet frozen: it has no rows to stream")

@@ -1,0 +1,79 @@
+"""A benchmark whose pictures or sounds stay where they lie, and are read from a stream as they are trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from ..core.errors import FarshiftError
+from ..loaders.part import Part
+from ..loaders.stream.part import StreamedPart
+from ..loaders.stream.split import StreamedSplit, light, read_here
+from .benchmark import Benchmark, find_benchmark
+
+
+@dataclass(frozen=True)
+class StreamedBenchmark(Benchmark):
+    """A benchmark on rows at `address`, in which `{part}` stands for a part's name. Identity, parts and truth are the
+    benchmark's; a part has every column but the inputs that are streamed. Without an address it is what the cache
+    kept of one: enough to score a run."""
+
+    address: str
+
+    @cached_property
+    def split(self) -> StreamedSplit:
+        return StreamedSplit.at(self.manifest, self.address)
+
+    def published(self, name: str) -> str:
+        """The part of the split whose rows a part of this benchmark has."""
+        return next((one.part for one in self.definition.holdouts if one.to == name), name)
+
+    def streamed(self, name: str) -> StreamedPart:
+        """The rows of `part(name)` as a stream."""
+        whole = self.split.stream(self.published(name))
+        return whole.select(np.searchsorted(whole.row_ids, self.part(name).row_ids))
+
+    def read(self, name: str) -> Part:
+        """The rows of `part(name)` with their inputs, read into memory."""
+        rows = self.streamed(name)
+        return read_here(rows, tuple(dict.fromkeys((*light(self.split.source.schema), *self.task.inputs))))
+
+    def refuse(self, selection: str | None) -> None:
+        """`FarshiftError` where this cannot be trained on a stream: inputs that are held in memory, or training rows
+        that are also asked for."""
+        schema, leave = self.split.source.schema, "leave --stream out"
+        for name in self.task.inputs:
+            if name in light(schema):
+                raise FarshiftError(
+                    f"{self.name}: pictures and sounds alone are streamed, and its input {name!r} is "
+                    f"{schema[name].type}: {leave}"
+                )
+        rule = self.rule(selection)
+        if rule.folds is not None:
+            raise FarshiftError(
+                f"{self.name}: {rule.name} also trains without some of the training rows and asks for those, which are "
+                "not at hand in a stream: choose another --selection"
+            )
+        if "train" in self.predicted_parts:
+            raise FarshiftError(f"{self.name} also predicts its training rows, which a stream does not keep: {leave}")
+
+
+def streamed(benchmark: Benchmark, address: str) -> StreamedBenchmark:
+    """A benchmark on the rows at an address; nothing is read yet."""
+    own = {field.name: getattr(benchmark, field.name) for field in fields(Benchmark)}
+    return StreamedBenchmark(**own, address=address)
+
+
+def found(name: str, address: str) -> Benchmark:
+    """The benchmark of this name, on the rows at an address if one is given."""
+    benchmark = find_benchmark(name)
+    return streamed(benchmark, address) if address else benchmark
+
+
+def as_kept(benchmark: Benchmark) -> Benchmark:
+    """A benchmark by what the cache kept of a stream of it, for scoring; as it is where the cache lacks a part."""
+    kept = streamed(benchmark, "")
+    needed = {kept.published(name) for name in ("train", *kept.predicted_parts)}
+    return kept if all(kept.split.is_kept(name) for name in needed) else benchmark

@@ -1,0 +1,95 @@
+"""`farshift run --stream`: a benchmark is trained and scored on pictures that lie elsewhere and are not kept whole."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import picture_split
+import pytest
+from farshift.baselines.running.sweep import plan_of, plans_on, run_baseline, spend
+from farshift.baselines.training.trainer import Training
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.scoring.score import score
+from farshift.core.errors import FarshiftError
+from farshift.core.files import cache_root
+from farshift.loaders.split import load
+from farshift.loaders.stream.split import without_secrets
+from range_server import serving
+
+from .killed_groups import killed_before
+
+NAME = "photos/sketch"
+HELD_OUT = [{"part": "train", "to": "id_test", "share": 0.3}, {"part": "train", "to": "id_val", "share": 0.2}]
+HOW: dict[str, Any] = {"seeds": 2, "budget": "quick", "steps": 6}
+
+
+@pytest.fixture
+def exported(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The benchmark's parts as exports, each in a folder of its name; and no copy of the rows but these."""
+    benchmark = picture_split.split(tmp_path, monkeypatch, holdouts=HELD_OUT)
+    for name in benchmark.manifest.definition.parts:
+        load(NAME, name).to_webdataset(tmp_path / "shards" / name)
+    return tmp_path / "shards"
+
+
+def without_a_copy(home: Path) -> None:
+    """Remove the cache, and the files that the source could be read from again."""
+    shutil.rmtree(cache_root())
+    (home / "photos").rename(home / "gone")
+
+
+def outcome(run: Any) -> tuple[bytes, Any]:
+    return (run.path / "predictions.parquet").read_bytes(), score(run).to_dict()["views"]
+
+
+def test_a_run_on_a_stream_has_the_answers_and_scores_of_one_on_the_rows_here(exported, tmp_path):
+    expected = outcome(run_baseline("mlp", NAME, out=tmp_path / "here", **HOW))
+    row = next(find_benchmark(NAME).part("train").batches(1, columns=["image"]))
+    without_a_copy(tmp_path)
+    with serving(exported) as site:
+        at = f"{site.url}/{{part}}"
+        run = run_baseline("mlp", NAME, out=tmp_path / "there", stream=at, **HOW)
+    assert run.card.model.more["streamed"] == at
+    assert outcome(run) == expected, "with the server gone, it is scored by what was kept of the rows"
+    kept = list(cache_root().rglob("*.arrow"))
+    assert {path.parent.name for path in kept if "train" in path.name}, "labels of the training rows"
+    assert not any(bytes(row["image"][0]) in path.read_bytes() for path in kept), "and none of their pictures"
+
+
+@pytest.mark.slow
+def test_a_run_on_a_stream_that_is_killed_in_an_epoch_goes_on_to_the_same_answers(exported, tmp_path):
+    without_a_copy(tmp_path)
+
+    def run(folder: str) -> Any:
+        return run_baseline("mlp", NAME, out=tmp_path / folder, stream=f"{exported}/{{part}}", **HOW)
+
+    clean = outcome(run("clean"))
+    assert killed_before(Training, "step", 4, lambda: run("killed")) == -9
+    assert outcome(run("killed")) == clean
+
+
+def test_what_cannot_be_trained_on_a_stream_is_refused_before_anything_is_read(exported, tmp_path):
+    budget, at = spend("quick", 2), f"{exported}/{{part}}"
+    with pytest.raises(FarshiftError, match=r"an estimator reads all rows at once, .*: leave --stream out, or train a"):
+        plan_of("random-forest", NAME, tmp_path / "a", budget, stream=at)
+    with pytest.raises(FarshiftError, match="scan/length: pictures and sounds alone are streamed, and its input"):
+        plans_on(["transformer"], "scan/length", tmp_path / "b", budget, stream=at)
+    assert not (tmp_path / "a").exists() and not (tmp_path / "b").exists()
+
+
+def test_an_address_that_holds_one_part_says_where_the_name_of_the_others_goes(exported, tmp_path):
+    without_a_copy(tmp_path)
+    with pytest.raises(FarshiftError, match=r"write \{part\} in the place of its name"):
+        run_baseline("mlp", NAME, out=tmp_path / "run", stream=str(exported / "train"), **HOW)
+    shutil.rmtree(exported / "ood_test")
+    with pytest.raises(FarshiftError, match="ood_test"):
+        run_baseline("mlp", NAME, out=tmp_path / "run", stream=f"{exported}/{{part}}", **HOW)
+
+
+def test_a_card_says_an_address_without_its_secrets():
+    assert without_secrets("https://me:key@example.org/a/{part}?token=x#y") == "https://example.org/a/{part}"
+    assert without_secrets("hf://datasets/org/name@main/{part}") == "hf://datasets/org/name@main/{part}"
+    assert without_secrets("/home/someone/shards/{part}") == "shards/{part}"
+    assert without_secrets("/home/someone/rows-*.parquet") == "rows-*.parquet"
