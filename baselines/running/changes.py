@@ -19,7 +19,7 @@ class Changes:
     encoder: weights of transformers, frozen, whose features take the place of texts, images or sounds:
     `org/name[@revision]` or `./folder`. fine_tune: such weights, trained further in place of the recipe's own network.
     augment: how training rows are augmented, `NAME[+NAME..][,setting=value..]`. published: whose settings are taken
-    (`domainbed`, `wilds`). stream: where the rows are read from, in place of the benchmark's data in the cache; `{part}`
+    (`domainbed`, `wilds`). stream: where rows are read from, in place of the benchmark's data in the cache; `{part}`
     stands for a part's name."""
 
     encoder: str = ""

@@ -14,11 +14,11 @@ import numpy as np
 
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.blind.data import blind_data
+from ...benchmarks.blind.streamed import StreamedBenchmark
 from ...benchmarks.harness.evaluate import begin
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import NONE, Settings
-from ...benchmarks.streamed import StreamedBenchmark
 from ...core.canonical import identity_of
 from ...core.errors import BadDefinition, ModelError
 from ...core.files import file_sha256

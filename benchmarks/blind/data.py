@@ -31,8 +31,8 @@ from ..benchmark import Benchmark
 from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import draw_shots
-from ..streamed import StreamedBenchmark, streamed
 from .rows import FILE, SEEN_IN_TRAINING, BlindData
+from .streamed import StreamedBenchmark, streamed
 from .streamed_rows import StreamedData
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 from ...loaders.stream.columns import streamed_inputs
 from ...loaders.stream.part import StreamedPart
 from ..model import Task
-from ..streamed import StreamedBenchmark
 from .rows import SEEN_IN_TRAINING, BlindData
+from .streamed import StreamedBenchmark
 from .training_table import TrainingTable
 
 _ROWS = 4096

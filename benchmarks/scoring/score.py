@@ -19,7 +19,6 @@ from ..statistics.margin import LEVEL
 from ..statistics.not_available import NotAvailable
 from ..statistics.sample import finite
 from ..statistics.variation import variation_of
-from ..streamed import as_kept
 from .apply_selection import selections
 from .breakdown import (
     answer_counts,
@@ -55,6 +54,8 @@ def score(run: Run | Path | str, selection: str | None = None) -> Score:
         run = read_run(run)
     benchmark = current(run)
     if "streamed" in run.card.model.more:
+        from ..blind.streamed import as_kept
+
         benchmark = as_kept(benchmark)
     return score_predictions(benchmark, run.predictions(), run, selection)
 

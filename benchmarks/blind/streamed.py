@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..core.errors import FarshiftError
-from ..loaders.part import Part
-from ..loaders.stream.part import StreamedPart
-from ..loaders.stream.split import StreamedSplit, light, read_here
-from .benchmark import Benchmark, find_benchmark
+from ...core.errors import FarshiftError
+from ...loaders.part import Part
+from ...loaders.stream.part import StreamedPart
+from ...loaders.stream.split import StreamedSplit, light, read_here
+from ..benchmark import Benchmark, find_benchmark
 
 
 @dataclass(frozen=True)
