@@ -8,6 +8,7 @@ from typing import Any
 
 import picture_split
 import pytest
+from farshift.baselines.running.changes import Changes
 from farshift.baselines.running.sweep import plan_of, plans_on, run_baseline, spend
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
@@ -71,11 +72,11 @@ def test_a_run_on_a_stream_that_is_killed_in_an_epoch_goes_on_to_the_same_answer
 
 
 def test_what_cannot_be_trained_on_a_stream_is_refused_before_anything_is_read(exported, tmp_path):
-    budget, at = spend("quick", 2), f"{exported}/{{part}}"
+    budget, changes = spend("quick", 2), Changes(stream=f"{exported}/{{part}}")
     with pytest.raises(FarshiftError, match=r"an estimator reads all rows at once, .*: leave --stream out, or train a"):
-        plan_of("random-forest", NAME, tmp_path / "a", budget, stream=at)
+        plan_of("random-forest", NAME, tmp_path / "a", budget, changes=changes)
     with pytest.raises(FarshiftError, match="scan/length: pictures and sounds alone are streamed, and its input"):
-        plans_on(["transformer"], "scan/length", tmp_path / "b", budget, stream=at)
+        plans_on(["transformer"], "scan/length", tmp_path / "b", budget, changes=changes)
     assert not (tmp_path / "a").exists() and not (tmp_path / "b").exists()
 
 
