@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from .finding import Words
-from .runs import Runs
+from .runs import Caption, Label, Latex, Runs, latex_alone
 from .terminal import Json, catalogue, emit_json, line, table, view, watched
 
 app = typer.Typer(help="Baselines: list, algorithms, networks.", no_args_is_help=True)
@@ -113,6 +113,9 @@ def baselines_results(
     rescore: Annotated[
         bool, typer.Option("--rescore", help="Score the predictions again. Exit code 1 where that gives another score.")
     ] = False,
+    latex: Latex = False,
+    caption: Caption = "",
+    label: Label = "",
     json: Json = False,
 ) -> None:
     """List the recorded results with their scores; best OOD score first.
@@ -123,6 +126,7 @@ def baselines_results(
     from ..core.errors import UnknownName
     from ..core.progress import advance, say
 
+    latex_alone(latex, json, caption, label)
     known = results()
     if on and on not in {benchmark for benchmark, _ in known}:
         raise UnknownName("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
@@ -142,6 +146,10 @@ def baselines_results(
     found = best_first(found)
     if json:
         emit_json([r.to_dict() for r in found])
+    elif latex:
+        from ..baselines.running.results_table import latex as written
+
+        line(written(found, caption, label).rstrip())
     else:
         rows = [
             [r.benchmark, r.model, *(view(one.to_dict()) for one in (r.id, r.ood, r.gap)), len(r.seeds)] for r in found

@@ -44,6 +44,9 @@ Rescored = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--selection", metavar="RULE", help="Another rule that the protocol allows; default: the run's own."),
 ]
+Latex = Annotated[bool, typer.Option("--latex", help="A LaTeX table on stdout.")]
+Caption = Annotated[str, typer.Option("--caption", metavar="TEXT", help="The caption of a LaTeX table.")]
+Label = Annotated[str, typer.Option("--label", metavar="L", help="The label of a LaTeX table, such as tab:results.")]
 _RECORDED = re.compile(r"baseline:(?P<name>[^@]+)@(?P<benchmark>.+)")
 
 
@@ -156,6 +159,9 @@ def compare(
         typer.Option("--plot", metavar="FILE", help="Also draw a figure: .png, .svg or .pdf."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Also each severity, each group, and exact tests.")] = False,
+    latex: Latex = False,
+    caption: Caption = "",
+    label: Label = "",
     json: Json = False,
 ) -> None:
     """Compare two runs on the same rows: the paired difference, with its interval."""
@@ -163,6 +169,7 @@ def compare(
     from ..benchmarks.plot import writable
     from ..benchmarks.plot._compare import draw_comparison
 
+    latex_alone(latex, json, caption, label)
     if plot is not None:
         writable(plot)  # said before minutes are spent
     with watched():
@@ -170,6 +177,10 @@ def compare(
         file = None if plot is None else draw_comparison(found, plot)
     if json:
         return emit_json(found | ({} if file is None else {"file": str(file)}))
+    if latex:
+        from ..benchmarks.tables._difference import rendered
+
+        return line(rendered(found, full, caption, label).rstrip())
     rows = [[name, *_difference(item)] for name, item in found["difference"].items()]
     if full:
         rows += [[_severity(point), *_difference(point)] for point in found["severity"]]
@@ -180,6 +191,17 @@ def compare(
     table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, caption)
     if file is not None:
         line(str(file))
+
+
+def latex_alone(latex: bool, json: bool, caption: str, label: str) -> None:
+    """Refuse what only LaTeX tables take where none is asked for."""
+    from ..core.errors import FarshiftError
+
+    if latex and json:
+        raise FarshiftError("choose one of --json and --latex")
+    for name, given in (("caption", caption), ("label", label)):
+        if given and not latex:
+            raise FarshiftError(f"--{name} is of LaTeX tables: add --latex, or leave it out")
 
 
 def _test(view: str, test: dict[str, Any]) -> str:
@@ -270,9 +292,12 @@ def plot(
         str,
         typer.Option("--table", metavar="F", help="A table instead: latex, markdown, csv, or a form of your own."),
     ] = "",
+    caption: Caption = "",
+    label: Label = "",
     json: Json = False,
 ) -> None:
     """Plot runs as a figure for a paper, or write them as a table."""
+    from ..benchmarks.comparison.leaders import leaders
     from ..benchmarks.plot import draw
     from ..benchmarks.scoring.score import score as go
     from ..benchmarks.tables import render
@@ -282,10 +307,14 @@ def plot(
         raise FarshiftError("plot: name a picture to write (--out FIGURE.png) or a table (--table markdown)")
     if form and out is not None and out.suffix in (".png", ".svg", ".pdf"):
         raise FarshiftError(f"plot: {out} is named like a picture, and --table {form} is text: leave one of them out")
+    for name, given in (("caption", caption), ("label", label)):
+        if given and not form:
+            raise FarshiftError(f"plot: --{name} is of tables: add --table latex, or leave it out")
     with watched():
         scores = [go(path) for path in runs]
+        leads = leaders(runs) if form == "latex" else None
     if form:
-        text = render(scores, form)
+        text = render(scores, form, caption=caption, label=label, leaders=leads)
         if out is not None:
             from ..core.files import write_atomically
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from .runs import Caption, Label, latex_alone
 from .terminal import Json, emit_json, exit_if, line, table, watched
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def standings(
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values on stdout.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="LaTeX tables on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Markdown tables on stdout.")] = False,
+    caption: Caption = "",
+    label: Label = "",
     json: Json = False,
 ) -> None:
     """Print the tables: rank sets, tie groups, intervals; what is listed separately; the aggregate over benchmarks."""
@@ -39,12 +42,13 @@ def standings(
     forms = [name for name, wanted in (("csv", csv), ("latex", latex), ("markdown", markdown)) if wanted]
     if len(forms) + json > 1:
         raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
+    latex_alone(latex, False, caption, label)
     with watched():
         found = _snapshot(folder, benchmark, baseline)
     if json:
         return emit_json(found.record())
     if forms:
-        (content,) = exported(found, forms[0]).values()
+        (content,) = exported(found, forms[0], {"caption": caption, "label": label}).values()
         return line(content.decode().rstrip())
     _print(found)
 
@@ -109,6 +113,8 @@ def publish(
     source: Annotated[
         str, typer.Option("--source", metavar="URL", help="For hf and eee: where the board can be read.")
     ] = "",
+    caption: Caption = "",
+    label: Label = "",
     json: Json = False,
 ) -> None:
     """Write the tables in another format: CSV, LaTeX, Hugging Face Community Evals, EveryEvalEver."""
@@ -116,7 +122,7 @@ def publish(
 
     with watched():
         found = _snapshot(folder, benchmark, baseline)
-    files = go(found, form, out, {"dataset": dataset, "source": source})
+    files = go(found, form, out, {"dataset": dataset, "source": source, "caption": caption, "label": label})
     if json:
         return emit_json({"format": form, "files": [str(path) for path in files]})
     line(f"{out}: {len(files)} {'file' if len(files) == 1 else 'files'}")

@@ -4,47 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...benchmarks.plot._panels import in_percent
+from ...benchmarks.plot._panels import in_percent, metric_in_words
 from ...benchmarks.statistics.interval import Estimate
-from ...benchmarks.tables.latex import escaped, written
+from ...benchmarks.tables._booktabs import Column, Notes, escaped, table, tabular
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
-from ._grid import caption, rank_set, standard_error, words
+from ._grid import rank_set, standard_error, words
 
-PLUS_MINUS = "The number after $\\pm$ is the standard error, over test rows and training seeds."
+OPTIONS = {
+    "caption": "what stands above; of several tables its beginning",
+    "label": "the label; of several tables its beginning",
+}
+
+PLUS_MINUS = "The number after ± is the standard error, over test rows and training seeds."
+BOLD = "Bold: the best OOD score, and those that share a letter with it."
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """One file with a `table` environment for each table."""
-    return {"standings.tex": "\n".join(_table(table_view) for table_view in board.views).encode()}
+    alone = len(board.views) == 1
+    return {"standings.tex": "\n".join(_table(view, options, alone) for view in board.views).encode()}
 
 
-def _table(table_view: TableView) -> str:
-    worst = any(row.worst for row in table_view.rows)
-    head = ["rank", "ties", "model", "ID", "OOD", "gap", *(["worst group"] if worst else []), "best"]
-    shape = "lllrrr" + "r" * worst + "r"
-    above = rf"{escaped(table_view.table.heading)}. {_escaped(caption(table_view))} {PLUS_MINUS}"
-    return written(above, shape, head, [_cells(row, worst) for row in table_view.rows])
+def _table(table_view: TableView, options: Mapping[str, str], alone: bool) -> str:
+    rows, heading = table_view.rows, table_view.table.heading
+    worst = any(row.worst for row in rows)
+    group = escaped(metric_in_words(rows[0].standing.score))
+    heads = ["ID", "OOD", "gap", *(["worst group"] if worst else [])]
+    columns = [Column(name, number=False) for name in ("rank", "ties", "model")]
+    columns += [*(Column(head, group) for head in heads), Column("best")]
+    cells = [_cells(row, worst, table_view.ranked > 1 and _leads(row)) for row in rows]
+    notes = Notes([*([BOLD] if table_view.ranked > 1 else []), *table_view.notes, PLUS_MINUS])
+    caption, label = options.get("caption", ""), options.get("label", "")
+    if not alone:
+        caption = f"{caption} {heading}." if caption else ""
+        label = f"{label}:{table_view.table.anchor}" if label else ""
+    label = label or f"tab:{table_view.table.anchor}"
+    return table([tabular(columns, cells)], caption or f"{heading}.", label, notes)
 
 
-def _escaped(text: str) -> str:
-    return escaped(text).replace("±", r"$\pm$")
+def _leads(row: Row) -> bool:
+    """Whether an entry is the first, or does not differ significantly from it."""
+    return row.rank is not None and (row.behind is None or not row.behind["told_apart"])
 
 
-def _cells(row: Row, worst: bool) -> list[str]:
+def _cells(row: Row, worst: bool, bold: bool) -> list[str]:
     score = row.standing.score
     percent = in_percent(score)
     return [
         rank_set(row).replace("-", "--"),
         escaped(row.ties),
         escaped(score.model),
-        *(_number(found, percent) for found in (score.id, score.ood, score.gap)),
+        *(_number(found, percent, bold and found is score.ood) for found in (score.id, score.ood, score.gap)),
         *([words(row.worst, percent).replace("-", "$-$")] if worst else []),
         "" if row.best is None else f"{row.best:.2f}",
     ]
 
 
-def _number(found: Estimate, percent: bool) -> str:
+def _number(found: Estimate, percent: bool, bold: bool = False) -> str:
     scale, digits = (100, 1) if percent else (1, 3)
     value, error = (f"{scale * number:z.{digits}f}" for number in (found.value, standard_error(found)))
-    return rf"${value} \pm {error}$"
+    signed = value.replace("-", "$-$")
+    return (rf"\textbf{{{signed}}}" if bold else signed) + rf" $\pm$ {error}"

@@ -10,7 +10,6 @@ from io import StringIO
 import pytest
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.tables import formats, render
-from farshift.benchmarks.tables.latex import escaped as latex_escaped
 from farshift.benchmarks.tables.markdown import escaped as markdown_escaped
 from farshift.core.errors import FarshiftError, UnknownName
 from hypothesis import given
@@ -36,43 +35,13 @@ def markdown_rows(records):
     return [[re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", cell) for cell in row] for row in cells]
 
 
-def latex_rows(records):
-    """The cells of the table, header first, as LaTeX prints them."""
-    text = render(records, "latex")
-    body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
-    lines = [line.removesuffix(r" \\") for line in body.splitlines() if line.endswith(r"\\")]
-    return [[printed(cell.strip()) for cell in re.split(r"(?<!\\)&", line)] for line in lines]
-
-
-COMMANDS = {
-    r"\textbackslash": "\\",
-    r"\textasciitilde": "~",
-    r"\textasciicircum": "^",
-    r"\textless": "<",
-    r"\textgreater": ">",
-    r"\textbar": "|",
-}
-
-
-def printed(source):
-    """What LaTeX prints for a source of escapes, named characters, empty groups and `$-$` alone."""
-    token = re.compile(r"\\[a-z]+|\\.|\$-\$|\{\}|.", re.DOTALL)
-    shown = []
-    for part in token.findall(source):
-        assert part not in set("&%$#_{}~^\\<>|"), f"bare {part!r} in {source!r}"
-        if part != "{}":
-            shown.append(COMMANDS[part] if part in COMMANDS else "-" if part == "$-$" else part.removeprefix("\\"))
-    return "".join(shown)
-
-
 def percent(found):
     return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * end for end in (found.value, found.low, found.high)))
 
 
-@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
-def test_each_record_is_a_row_in_its_order(read):
+def test_each_record_is_a_row_in_its_order():
     records = [*many(4), record("knn", "optdigits/writers", kind="domain", seeds=3, metric="accuracy@1")]
-    head, *rows = read(records)
+    head, *rows = markdown_rows(records)
     assert head == HEAD
     for row, one in zip(rows, records, strict=True):
         seeds = "5" if len(one.seeds) == 5 else "3 of 5"
@@ -80,36 +49,32 @@ def test_each_record_is_a_row_in_its_order(read):
         assert row == [*words, percent(one.id), percent(one.ood), percent(one.gap)]
 
 
-@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
-def test_the_worst_group_has_its_columns_where_there_is_one(read):
+def test_the_worst_group_has_its_columns_where_there_is_one():
     records = [record("lstm", groups={"17": 0.3, "a|b": 0.2, "18": 0.9}), record("mlp")]
-    head, first, second = read(records)
+    head, first, second = markdown_rows(records)
     assert head == [*HEAD, "worst group", "worst-group score"]
     assert first[-2:] == ["a|b (of 3)", percent(records[0].worst_group.estimate)]
     assert second[-2:] == ["", ""]
 
 
-@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
-def test_a_score_that_there_is_not_is_an_empty_cell(read):
+def test_a_score_that_there_is_not_is_an_empty_cell():
     one = record()
     one = replace(one, gap=NotAvailable("not defined on these rows and answers"))
-    assert read([one])[1][-1] == ""
+    assert markdown_rows([one])[1][-1] == ""
     (row,) = csv_rows([one])
     assert (row["gap"], row["gap_low"], row["gap_high"]) == ("", "", "")
 
 
-@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
-def test_a_metric_outside_0_to_1_is_not_in_percent(read):
+def test_a_metric_outside_0_to_1_is_not_in_percent():
     one = record(metric="rmse@1", better="lower", bounds=None, id=0.5, ood=0.62)
-    _, row = read([one])
+    _, row = markdown_rows([one])
     assert row[2] == "rmse@1, lower is better"
     assert row[6:] == ["0.500 [0.480, 0.520]", "0.620 [0.600, 0.640]", "-0.120 [-0.148, -0.092]"]
     assert "percent" not in render([one], "markdown")
 
 
-@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
-def test_what_cannot_be_compared_is_told_apart(read):
-    rows = read([record(), record(budget="quick"), record(identity="cd" * 32)])[1:]
+def test_what_cannot_be_compared_is_told_apart():
+    rows = markdown_rows([record(), record(budget="quick"), record(identity="cd" * 32)])[1:]
     assert [row[0] for row in rows] == [
         "scan/length, identity d78b35ce",
         "scan/length (quick)",
@@ -117,29 +82,21 @@ def test_what_cannot_be_compared_is_told_apart(read):
     ]
 
 
-@pytest.mark.parametrize("format", ["markdown", "latex"])
-def test_the_caption_says_what_the_brackets_and_units_are(format):
-    text = render([record(), record("knn", seeds=1), record("mlp", budget="quick")], format).replace("\\", "")
+def test_the_caption_says_what_the_brackets_and_units_are():
+    text = render([record(), record("knn", seeds=1), record("mlp", budget="quick")], "markdown").replace("\\", "")
     assert "Brackets: 95% t interval over rows and 5 training seeds; for knn: 95% t interval over rows only" in text
     assert "Metrics marked (%) are in percent, their gaps in percentage points." in text
     assert "scan/length: entries of different identities are not comparable." in text
     assert "looks worse than it is" not in text
-    assert "looks worse than it is" in render([record(groups={"a": 0.1, "b": 0.2})], format)
+    assert "looks worse than it is" in render([record(groups={"a": 0.1, "b": 0.2})], "markdown")
 
 
-@pytest.mark.parametrize("read", [markdown_rows, latex_rows])
-def test_any_name_stays_in_its_cell_and_reads_as_it_was(read):
+def test_any_name_stays_in_its_cell_and_reads_as_it_was():
     records = [record(NASTY), record("plain_name"), record("[x] two\nlines")]
-    assert [row[3] for row in read(records)[1:]] == [NASTY, "plain_name", "[x] two lines"]
+    assert [row[3] for row in markdown_rows(records)[1:]] == [NASTY, "plain_name", "[x] two lines"]
 
 
 plain = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=30)
-
-
-@given(plain)
-def test_latex_prints_any_text_as_it_was(text):
-    assert printed(latex_escaped(text)) == text
-    assert "--" not in latex_escaped(text)
 
 
 @given(plain)
@@ -151,34 +108,6 @@ def test_markdown_reads_any_text_as_it_was_and_finds_no_cell_in_it(text):
 
 def test_an_underscore_in_a_word_stays_readable_in_markdown():
     assert markdown_escaped("exact_match@1 _this_ my__init__") == r"exact_match@1 \_this\_ my\_\_init\_\_"
-
-
-def test_latex_is_one_table_with_booktabs_rules_and_a_line_per_row():
-    text = render(many(3), "latex")
-    for part in (
-        r"\begin{table}",
-        r"\caption{",
-        r"\begin{tabular}{llllllrrr}",
-        r"\toprule",
-        r"\midrule",
-        r"\bottomrule",
-    ):
-        assert text.count(part) == 1
-    assert text.endswith("\\end{tabular}\n\\end{table}\n")
-    assert sum(line.endswith(r"\\") for line in text.splitlines()) == 4
-    depth = 0
-    for brace in re.sub(r"\\[{}]", "", text):
-        depth += {"{": 1, "}": -1}.get(brace, 0)
-        assert depth >= 0
-    assert depth == 0
-
-
-def test_a_row_that_begins_with_a_bracket_is_no_argument_of_the_line_before():
-    for name in ("[x]/y", "*x/y"):
-        row = next(
-            line for line in render([record(benchmark=name)], "latex").splitlines() if "x" in line and "&" in line
-        )
-        assert row.startswith("{}")
 
 
 def test_csv_has_every_number_in_full():

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
+from farshift.benchmarks.comparison.leaders import leaders
 from farshift.benchmarks.comparison.relate import effective_robustness, gap_recovered
+from latex_reader import read_tables
 from support import one_line_error
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
@@ -77,6 +79,25 @@ def test_a_table_is_printed_or_written_and_holds_the_scores(runs, farshift, tmp_
     farshift("plot", runs["echo"], "--table", "latex", "--out", tmp_path / "t.tex")
     assert "\\toprule" in (tmp_path / "t.tex").read_text()
     assert "name a picture to write" in one_line_error(farshift("plot", runs["echo"]))
+
+
+def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and_a_label(runs, farshift, tmp_path):
+    two = fs.evaluate(lambda seed: models.Adder(seed, 0.06), on=ON, seeds=2, out=tmp_path / "near", name="near").path
+    three = [two, runs["wrong-0.05"], runs["wrong-0.6"]]
+    assert leaders([*three, runs["echo"]]) == [True, True, False, False]
+    done = farshift("plot", *three, "--table", "latex", "--caption", "50 % & more", "--label", "tab:mine")
+    (table,) = read_tables(done.stdout)
+    assert (table.caption, table.label) == ("50 % & more", "tab:mine")
+    assert [row[2].bold != "" for row in table.tabulars[0].rows] == [True, True, False]
+    assert "rows paired, 5 %" in table.note.text
+    (compared,) = read_tables(farshift("compare", *three[1:], "--latex", "--label", "tab:two").stdout)
+    assert compared.label == "tab:two" and compared.tabulars[0].rows[1][1].bold.startswith("5")
+    for command in (("compare", *three[1:], "--caption", "x"), ("baselines", "results", "--caption", "x")):
+        assert "--caption is of LaTeX tables: add --latex, or leave it out" in one_line_error(farshift(*command))
+    refused = farshift("plot", *three, "--out", tmp_path / "a.png", "--label", "x")
+    assert "--label is of tables" in one_line_error(refused)
+    (recorded,) = read_tables(farshift("baselines", "results", "--on", "skills/pairs", "--latex").stdout)
+    assert recorded.caption == "Recorded baselines on skills/pairs."
 
 
 def is_number(text: str) -> bool:

@@ -17,6 +17,7 @@ from farshift.leaderboard.exports._names import slugs
 from farshift.leaderboard.exports.hf import dumped
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from latex_reader import read_tables
 from made_tables import entry, snapshot
 
 OPTIONS = {"hf": {"dataset": "somebody/shifts", "source": "https://example.org/board"}}
@@ -58,20 +59,31 @@ def test_csv_has_every_number_as_recorded_and_runs_no_formula(board):
     assert float(lines[3]["against_baseline"]) < 0
 
 
-def test_latex_is_a_booktabs_table_with_rank_sets_and_says_what_its_plus_minus_is(board):
+def test_latex_has_rank_sets_and_says_what_its_plus_minus_and_its_bold_type_are(board):
     (content,) = exported(board, "latex").values()
-    text = content.decode()
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 1
-    for rule in (r"\toprule", r"\midrule", r"\bottomrule"):
-        assert text.count(rule) == 1
-    assert r"The number after $\pm$ is the standard error, over test rows and training seeds." in text
-    assert r"weak \& 50\%" in text
-    body = text[text.index(r"\midrule") : text.index(r"\bottomrule")].splitlines()[1:]
-    assert len(body) == 4
-    assert body[0].startswith("1 & a & strong & $")
-    assert body[1].startswith("2--3 & b & once")
-    columns = text[text.index(r"\begin{tabular}{") :].split("}")[1].removeprefix("{")
-    assert {len(re.split(r"(?<!\\)&", line)) for line in body} == {len(columns)}
+    (table,) = read_tables(content.decode())
+    (tabular,) = table.tabulars
+    assert tabular.heads == ["rank", "ties", "model", "ID", "OOD", "gap", "best"]
+    assert tabular.groups == [("exact_match@1 (%)", 4, 6)]
+    texts = [[cell.text for cell in row] for row in tabular.rows]
+    assert [row[:3] for row in texts[:2]] == [["1", "a", "strong"], ["2--3", "b", "once"]]
+    assert texts[3][2] == "weak & 50%"
+    assert [row[4].bold != "" for row in tabular.rows] == [True, False, False, False]
+    assert "The number after ± is the standard error, over test rows and training seeds." in table.note.text
+    assert "Bold: the best OOD score, and those that share a letter with it." in table.note.text
+    assert table.label.startswith("tab:scan-length-") and table.caption == "scan/length."
+
+
+def test_latex_has_bold_type_for_all_of_the_first_tie_group_and_takes_a_caption_and_a_label():
+    made = [entry("one", 0.5), entry("other", 0.5), entry("third", 0.1), entry("one", 0.5, "vowel/women")]
+    options = {"caption": "All & more.", "label": "tab:all"}
+    tables = read_tables(exported(snapshot(made), "latex", options)["standings.tex"].decode())
+    first = next(table for table in tables if "scan/length" in table.caption)
+    assert [row[4].bold != "" for row in first.tabulars[0].rows] == [True, True, False]
+    assert {table.caption for table in tables} == {"All & more. scan/length.", "All & more. vowel/women."}
+    assert all(table.label.startswith("tab:all:") for table in tables)
+    (alone,) = read_tables(exported(snapshot(made[:2]), "latex", options)["standings.tex"].decode())
+    assert (alone.caption, alone.label) == ("All & more.", "tab:all")
 
 
 def test_markdown_has_a_row_an_entry_and_the_meaning_beneath(board):
