@@ -1,7 +1,8 @@
 """Counter-based randomness: a draw is a pure function of a name and a row id.
 
 The same bits on every platform, in any order, on any number of processes; no generator to carry along. The mixing
-function is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), applied twice.
+function is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), applied twice. It hides nothing: streams
+of a secret seed are drawn by a cipher (`secret_draws`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .secret_draws import MARK, secret_bits
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -28,6 +31,8 @@ def key(name: str) -> int:
 def bits(name: str, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """64 random bits for each counter (a row id, or 0, 1, 2 ..) in the stream called `name`; same shape."""
     counters = np.asarray(counters, np.uint64)
+    if name.startswith(MARK):
+        return secret_bits(name, counters)
     return _mix(_mix(counters + _GOLDEN) ^ np.uint64(key(name)))
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
 from ...core.errors import FarshiftError
+from ...core.secret_draws import stream_name
 from ...loaders.acquire.source import find_source, identified
 from ...loaders.freezing.redraw import check_redrawable, divided, redrawn, seeded
 from ...loaders.part import Part
@@ -38,6 +39,9 @@ STALE = 3
 
 MOST_LEFT_OUT = 0.2
 """The share of a view's public rows that may lie in cells which cannot be filled; beyond it there is no fair draw."""
+
+CIPHER = "AES-256"
+"""What draws a window's rows, as its terms say."""
 
 Ids = NDArray[np.uint64]
 
@@ -84,10 +88,11 @@ def check_sealable(benchmark: Benchmark) -> None:
 def draw(benchmark: Benchmark, seed: bytes) -> Drawn:
     """The draw of a benchmark by a secret seed of 32 bytes. `FarshiftError` where there can be none."""
     check_sealable(benchmark)
+    streams = stream_name(seed)
     public = {name: benchmark.view(name)[0] for name in VIEWS}
     profiles = {name: Profile.of(part, benchmark.task) for name, part in public.items()}
     wanted = {name: profiles[name].counts(part) for name, part in public.items()}
-    found, had = _filled(benchmark, seed, profiles, wanted)
+    found, had = _filled(benchmark, streams, profiles, wanted)
     sides: dict[str, pa.Table] = {}
     counterpart: dict[str, Ids] = {}
     profile: dict[str, Any] = {}
@@ -108,7 +113,7 @@ def draw(benchmark: Benchmark, seed: bytes) -> Drawn:
 
 
 def _filled(
-    benchmark: Benchmark, seed: bytes, profiles: Mapping[str, Profile], wanted: Mapping[str, Mapping[str, int]]
+    benchmark: Benchmark, streams: str, profiles: Mapping[str, Profile], wanted: Mapping[str, Mapping[str, int]]
 ) -> tuple[dict[str, pa.Table], dict[str, dict[str, int]]]:
     """Rows for every cell of each view, as far as they can be had, and how many each cell has."""
     import pyarrow as pa
@@ -119,7 +124,7 @@ def _filled(
     had: dict[str, dict[str, int]] = {name: {} for name in VIEWS}
     stale = 0
     for number in range(ROUNDS):
-        split = redrawn(source, f"sealed/{seed.hex()}/{number}")
+        split = redrawn(source, f"{streams}/{number}")
         if number == 0:
             _check_rule(benchmark, split)
         drawn = _Redrawn(benchmark.definition, benchmark.path, split)

@@ -20,7 +20,7 @@ from ...core.errors import FarshiftError
 from ...core.private import read_private, write_private
 from ..storage.board_files import digests
 from .draw_folder import draw_files, inputs_digest, inputs_of
-from .drawing import Drawn, check_sealable, draw
+from .drawing import CIPHER, Drawn, check_sealable, draw
 from .window import SEED_BYTES, Clock, Places, Terms, Window, moment, stamp, utc_now, windows
 
 if TYPE_CHECKING:
@@ -48,7 +48,12 @@ def seal(
             manifest = found.manifest
             number = 1 + sum(window.terms.benchmark == benchmark for window in known.values())
             terms = Terms(
-                f"{benchmark.replace('/', '__')}-{number}", benchmark, manifest.full_name, manifest.identity, *times
+                f"{benchmark.replace('/', '__')}-{number}",
+                benchmark,
+                manifest.full_name,
+                manifest.identity,
+                *times,
+                CIPHER,
             )
             write_private(_plan(board, terms.window), canonical_json(terms.record()))
         elif (terms.opens, terms.closes) != times and opens != NOW:

@@ -15,7 +15,7 @@ from ...core.errors import FarshiftError, Unavailable
 from .answers import check_answers
 from .benchmark import SealedBenchmark, sealed_benchmark
 from .draw_folder import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
-from .drawing import draw
+from .drawing import CIPHER, draw
 from .scoring import result
 from .window import Places, Recorded, Window, moment, team_id, windows
 
@@ -89,6 +89,8 @@ def _verify_window(copy: Copied, window: Window, not_recomputed: list[str]) -> l
     except FarshiftError as error:
         not_recomputed.append(f"window {window.name}: {error}")
         return problems
+    if window.terms.cipher != CIPHER:
+        problems.append(f"its rows are drawn by {window.terms.cipher[:40]!r}, and no version draws by it")
     places = Places(window.name)
     files = [copy.file(path) for path in (places.card, places.inputs, places.profile)]
     if any(file is None for file in files):

@@ -2,7 +2,7 @@
 
 The records of a window, in their order:
 
-    seed_committed   window, benchmark, split, manifest, opens, closes; commitment
+    seed_committed   window, benchmark, split, manifest, opens, closes, cipher; commitment
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
     submitted        window, submission (sha256 of the answers' zip), team, note, model, team_key, entries (none); files
     window_closed    window
@@ -61,7 +61,8 @@ def stamp(time: datetime) -> str:
 
 @dataclass(frozen=True)
 class Terms:
-    """What is announced of a window before anything is drawn. `opens` and `closes`: UTC, ISO 8601."""
+    """What is announced of a window before anything is drawn. `opens` and `closes`: UTC, ISO 8601. `cipher`: what draws
+    its rows from the seed."""
 
     window: str
     benchmark: str
@@ -69,6 +70,7 @@ class Terms:
     manifest: str
     opens: str
     closes: str
+    cipher: str
 
     def commitment(self, seed: bytes) -> str:
         """sha256 over the secret seed (32 bytes) and the canonical JSON of these terms: benchmark, manifest identity,

@@ -61,9 +61,22 @@ def redrawn_rows(source: Source, seed: str) -> pa.Table:
 
 
 def redrawn(split: Split, seed: str) -> Split:
-    """A split over the rows that its source's generator gives with another seed, divided by its own rule."""
+    """A split over the rows that its source's generator gives with another seed, divided by its own rule. Rows that are
+    longer, deeper or shorter than any row of the published split, by the number that the rule divides by, are left out:
+    the public test has nothing to hold them against, and a rule may refuse them."""
     check_redrawable(split.manifest)
-    return divided(split, redrawn_rows(split.source, seed))
+    return divided(split, _within_published(split, redrawn_rows(split.source, seed)))
+
+
+def _within_published(split: Split, rows: pa.Table) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    field = split.manifest.definition.parameters.get("field")
+    if not isinstance(field, str) or field not in rows.column_names or not pa.types.is_integer(rows[field].type):
+        return rows
+    ends = pc.min_max(split.rows[field].take(split.assigned["place"]))
+    return rows.filter(pc.and_(pc.greater_equal(rows[field], ends["min"]), pc.less_equal(rows[field], ends["max"])))
 
 
 def divided(split: Split, rows: pa.Table) -> Split:

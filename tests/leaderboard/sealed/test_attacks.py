@@ -1,0 +1,132 @@
+"""What a draw's published files give away to who attacks the generator instead of solving the task: nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.core import draws
+from farshift.leaderboard.sealed.draw_folder import inputs_of
+from farshift.leaderboard.sealed.drawing import Drawn, draw
+from farshift.loaders.freezing.redraw import redrawn_rows
+from numpy.typing import NDArray
+from sealed_cases import SEED
+from sklearn.linear_model import LogisticRegression
+from test_drawing import ONE_OF_EACH_GENERATOR
+
+WORDS = NDArray[np.uint64]
+COUNTERS = 4_000
+"""Rows among whose counters an attacker looks."""
+
+
+def unshifted(values: WORDS, by: int) -> WORDS:
+    """The inverse of `x ^ (x >> by)`."""
+    found = values
+    for _ in range(64 // by + 1):
+        found = values ^ (found >> np.uint64(by))
+    return found
+
+
+def unmixed(values: WORDS) -> WORDS:
+    """The inverse of the mixing function: two shifts and two odd factors, each of which can be undone."""
+    values = unshifted(values, 31) * np.uint64(pow(0x94D049BB133111EB, -1, 2**64))
+    values = unshifted(values, 27) * np.uint64(pow(0xBF58476D1CE4E5B9, -1, 2**64))
+    return unshifted(values, 30)
+
+
+def keys_of(shown: WORDS) -> set[int]:
+    """The keys of a mixed stream that agree with three shown draws of it, whatever their counters. (Of two there are
+    two, as either may have either counter.)"""
+    inner = draws._mix(np.arange(COUNTERS, dtype=np.uint64) + draws._GOLDEN)
+    first, *others = (set(np.bitwise_xor(inner, one).tolist()) for one in unmixed(shown[:3]))
+    return first.intersection(*others)
+
+
+def words_of(texts: list[str]) -> WORDS:
+    """Strings of 64 bits as the draws that they show."""
+    return np.array([int(text, 2) for text in texts], np.uint64)
+
+
+@pytest.fixture(scope="module")
+def sums():
+    return find_benchmark("prefix_sums/32_to_64")
+
+
+@pytest.fixture(scope="module")
+def sums_drawn(sums) -> Drawn:
+    return draw(sums, SEED)
+
+
+def test_the_key_of_a_published_stream_is_found_from_three_rows_and_gives_all_others(sums):
+    """The control: the attack works where it can."""
+    rows = redrawn_rows(sums.split.source, "some published seed")
+    shown = words_of([text for text in rows["bits"].to_pylist() if len(text) == 64])
+    (key,) = keys_of(shown)
+    assert key == draws.key("some published seed/64")
+    inner = draws._mix(np.arange(COUNTERS, dtype=np.uint64) + draws._GOLDEN)
+    assert np.isin(shown, draws._mix(inner ^ np.uint64(key))).all()
+
+
+def test_the_same_attack_on_a_draw_finds_no_key(sums, sums_drawn):
+    texts = inputs_of(sums_drawn.rows, sums)["bits"].to_pylist()
+    shown = words_of([text for text in texts if len(text) == 64])
+    assert len(shown) == 250
+    for at in range(0, 45, 3):
+        assert keys_of(shown[at : at + 3]) == set()
+
+
+def lowest_bits(inputs: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The twelve lowest bits of every number, -1 or 1; (rows, 12 * width)."""
+    numbers = np.ascontiguousarray(inputs, np.float32).view(np.uint32)
+    found = (numbers[:, :, None] >> np.arange(12, dtype=np.uint32)) & 1
+    return 2.0 * found.reshape(len(inputs), -1) - 1
+
+
+def share_right(known: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
+    """Of a linear classifier that learns from half of the rows, on the other half."""
+    half = len(truth) // 2
+    model = LogisticRegression(C=0.01, max_iter=200).fit(known[:half], truth[:half])
+    return float(model.score(known[half:], truth[half:]))
+
+
+def test_neither_lowest_bits_nor_the_order_of_ids_tell_the_labels_of_slabs():
+    benchmark = find_benchmark("slabs_5/shuffled")
+    drawn = draw(benchmark, SEED)
+    truth = drawn.rows.truth()
+    chance = max(truth.mean(), 1 - truth.mean())
+    bound = chance + 4 * np.sqrt(0.25 / (len(truth) // 2))
+    inputs = np.stack(drawn.rows.numpy(["inputs"])["inputs"])
+    assert share_right(lowest_bits(inputs), truth) < bound
+    place = np.arange(len(truth), dtype=np.uint64)
+    of_place = np.stack([2.0 * ((place >> np.uint64(bit)) & np.uint64(1)) - 1 for bit in range(11)], axis=1)
+    assert share_right(of_place, truth) < bound
+    of_id = np.stack([2.0 * ((drawn.rows.row_ids >> np.uint64(bit)) & np.uint64(1)) - 1 for bit in range(64)], axis=1)
+    assert share_right(of_id, truth) < bound
+
+
+@pytest.mark.parametrize("name", ["prefix_sums/32_to_64", "slabs_5/shuffled"])
+def test_no_number_of_a_draw_comes_from_the_mixing_function(name, monkeypatch):
+    no_mixing(name, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONE_OF_EACH_GENERATOR)
+def test_no_number_of_a_draw_of_any_sort_of_generator_comes_from_the_mixing_function(name, monkeypatch):
+    no_mixing(name, monkeypatch)
+
+
+def no_mixing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule that divides rows draws by public names; whatever the generator asks for has to be of the seed, and of
+    the cipher."""
+    benchmark = find_benchmark(name)
+    benchmark.view("ood")
+    asked: list[str] = []
+    plain = draws.key
+
+    def key(stream: str) -> int:
+        asked.append(stream)
+        return plain(stream)
+
+    monkeypatch.setattr(draws, "key", key)
+    redrawn_rows(benchmark.split.source, draws.MARK + SEED.hex())
+    assert asked == []
