@@ -6,7 +6,9 @@ Burns et al., ICML 2024 (arXiv:2312.09390), equation 1 (section 4.3.2, appendix 
 
 f_w the teacher's soft labels and h_t the student's own predictions hardened at a threshold t, both without gradient. In
 a first stage a teacher learns half of the rows; the student, a fresh network, learns the other half from the teacher's
-labels alone. The paper's teacher is a smaller pretrained model; here it is the same network stopped early, on few rows.
+labels alone. The paper's teacher is a weaker pretrained model that is fine-tuned (section 3): `teacher_weights` names
+such a one, for a pretrained student. `teacher_width` makes the teacher of a student that is trained from scratch a
+narrower network. Without either it is the same network stopped early.
 
 t is set in each batch so that the student names a class as often as the teacher does. With two classes that is a
 quantile of the student's probability, as in the released code; with more, class c is hardened by how far its
@@ -29,7 +31,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import keys, permutations, stream
-from ..training.algorithm import About, Clock
+from ..training.algorithm import About, Build, Clock
 from ..training.algorithm import Algorithm as Base
 from ..training.losses import cross_entropy, mean
 from ..training.sampler import Batch, Data
@@ -42,9 +44,18 @@ CITATION = (
 )
 TASKS = ("classification",)
 TOUCHES = ("train",)
-SETTINGS: dict[str, Any] = {"alpha": 0.5, "warmup": 0.2, "teacher_rows_percent": 50, "teacher_percent": 20}
+SETTINGS: dict[str, Any] = {
+    "alpha": 0.5,
+    "warmup": 0.2,
+    "teacher_rows_percent": 50,
+    "teacher_percent": 20,
+    "teacher_weights": "",
+    "teacher_width": 0,
+}
 """alpha: a at its height. warmup: the share of the student's steps in which it rises. teacher_rows_percent: of the
-rows, that the teacher learns. teacher_percent: of the steps, that it has."""
+rows, that the teacher learns. teacher_percent: of the steps, that it has. teacher_weights: a teacher's pretrained
+weights, `org/name[@revision]` or `./folder`; all else is the student's setting. teacher_width: its `width`; 0: the
+student's."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.25, 0.5, 0.75]}
 
 
@@ -57,6 +68,8 @@ class Algorithm(Base):
         super().__init__(hyperparameters, about)
         if not hyperparameters["batch_size"]:
             raise ModelError("weak_to_strong sets its thresholds by batches: set batch_size above 0")
+        self.teacher = self._teacher()
+        self.grows = bool(self.teacher)
         rows, device = len(about.data), about.data.lengths.device
         order = permutations(stream(keys(about.names, device), "weak_to_strong"), rows)
         count = rows * hyperparameters["teacher_rows_percent"] // 100
@@ -70,6 +83,24 @@ class Algorithm(Base):
         """Which rows the teacher learns, (K, N)."""
         self.register_buffer("weak", torch.zeros(about.replicas, rows, about.outputs, device=device))
         """The teacher's probabilities, (K, N, classes)."""
+
+    def _teacher(self) -> dict[str, Any]:
+        """The settings in which the teacher's network is another than the student's."""
+        given = self.hyperparameters.common
+        weights, width = given["teacher_weights"], given["teacher_width"]
+        if weights:
+            if not given.get("weights"):
+                raise ModelError("setting teacher_weights is of a pretrained student's teacher: add --fine-tune")
+            from ..encoding.shared_inputs import check_shared
+
+            check_shared(given["weights"], weights, given["inputs"], "teacher_weights")
+        if width and "width" not in given:
+            raise ModelError("setting teacher_width: this network has no setting width: leave it at 0")
+        named = {"weights": weights, "width": width}
+        return {name: value for name, value in named.items() if value}
+
+    def assemble(self, build: Build) -> Any:
+        return build("weights", **(self.teacher if build.stage == 0 else {}))
 
     def stages(self, steps: int) -> tuple[int, ...]:
         first = share_of(steps, self.hyperparameters["teacher_percent"], "weak_to_strong")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -54,10 +54,16 @@ class Plan:
     @property
     def name(self) -> str:
         """The model's name on the run card: the recipe's, and that of weights which are not the recipe's own."""
-        weights = specs(self.recipe)
-        if not weights or weights == specs(find_recipe(self.recipe.name)):
+        weights, shipped = self.weights, find_recipe(self.recipe.name)
+        if not weights or weights == specs(shipped, [shipped.settings_on(self.benchmark.name)]):
             return self.recipe.name
         return f"{self.recipe.name} ({', '.join(map(weights_name, weights))})"
+
+    @property
+    def weights(self) -> list[str]:
+        """The pretrained weights that it starts from, of all its named settings together."""
+        own = self.recipe.settings_on(self.benchmark.name)
+        return specs(self.recipe, [own | dict(values) for values in self.settings.values()])
 
     def changed(self) -> dict[str, Any]:
         """Network, algorithm and settings in force where the recipe is not as it is shipped, for the run card."""
@@ -65,9 +71,7 @@ class Plan:
         shipped = find_recipe(recipe.name)
         if recipe.estimator or recipe == shipped.model_copy(update={"encoder": recipe.encoder}):
             return {}
-        settings = complete(recipe, self.benchmark.name)
-        if settings.get("weights"):
-            settings["weights"] = weights_name(str(settings["weights"]))
+        settings = named_weights(complete(recipe, self.benchmark.name))
         found: dict[str, Any] = {"network": recipe.network, "algorithm": recipe.algorithm, "settings": settings}
         return found | ({"published": recipe.published} if recipe.published else {})
 
@@ -127,13 +131,16 @@ class Plan:
             )
 
     def begin(self, together: World = ALONE) -> AbstractContextManager[RunFolder]:
-        model: dict[str, Any] = {"name": self.name, "kind": "baseline", "code": code_digest(self.recipe)}
-        if weights := pretrained(self.recipe):
+        model: dict[str, Any] = {"name": self.name, "kind": "baseline"}
+        weights = pretrained(self.weights)
+        model["code"] = code_digest(self.recipe, weights)
+        if weights:
             model["pretrained"] = weights
         if changed := self.changed():
             model["recipe"] = changed
         if self.settings != NONE:
-            model["settings"] = {name: dict(values) for name, values in self.settings.items()}
+            named = dict if self.recipe.estimator else named_weights
+            model["settings"] = {name: named(values) for name, values in self.settings.items()}
         if self.diagnose:
             model["diagnose"] = list(self.diagnose)
         if isinstance(self.benchmark, StreamedBenchmark):
@@ -160,9 +167,10 @@ _TRAINING = (".", "encoding", "replicas", "running", "training", "training/graph
 """The folders whose code has a part in every training."""
 
 
-def code_digest(recipe: Recipe) -> str:
-    """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, and
-    the versions of Farshift, torch and scikit-learn."""
+def code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | None = None) -> str:
+    """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, the
+    pretrained `weights` (by default those that the recipe names), and the versions of Farshift, torch and
+    scikit-learn."""
     home = PACKAGE / "baselines"
     paths = [path for folder in _TRAINING for path in sorted((home / folder).glob("*.py"))]
     if recipe.network and recipe.algorithm:
@@ -175,23 +183,36 @@ def code_digest(recipe: Recipe) -> str:
         paths += _with_siblings(module_file("baselines/networks", recipe.network, "network"))
         paths += _with_siblings(module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
     versions = [_installed(name) for name in ("farshift", "torch", "scikit-learn")]
-    if pretrained(recipe):
-        versions += [*(one["digest"] for one in pretrained(recipe)), _installed("transformers")]
+    weights = pretrained(specs(recipe, [recipe.settings])) if weights is None else weights
+    if weights:
+        versions += [*(one["digest"] for one in weights), _installed("transformers")]
     return identity_of([recipe.model_dump(mode="json"), [file_sha256(path) for path in paths], versions])
 
 
-def pretrained(recipe: Recipe) -> list[dict[str, str]]:
-    """The pretrained weights that a recipe starts from: `name` and `digest` of each, for the run card."""
-    if not specs(recipe):
+def pretrained(weights: Sequence[str]) -> list[dict[str, str]]:
+    """`name` and `digest` of each of some pretrained weights, for the run card."""
+    if not weights:
         return []
     from ..encoding.frozen import pinned
 
-    return [{"name": weights_name(spec), "digest": pinned(spec)} for spec in specs(recipe)]
+    return [{"name": weights_name(spec), "digest": pinned(spec)} for spec in weights]
 
 
-def specs(recipe: Recipe) -> list[str]:
-    """The pretrained weights that a recipe names: of a frozen encoder, of a network."""
-    return [str(spec) for spec in (recipe.encoder, recipe.settings.get("weights")) if spec]
+WEIGHTS = ("weights", "teacher_weights")
+"""The settings that name pretrained weights: of a network, of a weaker teacher's."""
+
+
+def specs(recipe: Recipe, settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The pretrained weights that a recipe and the settings in force name, each once: of a frozen encoder, of
+    networks."""
+    own = [] if recipe.estimator else list(settings)  # scikit-learn has other things that it calls weights
+    named = [recipe.encoder, *(values.get(name) for values in own for name in WEIGHTS)]
+    return list(dict.fromkeys(str(spec) for spec in named if spec))
+
+
+def named_weights(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as a run card has them: weights by what they are called, wherever they lie."""
+    return {name: weights_name(str(value)) if name in WEIGHTS and value else value for name, value in settings.items()}
 
 
 def weights_name(spec: str) -> str:

@@ -39,8 +39,18 @@ TOUCHABLE = {
     "clean rate": "the fraction of wrong training labels, where it is known",
 }
 
-Build = Callable[[str], Any]
-"""Makes the recipe's network, fresh, with a replica axis of K: its initial weights are drawn under the name given."""
+
+@dataclass(frozen=True)
+class Build:
+    """Makes the recipe's network, fresh, with a replica axis of K: its initial weights are drawn under the name given,
+    and settings that are `changed` are others than the recipe's. stage: the stage of training that begins with it."""
+
+    make: Callable[[str, Mapping[str, Any]], Any]
+    stage: int = 0
+
+    def __call__(self, name: str, **changed: Any) -> Any:
+        return self.make(name, changed)
+
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -122,6 +132,9 @@ class Algorithm(nn.Module, ABC):
     """Whether `loss` writes down what it saw of the rows, so that it may be taken once a step only."""
     soft_targets = False
     """Whether a batch's targets may be shares of all classes (K, n, classes), as of rows that are mixed."""
+
+    grows = False
+    """Whether the network of a later stage has other shapes than that of the first."""
 
     def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
         """`ModelError` for sharpness-aware steps, which take the loss twice, of what remembers rows."""

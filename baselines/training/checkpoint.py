@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -86,14 +87,16 @@ def resume(training: Training, path: Path, identity: str) -> bool:
             f"{path} is a checkpoint of {what} (another version, or other settings): "
             "remove it, and training starts again"
         )
-    whole = training.stack
+    by_stage = _by_stage(training)
     training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
     training.finished, training.seconds_before = card["finished"], card["seconds"]
     outcome = training.outcome
     outcome.losses, outcome.steps, outcome.failed = (_numbered(card[name]) for name in ("losses", "steps", "failed"))
+    whole = by_stage(training.total)
     outcome.ended = [_taken(whole, arrays, f"ended/{place}") for place in range(card["ended"])]
     outcome.candidates = [
-        (name, _taken(whole, arrays, f"candidate/{place}")) for place, name in enumerate(card["candidates"])
+        (name, _taken(by_stage(int(name.removeprefix("step-"))), arrays, f"candidate/{place}"))
+        for place, name in enumerate(card["candidates"])
     ]
     device = whole.keys.device
     training.stack = _taken(whole, arrays, "cohort")
@@ -134,6 +137,22 @@ def _taken(whole: ReplicaStack, arrays: Mapping[str, Any], prefix: str) -> Repli
     found.ready()
     found.network.eval()
     return found
+
+
+def _by_stage(training: Training) -> Callable[[int], ReplicaStack]:
+    """The replica stack that training began with, as its network is after so many steps: that of a later stage may
+    have other shapes."""
+    begun, ends = training.stack, list(accumulate(training.stages))[:-1]
+    made = {0: begun}
+
+    def after(total: int) -> ReplicaStack:
+        stage = sum(total >= end for end in ends) if begun.algorithm.grows else 0
+        if stage not in made:
+            made[stage] = begun.only(range(len(begun)))
+            made[stage].network = made[stage].fresh(stage)
+        return made[stage]
+
+    return after
 
 
 def _array(value: Any) -> Any:

@@ -14,7 +14,7 @@ from ..layers.hidden import mark_hidden
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng, keys
 from ..replicas.stacked import attach, picked
-from .algorithm import About, Algorithm, replicated
+from .algorithm import About, Algorithm, Build, replicated
 from .sampler import Data
 
 ROWS_AT_ONCE = 512
@@ -63,12 +63,12 @@ class ReplicaStack(nn.Module):
         """The network as it is before training: other initial weights for each stage."""
         survivors = self.number.tolist()
 
-        def build(name: str) -> Any:
-            turns = iter(self._each[number] for number in survivors)
+        def make(name: str, changed: Mapping[str, Any]) -> Any:
+            turns = iter({**self._each[number], **changed} for number in survivors)
             names = [f"{self.names[number]}/{name}" + (f"/{stage}" if stage else "") for number in survivors]
             return replicated(lambda: self._make(self._sizes, next(turns)), names)
 
-        network = self.algorithm.assemble(build)
+        network = self.algorithm.assemble(Build(make, stage))
         self._place(network, self.keys.device, self.hyperparameters.dtype)
         return network
 

@@ -12,6 +12,7 @@ from farshift.baselines.algorithms.weak_to_strong import hardened
 from farshift.baselines.encoding.encoding import PAD, Sizes
 from farshift.baselines.networks.deep_thinking import Convolution, Network
 from farshift.baselines.replicas.stacked import stacked
+from farshift.baselines.training.checkpoint import resume, save
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -256,3 +257,43 @@ def test_students_are_the_same_alone_and_among_others() -> None:
         return student([{"alpha": 0.2 * place} for place in which], 20, [f"replica {place}" for place in which])
 
     check_alone_as_among_many(make)
+
+
+def test_a_teacher_may_be_narrower_and_its_student_is_as_wide_as_without() -> None:
+    made = student([{"teacher_width": 2}] * 2)
+    widths = {tuple(p.shape) for p in made.stack.network.parameters()}
+    assert (2, 2, 3) in widths
+    for _ in range(4):
+        made.step()
+    assert {tuple(p.shape) for p in made.stack.network.parameters()} == {
+        tuple(p.shape) for p in student([{}] * 2).stack.network.parameters()
+    }
+
+
+@pytest.mark.parametrize("steps", [2, 6])
+def test_training_with_a_narrower_teacher_goes_on_from_a_checkpoint_of_either_stage(tmp_path: Any, steps: int) -> None:
+    whole, first, second = (student([{"teacher_width": 2, "candidates": 4}] * 2) for _ in range(3))
+    whole.run()
+
+    class Killed(Exception):
+        pass
+
+    def watch(training: Training) -> None:
+        if training.total == steps:
+            save(training, tmp_path / "checkpoint.npz", "it")
+            raise Killed
+
+    with pytest.raises(Killed):
+        first.run(watch)
+    assert resume(second, tmp_path / "checkpoint.npz", "it")
+    second.run()
+    for one, other in zip(whole.outcome.candidates, second.outcome.candidates, strict=True):
+        check_alike(alone(one[1].network, 0), alone(other[1].network, 0), 0.0)
+    for place in range(2):
+        found, expected = (alone(x.outcome.ended[0].network, place) for x in (second, whole))
+        check_alike(found, expected, 0.0)
+
+
+def test_a_teacher_s_weights_are_refused_without_a_pretrained_student() -> None:
+    with pytest.raises(ModelError, match="add --fine-tune"):
+        student([{"teacher_weights": "./somewhere"}])

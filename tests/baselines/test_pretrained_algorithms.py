@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tiny_hf
 import tiny_vision
 import torch
 from farshift.baselines.algorithms.pego import overlap
 from farshift.baselines.baseline import Baseline
+from farshift.baselines.encoding.shared_inputs import check_shared
 from farshift.baselines.layers.lora import Lora, merge
 from farshift.baselines.recipe import complete, fine_tuned, recipe
+from farshift.baselines.training.replica_stack import ReplicaStack
+from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
 
-from .test_pretrained import HEAD, parts, start, trained
+from .test_pretrained import HEAD, parts, pictures, settled, start, trained
 from .toys import Rows
 
 pytest.importorskip("transformers")
@@ -119,3 +125,45 @@ def frozen_features(weights: str, train: Rows, val: Rows) -> np.ndarray:
     with torch.no_grad():
         found: np.ndarray = network.eval().encode(network.embed(torch.zeros(1, 40, 0), pixels))[0].double().numpy()
     return found
+
+
+def test_a_weaker_pretrained_teacher_labels_the_rows_of_a_pretrained_student(folders: dict[str, str]) -> None:
+    own = {"teacher_weights": folders["resnet"], "teacher_percent": 50, "batch_size": 6, "dropout": 0.2}
+    data, sizes = pictures()
+    names = ["a", "b"]
+    settings = [settled("weak-to-strong", folders["vit"], **own) for _ in names]
+    stack = ReplicaStack("pretrained", "weak_to_strong", settings, names, sizes, "classification", data, 6)
+    training = Training(stack, data, 6)
+    algorithm: Any = training.stack.algorithm
+    assert training.stack.network.body.name == "resnet"
+    for _ in range(3):
+        training.step()
+    assert training.stack.network.body.name == "vit"
+    for name, value in start(folders["vit"]).items():
+        assert name == "dropout.p" or torch.equal(training.stack.network.state_dict()[name][0], value)
+    assert algorithm.weak.shape == (2, 24, 3)
+    assert algorithm.weak.std(dim=1).min() > 0, "the teacher, whose head began at 0, has learned"
+    training.run()
+    assert not training.outcome.failed
+    alone = trained(["b"], "weak-to-strong", folders["vit"], 6, **own)
+    assert abs(training.outcome.losses[1] - alone.outcome.losses[0]) < 1e-6
+
+
+def test_a_teacher_reads_the_tokens_of_its_student_or_is_refused(folders: dict[str, str], tmp_path: Path) -> None:
+    student = str(tiny_hf.classifier(tmp_path / "student"))
+    other = tiny_hf.classifier(tmp_path / "other")
+    check_shared(student, str(other), "tokens", "teacher_weights")
+    tiny_hf.tokenizer(pairs=True, ends=True).save_pretrained(other)
+    with pytest.raises(ModelError, match="setting teacher_weights: .* has another tokenizer than"):
+        check_shared(student, str(other), "tokens", "teacher_weights")
+    short = tiny_hf.classifier(tmp_path / "short")
+    config = json.loads((short / "config.json").read_text())
+    (short / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 8}))
+    with pytest.raises(ModelError, match="reads 8 tokens at most, and texts are encoded for .* reads 16"):
+        check_shared(student, str(short), "tokens", "teacher_weights")
+    slow, fast = (str(tiny_vision.sounds(tmp_path / f"{rate}", rate)) for rate in (4000, 8000))
+    check_shared(slow, slow, "sounds", "teacher_weights")
+    with pytest.raises(ModelError, match="has sampling_rate = 8000, and sounds are encoded for .* which has 4000"):
+        check_shared(slow, fast, "sounds", "teacher_weights")
+    with pytest.raises(ModelError, match="has no setting width"):
+        trained(["a"], "weak-to-strong", folders["vit"], teacher_width=2)

@@ -1,0 +1,50 @@
+"""Whether a second pretrained model can read what was encoded for a first one.
+
+Pictures can always be shared: each network resizes and normalises them for itself. Token ids and samples are those of
+one tokenizer, one processor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...benchmarks.adapters._hf_quiet import quiet
+from ...benchmarks.adapters._hf_tokens import window
+from ...benchmarks.adapters.hugging_face import from_spec
+from ...benchmarks.parsing import named_errors
+from ...core.errors import ModelError
+from ...loaders.batching.tokenizer import made
+from .frozen_readers import sound_processor
+
+
+def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
+    """`ModelError` where `other` reads tokens or sounds in another way than `weights`, for which rows are encoded.
+    inputs: the setting of that name. setting: that which names `other`."""
+    if inputs == "tokens":
+        (ids, most), (other_ids, other_most) = _tokens(weights), _tokens(other)
+        if ids != other_ids:
+            raise ModelError(f"setting {setting}: {other} has another tokenizer than {weights}, which read one text")
+        if other_most is not None and (most is None or other_most < most):
+            raise ModelError(
+                f"setting {setting}: {other} reads {other_most} tokens at most, and texts are encoded for {weights}, "
+                f"which reads {most or 'any number'}: give a model with as long a window"
+            )
+    if inputs == "sounds":
+        own, others = (sound_processor(from_spec(one, {}).folder) for one in (weights, other))
+        for name in ("sampling_rate", "do_normalize"):
+            if getattr(own, name, None) != getattr(others, name, None):
+                raise ModelError(
+                    f"setting {setting}: {other} has {name} = {getattr(others, name, None)}, and sounds are encoded "
+                    f"for {weights}, which has {getattr(own, name, None)}"
+                )
+
+
+def _tokens(weights: str) -> tuple[str, int | None]:
+    """A digest of a model's tokenizer, and the most tokens that the model reads."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    folder = from_spec(weights, {}).folder
+    with named_errors(f"loading the tokenizer of {weights}"), quiet():
+        config: Any = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        own: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return made(own).digest, window(config, own, None)
