@@ -16,6 +16,7 @@ from ..core.errors import MissingExtra, ModelError
 from .recipe import Recipe, touches
 
 if TYPE_CHECKING:
+    from ..loaders.batching.encoded_files import EncodedFiles
     from .training.replica_group import Fit, ReplicaGroup
 
 NONE: Mapping[str, Any] = MappingProxyType({})
@@ -73,6 +74,10 @@ class Baseline:
         if self._fit is None:
             raise ModelError(f"{self.name}: fit it before it predicts")
         return self._fit
+
+    def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
+        """Make the pictures of a part ready before its batches are asked (`harness/query.py`)."""
+        self._known.announce(self.member, columns)
 
     def predict(self, batch: Columns) -> Answers | list[str]:
         """One class with its probabilities, or one text, for each row of `batch`, in its order."""

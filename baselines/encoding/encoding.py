@@ -19,11 +19,13 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
+from ...loaders.batching.encoded_files import EncodedFiles
 from ...loaders.batching.pictures import readable
 from ...loaders.batching.pixels import HeldPixels, Pixels, opened, whole
 from ...loaders.decoders import DEFAULT, decoder
 from ...loaders.stream.columns import StreamedPixels
 from ..formats import Format, Texts, format_of
+from .announced import AnnouncedPictures
 from .images import is_encoded
 from .pixel_rows import PixelRows, largest
 
@@ -108,6 +110,7 @@ class ClassEncoding:
         assert task.classes, "a classification task says how many classes it has"
         self.task, self.how, self.side, self.by = task, how, side, by
         self.pictures = [name for name in task.inputs if is_encoded(train[name])]
+        self.announced = AnnouncedPictures(side, by)
         self.streams = ""
         """The one input of a task that is pictures of uint8: its rows need not lie on the device."""
         if len(task.inputs) == 1 and how != "categories" and (pixels := self._pixels(train[task.inputs[0]])):
@@ -151,7 +154,17 @@ class ClassEncoding:
 
     def _decoded(self, batch: Columns) -> Columns:
         """The columns with pixels in place of encoded pictures."""
-        return {**batch, **{name: whole(opened(batch[name], self.side, self.by)) for name in self.pictures}}
+        return {**batch, **{name: self._pixels_of(batch[name]) for name in self.pictures}}
+
+    def _pixels_of(self, files: NDArray[Any]) -> NDArray[np.uint8]:
+        found = self.announced.of(files)
+        return whole(opened(files, self.side, self.by)) if found is None else found
+
+    def announce(self, columns: Mapping[str, EncodedFiles]) -> None:
+        """Make pictures ready that `inputs` will be asked for, some at a time."""
+        for name in self.pictures:
+            if name in columns:
+                self.announced.announce(columns[name])
 
     @property
     def decoder(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +21,11 @@ from ...core.files import write_atomically
 from ...core.plugins import module
 from ...core.progress import say
 from ...core.world import ALONE, World
+from ...loaders.batching.encoded_files import EncodedFiles
 from ..augmentations import augmented
 from ..diagnostics import diagnosed
 from ..encoding.bad_files import look, named
+from ..encoding.encoding import ClassEncoding
 from ..encoding.frozen import FrozenColumns
 from ..encoding.token_ids import encoding_by
 from ..estimator import Estimator
@@ -323,6 +325,13 @@ class Fit:
         assert isinstance(found, _Trained)
         stack = found.stacks[candidate][0]
         stack.algorithm.reset(stack.network)
+
+    def announce(self, member: Member, columns: Mapping[str, EncodedFiles]) -> None:
+        """Make pictures ready that a member will be asked about, some at a time; an encoder reads them itself."""
+        found = self._found(member)
+        coding = found.encoding if isinstance(found, Estimator) else found.coding
+        if isinstance(coding, ClassEncoding) and not self.recipe.encoder:
+            coding.announce(columns)
 
     def predict(self, member: Member, batch: Columns, candidate: str = "last") -> Answers | list[str]:
         """One class with its probabilities, or one text, for each row of `batch`, in its order.

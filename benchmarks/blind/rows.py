@@ -45,6 +45,18 @@ class Inputs:
         """Some rows' inputs, copied: whatever a model does to them, it does to its own."""
         return {name: _copied(column, rows) for name, column in self.columns.items()}
 
+    @cached_property
+    def files(self) -> dict[str, EncodedFiles]:
+        """The columns of encoded files, where they lie."""
+        import pyarrow as pa
+
+        return {
+            name: EncodedFiles(pa.chunked_array([column]))
+            for name, column in self.columns.items()
+            if isinstance(column, pa.Array)
+            and (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type))
+        }
+
     def select(self, rows: NDArray[np.int64]) -> Inputs:
         return replace(
             self,

@@ -30,6 +30,10 @@ BATCH = 512
 TIME_LIMIT = 600.0
 """Rows that a model is asked at once, and seconds that it may take over them, unless set otherwise."""
 
+ANNOUNCE = "farshift_announce"
+"""A method of models that make the files of a part ready before they are asked, batch by batch; all columns of them by
+name."""
+
 _PROGRESS_SECONDS = 0.1
 """Between two reports of progress."""
 
@@ -74,6 +78,9 @@ class Query:
         adapts = self.adaptation is not None and getattr(model, "reset", None) is not None
         job.asks(candidate, inputs)
         covered = job.covered(candidate, inputs)
+        announce = getattr(model, ANNOUNCE, None)
+        if announce is not None and not covered.all() and inputs.files:
+            announce(inputs.files)
         if not adapts:
             self._walk(model, self._plain(covered), Shard(job, candidate, inputs), label, int(covered.sum()))
         elif self.world.rank == 0 and not covered.all():

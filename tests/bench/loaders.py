@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from loaders_decode import beside_peers
 from loaders_memory import encoded_epochs
 from loaders_peers import image_peers, text_peers
 from loaders_pictures import decoding, small
@@ -131,6 +132,10 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--gigabytes", type=float, default=10, help="the size of the epoch whose memory is measured")
     asked.add_argument("--pictures", type=int, default=2000, help="how many JPEGs are decoded")
+    asked.add_argument(
+        "--archive", type=Path, help="a tar of JPEGs to decode beside other loaders; made ones otherwise"
+    )
+    asked.add_argument("--only-decoding", action="store_true", help="measure decoding beside other loaders alone")
     asked.add_argument("--only-pictures", action="store_true", help="measure pictures and nothing else")
     asked.add_argument("--only-memory", action="store_true", help="measure an epoch over JPEGs and nothing else")
     asked.add_argument("--jpegs", type=int, default=200_000, help="how many JPEGs of 10 kB that epoch has")
@@ -138,9 +143,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if options.only_memory:
             return encoded_epochs(Path(folder), options.jpegs)
+        if options.only_decoding:
+            return beside_peers(options.pictures, Path(folder), options.archive)
         rows = make_rows(Path(folder))
         small(Path(folder))
         decoding(options.pictures)
+        beside_peers(options.pictures, Path(folder), options.archive)
         if options.only_pictures:
             return
         sequential(rows)

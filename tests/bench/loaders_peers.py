@@ -5,33 +5,42 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-import webdataset
 from loaders_rows import BATCH, PIXELS, Rows
 
 Pass = Callable[[], Iterator[int]]
 
 
+def peer(name: str) -> Any:
+    """A loader to compare with; None where it is not installed, which is said."""
+    if find_spec(name) is None:
+        print(f"{name} is not installed, and left out (pip install {name})")
+        return None
+    return import_module(name)
+
+
+datasets, webdataset = peer("datasets"), peer("webdataset")
+
+
 def image_peers(rows: Rows) -> dict[str, Pass]:
     images, labels = rows.memmap("image"), rows.memmap("label")
     column = pa.FixedSizeListArray.from_arrays(pa.array(np.asarray(images).ravel()), PIXELS)
-    kinds = datasets.Features(
-        {"row": datasets.List(datasets.Value("uint8"), length=PIXELS), "label": datasets.Value("int64")}
-    )
     parquet = rows.folder / "images.parquet"
     pq.write_table(pa.table({"row": [bytes(image) for image in images], "label": labels}), parquet)
     tar = rows.folder / "images.tar"
     _write_tar(tar, "bin", (image.tobytes() for image in images), labels)
     return {
-        **_of_datasets(pa.table({"row": column, "label": labels}), kinds, rows.folder / "hf-images"),
+        **_of_datasets(pa.table({"row": column, "label": labels}), "uint8", PIXELS, rows.folder / "hf-images"),
         "pyarrow Parquet, iter_batches": lambda: _parquet(parquet),
-        "webdataset": lambda: _webdataset(tar, "bin"),
+        **_of_webdataset(tar, "bin"),
         "torch DataLoader, default collate": lambda: _data_loader(_MapImages(images, labels)),
     }
 
@@ -40,22 +49,26 @@ def text_peers(rows: Rows) -> dict[str, Pass]:
     data, ends, labels = rows.memmap("text"), rows.memmap("ends"), rows.memmap("text_label")
     texts = [bytes(data[first:last]) for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
     column = pa.array(texts).cast(pa.string())
-    kinds = datasets.Features({"row": datasets.Value("string"), "label": datasets.Value("int64")})
     parquet = rows.folder / "texts.parquet"
     pq.write_table(pa.table({"row": column, "label": labels}), parquet)
     tar = rows.folder / "texts.tar"
     _write_tar(tar, "txt", texts, labels)
     whole = [text.decode() for text in texts]
     return {
-        **_of_datasets(pa.table({"row": column, "label": labels}), kinds, rows.folder / "hf-texts"),
+        **_of_datasets(pa.table({"row": column, "label": labels}), "string", 0, rows.folder / "hf-texts"),
         "pyarrow Parquet, iter_batches": lambda: _parquet(parquet),
-        "webdataset": lambda: _webdataset(tar, "txt"),
+        **_of_webdataset(tar, "txt"),
         "torch DataLoader, default collate": lambda: _data_loader(_MapTexts(whole, labels)),
     }
 
 
-def _of_datasets(table: pa.Table, kinds: datasets.Features, folder: Path) -> dict[str, Pass]:
-    """Map and iterable, in three formats, from Arrow files on disk as a user's data set is."""
+def _of_datasets(table: pa.Table, kind: str, length: int, folder: Path) -> dict[str, Pass]:
+    """Map and iterable, in three formats, from Arrow files on disk as a user's data set is. length: of a row's list."""
+    if datasets is None:
+        return {}
+    value = datasets.Value(kind)
+    row = datasets.List(value, length=length) if length else value
+    kinds = datasets.Features({"row": row, "label": datasets.Value("int64")})
     datasets.disable_progress_bars()
     datasets.Dataset(table.cast(kinds.arrow_schema)).save_to_disk(folder)
     stored = datasets.load_from_disk(folder)
@@ -80,6 +93,10 @@ def _write_tar(path: Path, extension: str, values: Iterator[bytes] | list[bytes]
                 member = tarfile.TarInfo(f"{number:08d}.{name}")
                 member.size = len(content)
                 tar.addfile(member, io.BytesIO(content))
+
+
+def _of_webdataset(tar: Path, extension: str) -> dict[str, Pass]:
+    return {} if webdataset is None else {"webdataset": lambda: _webdataset(tar, extension)}
 
 
 def _webdataset(path: Path, extension: str) -> Iterator[int]:
