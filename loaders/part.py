@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
 from ..splits.schema import Schema
 from .batching.categories import coded
-from .batching.columns import Column, FixedColumn, Text, TextColumn, check_text, objects, one_array, quick, read_batches
+from .batching.columns import (
+    Column,
+    FixedColumn,
+    Text,
+    TextColumn,
+    again,
+    check_text,
+    objects,
+    one_array,
+    quick,
+    read_batches,
+)
 from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
 
 if TYPE_CHECKING:
@@ -411,10 +422,12 @@ class Part:
         return {name: value for name, value in self.__dict__.items() if name not in ("_opened", "_readers")}
 
     def _reader(self, name: str, text: Text) -> Column:
-        """A column as batches read it: made ready once for many of them."""
-        if (name, text) not in self._readers:
-            self._readers[name, text] = quick(self.column(name, text), len(self), text)
-        return self._readers[name, text]
+        """A column as batches read it: made ready once for many of them, and for many passes when there is a second."""
+        asked = name, text
+        known = self._readers.get(asked)
+        made = quick(self.column(*asked), len(self), text) if known is None else again(known, len(self))
+        self._readers[asked] = made
+        return made
 
     @cached_property
     def _readers(self) -> dict[tuple[str, Text], Column]:

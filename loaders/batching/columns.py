@@ -105,8 +105,10 @@ Column = FixedColumn | TextColumn
 
 _KEPT_ROWS = 2**20
 _NARROW = 16
+_KEPT_BYTES = 64 * 2**20
 _SAMPLE, _OFTEN, _FEW = 1024, 8, 4096
-"""A column of at most `_NARROW` bytes a row is gathered once in a part of at most `_KEPT_ROWS` rows. A text column is
+"""A column of at most `_NARROW` bytes a row is gathered once in a part of at most `_KEPT_ROWS` rows, a wider one of at
+most `_KEPT_BYTES` once it is read again. A text column is
 taken to have few values where those of the first `_SAMPLE` rows come `_OFTEN` times each, and there are at most `_FEW`
 of them in all."""
 
@@ -121,6 +123,14 @@ def quick(column: Column, rows: int, text: Text) -> Column:
         shared = _shared(column, every)
         return column if shared is None else FixedColumn(shared)
     return column if column.lies_in_order or column.width > _NARROW else FixedColumn(column.take(every))
+
+
+def again(column: Column, rows: int) -> Column:
+    """A column of a part of so many rows that is read for another time, after `quick`: in the part's order, in memory,
+    where it is scattered and small. One pass alone would not be worth it."""
+    if isinstance(column, TextColumn) or column.lies_in_order or rows * column.width > _KEPT_BYTES:
+        return column
+    return FixedColumn(column.take(np.arange(rows)))
 
 
 def _shared(column: TextColumn, every: Rows) -> NDArray[Any] | None:

@@ -83,3 +83,22 @@ def test_wide_columns_large_parts_and_texts_as_bytes_are_read_as_before(monkeypa
     assert quick(text, ROWS, "bytes") is text
     monkeypatch.setattr(columns, "_KEPT_ROWS", ROWS - 1)
     assert quick(narrow, ROWS, "str") is narrow
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_scattered_column_is_gathered_when_it_is_read_for_a_second_time(seed, monkeypatch):
+    made = part()
+    passes = []
+    for _ in range(3):
+        passes.append([batch["image"] for batch in made.batches(256, seed=seed, columns=["image"])])
+        where = made._readers["image", "codes"]
+        assert where.lies_in_order == (len(passes) > 1), "one pass alone would not be worth it"
+    for later in passes[1:]:
+        assert all((one == other).all() for one, other in zip(passes[0], later, strict=True))
+    passes[1][0][:] = 7
+    assert (next(made.batches(256, seed=seed, columns=["image"]))["image"] == passes[0][0]).all(), "batches are copies"
+    monkeypatch.setattr(columns, "_KEPT_BYTES", ROWS * 32 - 1)
+    large = part()
+    for _ in range(2):
+        next(large.batches(256, columns=["image"]))
+    assert not large._readers["image", "codes"].lies_in_order
