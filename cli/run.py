@@ -237,7 +237,8 @@ def _print_one(found: Forecast) -> None:
 
 
 def _print_several(found: list[Forecast]) -> None:
-    from ..baselines.running.forecast_text import brief, duration
+    from ..baselines.running.forecast_text import brief
+    from ..core.clock import duration
 
     rows = [brief(one) for one in found]
     known = [one.seconds["all"] for one in found if "all" in one.seconds]

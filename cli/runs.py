@@ -331,11 +331,11 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Keep the table up to date until none is running.")] = False,
     json: Json = False,
 ) -> None:
-    """Show the progress of runs: seeds done, rows answered, throughput, time left."""
+    """Show the progress of runs: seeds done, the share trained, rows answered, throughput, time left."""
     from ..benchmarks.runs.status import statuses
     from .terminal import live_table
 
-    columns = ["run", "benchmark", "model", "state", "seeds", "answers", "rows/s", "time left"]
+    columns = ["run", "benchmark", "model", "state", "seeds", "trained", "answers", "rows/s", "time left"]
     if watch:
         return live_table(columns, lambda: _status_rows(statuses(folders)))
     found = statuses(folders)

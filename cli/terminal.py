@@ -18,7 +18,6 @@ from . import paging
 from .paging import say
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, Task, TaskID
     from rich.table import Table
 
 
@@ -102,76 +101,14 @@ def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     return grid
 
 
-class _Screen:
-    """Shows the progress of long work: lines, and progress bars if stderr is a terminal."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
-        self._progress: Progress | None = None
-        self._bars: dict[str, TaskID] = {}
-
-    def say(self, text: str) -> None:
-        from rich.text import Text
-
-        self._console.print(Text(text), soft_wrap=True)
-
-    def advance(self, label: str, done: int, total: int | None) -> None:
-        if not self._console.is_terminal:
-            return
-        if self._progress is None:
-            self._progress = _bars(self._console)
-            self._progress.start()
-        if label not in self._bars:
-            self._bars[label] = self._progress.add_task(label, total=total)
-        self._progress.update(self._bars[label], completed=done, total=total)
-        if total is not None and done >= total:
-            self._progress.remove_task(self._bars.pop(label))
-
-    def close(self) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-
-def _bars(console: Any) -> Progress:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Throughput(ProgressColumn):
-        """Throughput per second: of rows, bytes, steps, or whatever the bar counts."""
-
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text("" if not speed else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Throughput(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
-
-
 @contextmanager
 def watched() -> Iterator[None]:
     """Show the progress of long work on stderr within the context. stdout is for the result only: anything else that
     is printed meanwhile, by a user's model or a worker process, goes to stderr too."""
     from ..core.progress import listening
+    from .progress import Screen
 
-    screen = _Screen()
+    screen = Screen()
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

@@ -19,3 +19,15 @@ class Stopwatch:
 
     def seconds(self) -> float:
         return round(time.perf_counter() - self._start, 3)
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: two units at most."""
+    whole = round(seconds)
+    if whole < 1:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

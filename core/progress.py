@@ -10,7 +10,7 @@ from typing import Protocol
 class Listener(Protocol):
     def say(self, text: str) -> None: ...
 
-    def advance(self, label: str, done: int, total: int | None) -> None: ...
+    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None: ...
 
 
 _listeners: list[Listener] = []
@@ -32,7 +32,8 @@ def say(text: str) -> None:
         listener.say(text)
 
 
-def advance(label: str, done: int, total: int | None = None) -> None:
-    """`done` of `total` (bytes, rows, steps) of the work called `label`; finished when they are equal."""
+def advance(label: str, done: int, total: int | None = None, note: str = "") -> None:
+    """`done` of `total` (bytes, rows, steps) of the work called `label`; finished when they are equal. note: what else
+    is worth knowing of it now, such as a loss."""
     for listener in _listeners:
-        listener.advance(label, done, total)
+        listener.advance(label, done, total, note)

@@ -57,5 +57,5 @@ class Heard:
     def say(self, text: str) -> None:
         self.lines.append(text)
 
-    def advance(self, label: str, done: int, total: int | None) -> None:
+    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
         self.done.append(done)

@@ -98,8 +98,7 @@ def forecast(plan: Plan, engine: str = "local") -> Forecast:
         why = f"the data are not here: farshift splits pull {plan.benchmark.manifest.name}"
     else:
         plan.check()
-        rule = plan.benchmark.rule(plan.selection)
-        folds = sum(1 for _ in rule.folds(plan.benchmark, blind)) if rule.folds else 0
+        folds = plan.trainings() - 1
         needs += memory_needs(plan, len(groups))
         problems = lacking(needs, plan.title, device)
         if problems:
@@ -114,7 +113,7 @@ def forecast(plan: Plan, engine: str = "local") -> Forecast:
         plan,
         workers=len(groups),
         folds=folds,
-        steps=None if plan.recipe.estimator else plan.budget.steps or _steps(plan),
+        steps=None if plan.recipe.estimator else plan.steps,
         rows=rows,
         download=download,
         needs=needs,
@@ -148,10 +147,6 @@ def _data(benchmark: Benchmark) -> BlindData | None:
         return prepared(benchmark) or blind_data(benchmark)
     except Unavailable:
         return None
-
-
-def _steps(plan: Plan) -> int:
-    return plan.recipe.steps(plan.budget.name, plan.benchmark.name)
 
 
 def _rows(benchmark: Benchmark, blind: BlindData | None) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...core.clock import duration
 from ...loaders.cache.limit import size_in_words
 from .forecast import Forecast
 from .probe import Probe
@@ -34,18 +35,6 @@ def brief(found: Forecast) -> list[str | int]:
         size_in_words(found.bytes("disk")),
         time,
     ]
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people: two units at most."""
-    whole = round(seconds)
-    if whole < 1:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _training(found: Forecast) -> str:

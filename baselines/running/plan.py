@@ -65,6 +65,19 @@ class Plan:
         own = self.recipe.settings_on(self.benchmark.name)
         return specs(self.recipe, [own | dict(values) for values in self.settings.values()])
 
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of a replica; 1 of an estimator, which trains to its own end."""
+        if self.recipe.estimator:
+            return 1
+        return self.budget.steps or self.recipe.steps(self.budget.name, self.benchmark.name)
+
+    def trainings(self) -> int:
+        """On how many sets of rows a seed is trained with each setting: all, and those without each fold of the
+        selection rule. Opens the benchmark's data where the rule has folds."""
+        rule = self.benchmark.rule(self.selection)
+        return 1 + sum(1 for _ in rule.folds(self.benchmark, blind_data(self.benchmark))) if rule.folds else 1
+
     def changed(self) -> dict[str, Any]:
         """Network, algorithm and settings in force where the recipe is not as it is shipped, for the run card."""
         recipe = self.recipe

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
@@ -16,11 +16,13 @@ from ...benchmarks.harness.evaluate import finished, seed_numbers
 from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.query import Query
 from ...benchmarks.model import Budget
+from ...benchmarks.runs.fit_progress import TRAINING, fit_file, fit_files
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import Settings, checked
 from ...core.device import check_device
 from ...core.engines import Engine, Needs, as_completed, opened
+from ...core.engines.local import Local
 from ...core.errors import FarshiftError, MissingExtra, restated
 from ...core.progress import advance, say
 from ...core.world import World, world
@@ -28,11 +30,9 @@ from ..diagnostics import chosen
 from ..recipe import Recipe
 from ..recipe import recipe as find_recipe
 from .changes import NOTHING, Changes
+from .followed import followed
 from .needs import bring, memory_needs, refuse
 from .plan import Plan
-
-TRAINING = "training"
-"""The folder of checkpoints in a run folder under way."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,19 @@ class GroupJob:
     missing: tuple[int, ...]
     settings: Settings
     stack: int
+    steps: int
+    """That its replicas take together, on all sets of rows; an estimator takes one."""
     stream: str = ""
+
+    @property
+    def label(self) -> str:
+        """What progress calls its training, and that of the plan's other groups."""
+        return f"{self.recipe.name} on {self.benchmark}{'' if self.recipe.estimator else ', steps'}"
+
+    @property
+    def file(self) -> Path:
+        """Where it says how far it is."""
+        return fit_file(self.folder, self.seeds)
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,7 @@ def run_group_job(job: GroupJob) -> None:
 
     A replica that fails does not stop the others; the first one's error is raised at the end."""
     from ..baseline import group_trainer
+    from ..training.fit_told import Told
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
@@ -85,13 +98,17 @@ def run_group_job(job: GroupJob) -> None:
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
     kept, code = job.folder / TRAINING, str(job.plan["model"]["code"])
     diagnose = job.plan["model"].get("diagnose", ())
-    group = ReplicaGroup(recipe, benchmark.task, members, benchmark.name, kept, job.stack, code, together, diagnose)
+    told = Told(job.label, job.steps, job.file) if together.rank == 0 else None
+    places = kept, job.stack, code, together, diagnose, told
+    group = ReplicaGroup(recipe, benchmark.task, members, benchmark.name, *places)
     folder, query = RunFolder(job.folder, job.plan), Query.of(benchmark, world=together)
     evaluation = Evaluation(
         folder, benchmark, blind_data(benchmark), group_trainer(group), job.budget, query, job.settings
     )
     # Where processes train together the others may be waiting for the one that failed: they end with it.
     failed = evaluation.run(job.missing, keep_going=together.size == 1)
+    if told is not None:
+        told.close()
     if failed:
         seed, first = next(iter(failed.items()))
         more = f" (and {len(failed) - 1} more of its replicas failed)" if len(failed) > 1 else ""
@@ -130,6 +147,8 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
             refuse(memory_needs(plan, min(at_work.workers, len(plan.seeds))), plan.title, device)
         folders = [held.enter_context(plan.begin(together)) for plan in plans]
         missing = [folder.missing() for folder in folders]
+        for stale in (path for folder in folders if together.rank == 0 for path in fit_files(folder.path)):
+            stale.unlink(missing_ok=True)
         if together.size > 1:
             from ..training.distributed import agreed, joined
 
@@ -153,12 +172,13 @@ def _jobs(
 ) -> Iterator[tuple[int, GroupJob]]:
     """The replica groups that have replicas left to train or to ask, each with its plan's number."""
     for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
+        each = plan.steps * plan.trainings() * len(plan.settings) if missing[number] else 0
         for seeds in seed_groups(plan.seeds, workers):
             if left := tuple(seed for seed in seeds if seed in missing[number]):
                 names = plan.recipe, plan.benchmark.name
                 at = plan.benchmark.address if isinstance(plan.benchmark, StreamedBenchmark) else ""
-                job = GroupJob(folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack)
-                yield number, replace(job, stream=at)
+                given = folder.path, folder.plan, *names, plan.budget, seeds, left, plan.settings, plan.stack
+                yield number, GroupJob(*given, steps=each * len(seeds), stream=at)
 
 
 def _run_jobs(
@@ -170,22 +190,35 @@ def _run_jobs(
     waiting = [sum(owner == number for owner, _ in jobs) for number in range(len(plans))]
     done = 0
     tells = together.rank == 0
+    files: dict[str, dict[Path, int]] = {}
+    for _, job in jobs:
+        files.setdefault(job.label, {})[job.file] = job.steps
     if tells:
-        advance("training", 0, total)
-    for index, _, error in as_completed(at_work, run_group_job, [job for _, job in jobs]):
-        number, job = jobs[index]
-        plan = plans[number]
-        if error is not None:
-            failures[index] = Failure(plan, error)
-        waiting[number] -= 1
-        done += len(job.missing)
-        if tells:
+        for number in dict.fromkeys(number for number, _ in jobs):
+            say(_begins(plans[number]))
+    with nullcontext() if isinstance(at_work, Local) else followed(files):
+        for index, _, error in as_completed(at_work, run_group_job, [job for _, job in jobs]):
+            number, job = jobs[index]
+            plan = plans[number]
             if error is not None:
-                say(f"{plan.title}: {error}")
-            advance("training", done, total)
-            if not waiting[number] and all(failure.plan is not plan for failure in failures.values()):
-                say(f"{plan.title}: {len(plan.seeds)} seeds done")
+                failures[index] = Failure(plan, error)
+            waiting[number] -= 1
+            done += len(job.missing)
+            if tells:
+                if error is not None:
+                    say(f"{plan.title}: {error}")
+                if len(plans) > 1:
+                    advance("replicas", done, total)
+                if not waiting[number] and all(failure.plan is not plan for failure in failures.values()):
+                    say(f"{plan.title}: {len(plan.seeds)} seeds done")
     return [failures[index] for index in sorted(failures)]
+
+
+def _begins(plan: Plan) -> str:
+    """What a plan's training begins with, in words."""
+    replicas = len(plan.seeds) * len(plan.settings) * plan.trainings()
+    told = f"{replicas} replica{'s' if replicas > 1 else ''}"
+    return f"{plan.title}: training {told}" + ("" if plan.recipe.estimator else f", {plan.steps:,} steps each")
 
 
 def seed_groups(seeds: list[int], workers: int) -> list[tuple[int, ...]]:

@@ -36,6 +36,7 @@ from . import stack_size as stacking
 from .checkpoint import ADVICE, resume, save
 from .feed import placed
 from .fit_seconds import FitSeconds
+from .fit_told import Told
 from .predict import Encoding, inputs_of
 from .predict import answers as answers_of
 from .replica_stack import ReplicaStack
@@ -71,16 +72,17 @@ class ReplicaGroup:
         code: str = "",
         together: World = ALONE,
         diagnose: Sequence[str] = (),
+        told: Told | None = None,
     ) -> None:
         """checkpoints: a folder for them, from which training goes on after a kill; none by default. stack: the most
         replicas that are trained at once; 0: automatic. code: a digest of what trains, so that no checkpoint of
         other code is taken up. together: the processes that train each replica together. diagnose: names of diagnostics
-        that a trained member's remarks hold."""
+        that a trained member's remarks hold. told: who is to know how far the training is."""
         check(recipe, f"recipe {recipe.name}")
         check_task(recipe, task)
         self.recipe, self.task, self.benchmark = recipe, task, benchmark
         self.checkpoints, self.stack, self.code, self.together = checkpoints, stack, code, together
-        self.diagnose = tuple(diagnose)
+        self.diagnose, self.told = tuple(diagnose), told
         self.written: list[Path] = []
         self.members = list(members)
 
@@ -147,6 +149,8 @@ class Fit:
                         self.recipe, self.task, self.benchmark, name, member.settings, rows, weight
                     )
                 self._shares.add(watch.seconds(), {member.label: 1})
+                if self.group.told is not None:
+                    self.group.told.trained(1)
             return
         settings = {member.label: complete(self.recipe, self.benchmark, member.settings) for member in members}
         steps = budget.steps or self.recipe.steps(budget.name, self.benchmark)
@@ -225,6 +229,8 @@ class Fit:
             self._note(some, coding, outcome, data)
             taken = {member.label: outcome.steps.get(number, 0) for number, member in enumerate(some)}
             self._shares.add(made.seconds, taken, made.seconds_before)
+            if self.group.told is not None:
+                self.group.told.trained(steps * len(some))
 
         if self.group.together.size > 1:  # no process may stack otherwise than the others
             stacking.in_stacks(members, self.group.stack or 1, go, halves=False)
@@ -271,18 +277,20 @@ class Fit:
 
     def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
         """Train to the end, with a checkpoint now and then, and one at the end."""
-        label = f"{self.recipe.name} on {self.benchmark}"
-        if path is None:
-            return training.run()
-        if resume(training, path, identity):
-            say(f"{label}: resumes at step {training.total} of {training.steps}")
+        told, replicas = self.group.told, len(training.stack)
+        if path is not None and resume(training, path, identity):
+            say(f"{self.recipe.name} on {self.benchmark}: resumes at step {training.total} of {training.steps}")
         if self.group.together.rank > 0:
             return training.run()
+        if told is not None:
+            told.begin(training, replicas)
         last = time.monotonic()
 
         def watch(now: Training) -> None:
             nonlocal last
-            if now.finished or time.monotonic() - last >= CHECKPOINT_SECONDS:
+            if told is not None:
+                told.step(now, replicas)
+            if path is not None and (now.finished or time.monotonic() - last >= CHECKPOINT_SECONDS):
                 save(now, path, identity)
                 last = time.monotonic()
 

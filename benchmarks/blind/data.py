@@ -190,8 +190,8 @@ class _Sender:
     def say(self, text: str) -> None:
         self.send({"say": text})
 
-    def advance(self, label: str, done: int, total: int | None) -> None:
-        self.send({"advance": [label, done, total]})
+    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
+        self.send({"advance": [label, done, total, note]})
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...core.errors import BadRun, FarshiftError
+from .fit_progress import fit_files, read_fit_progress
 from .run import read_card
 from .run_folder import is_held
 from .shards import rows_of, shards_in
@@ -20,8 +21,9 @@ from .shards import rows_of, shards_in
 class Status:
     """One run folder. `stopped`: unfinished, and no process works on it; the command that began it goes on.
 
+    `steps` counts what a baseline's replicas have trained, out of `of_steps` (0: it does not train, or does not say).
     `answers` counts kept answers; `rate` is answers a second since the first one was kept, `left` the seconds still to
-    go at the pace so far (None: not known)."""
+    go at the pace so far, of training while it goes on (None: not known)."""
 
     run: str
     benchmark: str
@@ -29,6 +31,8 @@ class Status:
     state: Literal["running", "stopped", "finished"]
     seeds: int
     of_seeds: int
+    steps: int
+    of_steps: int
     answers: int
     rate: float | None
     left: float | None
@@ -41,7 +45,8 @@ class Status:
         rate = "" if self.rate is None else f"{self.rate:,.0f}"
         left = "" if self.left is None else _duration(self.left)
         seeds = f"{self.seeds} of {self.of_seeds}"
-        return [self.run, self.benchmark, self.model, self.state, seeds, f"{self.answers:,}", rate, left]
+        trained = f"{self.steps / self.of_steps:.0%}" if self.of_steps else ""
+        return [self.run, self.benchmark, self.model, self.state, seeds, trained, f"{self.answers:,}", rate, left]
 
 
 def statuses(folders: Sequence[Path]) -> list[Status]:
@@ -83,6 +88,10 @@ def _unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
     # Seeds are alike: what the finished ones took, the others will take.
     per_seed = answers / done if done else None
     left = max(0.0, per_seed * len(seeds) - answers) / rate if per_seed and rate else None
+    fits = [one for one in map(read_fit_progress, fit_files(path)) if one is not None]
+    to_train = [one.left for one in fits if one.left is not None]  # the processes train side by side
+    if running and to_train:
+        left = max(to_train)
     return Status(
         str(path),
         plan["benchmark"]["name"],
@@ -90,6 +99,8 @@ def _unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
         "running" if running else "stopped",
         done,
         len(seeds),
+        sum(one.done for one in fits),
+        sum(one.steps for one in fits),
         answers,
         rate,
         left,
@@ -112,7 +123,7 @@ def _finished(path: Path) -> Status:
     answers = pq.ParquetFile(path / "predictions.parquet").metadata.num_rows
     seconds = sum(seed.get("predict_seconds", 0) for seed in card.spent.by_seed.values())
     rate = answers / seconds if seconds else None
-    return Status(str(path), card.benchmark.name, card.model.name, "finished", seeds, seeds, answers, rate, 0.0)
+    return Status(str(path), card.benchmark.name, card.model.name, "finished", seeds, seeds, 0, 0, answers, rate, 0.0)
 
 
 def _duration(seconds: float) -> str:

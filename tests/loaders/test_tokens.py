@@ -59,7 +59,7 @@ class Told:
     def say(self, text: str) -> None:
         self.lines.append(text)
 
-    def advance(self, label: str, done: int, total: int | None) -> None:
+    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
         pass
 
 

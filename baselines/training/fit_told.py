@@ -1,0 +1,69 @@
+"""Telling how far a replica group's training is: to who listens in this process, and in a file of the run folder."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ...benchmarks.runs.fit_progress import FitProgress
+from ...core.progress import advance
+from .trainer import Training
+
+HEARD_SECONDS, WRITTEN_SECONDS = 0.5, 2.0
+"""Between two reports to listeners, and between two writes of the file."""
+
+
+class Told:
+    """How far a group's training is, in steps of its replicas: a step of a stack of five counts five. Between two
+    reports nothing waits for the device; the losses are read for a report alone."""
+
+    def __init__(
+        self, label: str, steps: int, file: Path | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """steps: of all replicas, on all sets of rows. file: what `farshift status` reads; None for none."""
+        self.label, self.steps, self.file, self._clock = label, steps, file, clock
+        self._before = 0
+        """Steps of the stacks that are trained."""
+        self._first: int | None = None
+        self._began = self._heard = self._written = 0.0
+
+    def begin(self, training: Training, replicas: int) -> None:
+        """A stack of so many replicas begins, maybe where a checkpoint left it."""
+        done = self._done(training, replicas)
+        if self._first is None:
+            self._first, self._began = done, self._clock()
+        self._report(done, None)
+
+    def step(self, training: Training, replicas: int) -> None:
+        """A stack that began with so many replicas took a step. One that left it is trained."""
+        if self._clock() - self._heard >= HEARD_SECONDS:
+            loss = float(training.losses.mean()) if len(training.losses) else math.nan
+            self._report(self._done(training, replicas), loss if math.isfinite(loss) else None)
+
+    def trained(self, steps: int) -> None:
+        """A stack, or an estimator, is trained: steps of all its replicas."""
+        if self._first is None:
+            self._first, self._began = 0, self._clock()
+        self._before += steps
+        self._report(self._before, None)
+
+    def close(self) -> None:
+        """Nothing is left to train, whatever was counted on."""
+        advance(self.label, self.steps, self.steps)
+        if self.file is not None:
+            self.file.unlink(missing_ok=True)
+
+    def _done(self, training: Training, replicas: int) -> int:
+        going = len(training.stack)
+        return self._before + training.total * going + training.steps * (replicas - going)
+
+    def _report(self, done: int, loss: float | None) -> None:
+        self._heard = self._clock()
+        done = min(done, self.steps)
+        advance(self.label, done, self.steps, "" if loss is None else f"loss {loss:.4g}")
+        if self.file is not None and (self._heard - self._written >= WRITTEN_SECONDS or done == self.steps):
+            self._written = self._heard
+            now = FitProgress(done, self.steps, self._first or 0, round(self._heard - self._began, 3), loss)
+            now.write(self.file)

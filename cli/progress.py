@@ -1,0 +1,139 @@
+"""The progress of long work on stderr: bars in a terminal, elsewhere a plain line now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ..core.clock import duration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task, TaskID
+
+_SHORTEST, _LONGEST, _SHARE = 10.0, 60.0, 0.1
+"""Without a terminal, a line for each tenth of the work: none within ten seconds of another, and one each minute."""
+
+_WIDE = 110
+"""Columns from which a bar is as long as it likes, and tells how long it has taken."""
+
+
+@dataclass
+class _Work:
+    """Work that is under way, as plain lines tell it. When it was first heard of and how far it was then; when it was
+    last told and how far it was then."""
+
+    began: float
+    first: int
+    last: float
+    told: int
+    lines: int = 0
+
+
+class Lines:
+    """Says how far work is in plain lines. Work that ends within ten seconds has none."""
+
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._say, self._clock = say, clock
+        self._work: dict[str, _Work] = {}
+
+    def advance(self, label: str, done: int, total: int | None, note: str) -> None:
+        now = self._clock()
+        work = self._work.setdefault(label, _Work(now, done, now, done))
+        ends = total is not None and done >= total
+        if ends:
+            del self._work[label]
+        since = now - work.last
+        enough = total is not None and done - work.told >= _SHARE * total
+        if (ends and work.lines) or (not ends and since >= _SHORTEST and (enough or since >= _LONGEST)):
+            self._say(_told(label, done, total, note, work, now))
+            work.last, work.told, work.lines = now, done, work.lines + 1
+
+
+def _told(label: str, done: int, total: int | None, note: str, work: _Work, now: float) -> str:
+    rate = (done - work.first) / (now - work.began) if now > work.began else 0.0
+    parts = [f"{done:,}" if total is None else f"{done:,} of {total:,} ({done / max(1, total):.0%})"]
+    if rate:
+        parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
+        parts.append(f"{duration((total - done) / rate)} left" if total and total > done else "")
+    return f"{label}: " + ", ".join(part for part in [*parts, note] if part)
+
+
+class Screen:
+    """Shows the progress of long work: lines, and progress bars if stderr is a terminal. Any thread may call it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._progress: Progress | None = None
+        self._bars: dict[str, TaskID] = {}
+        self._lines = Lines(self.say)
+        self._lock = Lock()
+
+    def say(self, text: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(text), soft_wrap=True)
+
+    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
+        with self._lock:
+            if self._console.is_terminal:
+                self._draw(label, done, total, note)
+            else:
+                self._lines.advance(label, done, total, note)
+
+    def _draw(self, label: str, done: int, total: int | None, note: str) -> None:
+        if self._progress is None:
+            self._progress = bars(self._console)
+            self._progress.start()
+        if label not in self._bars:  # what was done before is no part of its pace
+            self._bars[label] = self._progress.add_task(label, total=total, completed=done, note=note)
+        self._progress.update(self._bars[label], completed=done, total=total, note=note)
+        if total is not None and done >= total:
+            self._progress.remove_task(self._bars.pop(label))
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def bars(console: Any) -> Progress:
+    """Progress bars that fit the console's columns: in a narrow one names are cut, never numbers."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.table import Column
+    from rich.text import Text
+
+    class Throughput(ProgressColumn):
+        """Throughput per second: of rows, bytes, steps, or whatever the bar counts."""
+
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if not speed else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")
+
+    def whole() -> Column:
+        return Column(no_wrap=True)
+
+    wide = console.width >= _WIDE
+    name = Column(no_wrap=True, overflow="ellipsis", max_width=None if wide else max(16, console.width - 58))
+    return Progress(
+        TextColumn("{task.description}", table_column=name),
+        BarColumn(40 if wide else 8),
+        MofNCompleteColumn(table_column=whole()),
+        Throughput(table_column=whole()),
+        *([TimeElapsedColumn(table_column=whole())] if wide else []),
+        TimeRemainingColumn(table_column=whole()),
+        TextColumn("{task.fields[note]}", table_column=whole()),
+        console=console,
+        transient=True,
+    )
