@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from ...loaders.batching.tokens import tokenised
 from .encoding import PAD, ClassEncoding, Encoded, SequenceEncoding, Sizes, encoding
 from .log_mel import SpectrogramEncoding, is_sound_task
 from .sound_samples import SoundEncoding
+from .token_rows import TokenRows
 
 
 def encoding_by(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEncoding | SequenceEncoding:
@@ -79,11 +80,11 @@ class TokenEncoding(ClassEncoding):
         return torch.from_numpy(found), torch.zeros(len(rows), 0)
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        """What `inputs` gives, by the cache."""
-        tokens = tokenised(batch[self.task.inputs[0]], self.pinned)
-        return torch.from_numpy(tokens.take(np.arange(len(tokens)), PAD, add=1)), torch.zeros(len(tokens), 0)
+        """What `inputs` gives, by the cache, and ragged: a batch is filled up when it is drawn."""
+        rows = TokenRows.of(tokenised(batch[self.task.inputs[0]], self.pinned))
+        return cast(Tensor, rows), torch.zeros(len(rows), 0)
 
     def encode(self, rows: Columns) -> Encoded:
         """As of any class; `lengths` are those of the texts, in tokens."""
         found = super().encode(rows)
-        return replace(found, lengths=(found.inputs[0] != PAD).sum(dim=1))
+        return replace(found, lengths=cast(TokenRows, found.inputs[0]).lengths)

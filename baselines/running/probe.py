@@ -28,6 +28,7 @@ from ...loaders.batching.pictures import decoded
 from ...loaders.batching.pixels import in_cache
 from ..encoding.frozen import FrozenColumns
 from ..encoding.images import is_encoded
+from ..encoding.token_rows import TokenRows
 from ..recipe import complete, touches
 from ..replicas.stacked import size
 from ..training.predict import Encoding
@@ -182,8 +183,8 @@ class _Trial(Fit):
         found.replicas, found.drawn = len(training.stack), training.sampler.drawn
         found.parameters = size(training.stack.network)
         data = training.data
-        held = [x for x in (*data.inputs, data.target, data.weight) if isinstance(x, torch.Tensor)]
-        found.row_bytes = sum(x.numel() * x.element_size() for x in held) / max(1, len(data))
+        held = [x for x in (*data.inputs, data.target, data.weight) if isinstance(x, torch.Tensor | TokenRows)]
+        found.row_bytes = sum(x.nbytes for x in held) / max(1, len(data))
         seconds: list[float] = []
 
         def steps() -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD, Encoded
 from ..encoding.pixel_rows import PixelRows
+from ..encoding.token_rows import TokenRows
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import permutations, stream, uniform
 
@@ -306,6 +307,8 @@ def _at(x: Tensor, rows: Tensor) -> Tensor:
     """x (N, ..) at rows (K, n): (K, n, ..). Row by row it is several times as fast as by an index of all axes."""
     if isinstance(x, PixelRows):
         return x.at(rows.cpu())
+    if isinstance(x, TokenRows):
+        return x.at(rows)
     rows = rows.to(x.device)
     return x.index_select(0, rows.reshape(-1)).view(*rows.shape, *x.shape[1:])
 

@@ -18,6 +18,7 @@ from ...benchmarks.model import Columns, TrainingRows
 from ...loaders.batching.encoded_files import EncodedFiles
 from ..encoding.images import is_encoded
 from ..encoding.pixel_rows import PixelRows
+from ..encoding.token_rows import TokenRows
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,11 @@ def numbered(group: NDArray[Any], known: NDArray[Any]) -> torch.Tensor:
     return torch.tensor([place[name] for name in group.tolist()], dtype=torch.int64)
 
 
-def tensor_digest(x: torch.Tensor | PixelRows) -> str:
+def tensor_digest(x: torch.Tensor | PixelRows | TokenRows) -> str:
     if isinstance(x, PixelRows):
         return x.key
+    if isinstance(x, TokenRows):
+        return tensor_digest(x.ids) + tensor_digest(x.offsets)
     return blake2b(x.contiguous().cpu().numpy().tobytes(), digest_size=16).hexdigest()
 
 

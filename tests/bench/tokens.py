@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from farshift.baselines.encoding.token_rows import TokenRows
 from farshift.loaders.batching.buckets import BucketedOrder, padding
 from farshift.loaders.batching.order import StoredPermutation
 from farshift.loaders.batching.tokenizer import made
@@ -68,6 +69,8 @@ def main() -> None:
         batches = [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)]
         epoch = seconds(lambda: [found.take(some) for some in batches])
         fly = seconds(lambda: [own.ids([given[row] for row in some]) for some in batches])
+    held = TokenRows.of(found)
+    filled = held.shape[0] * held.shape[1] * 8
     order = StoredPermutation(rows)
     print(f"{len(given):,} texts, {found.lengths.sum():,} tokens, the longest {found.lengths.max()}")
     print(f"the library alone, all texts in one call   {bare:7.2f} s")
@@ -76,6 +79,7 @@ def main() -> None:
     print(f"found in the cache                         {again:7.2f} s   {again / bare:5.3f} x")
     print(f"an epoch of batches of {BATCH} from the cache    {epoch:7.2f} s")
     print(f"the same, tokenised whenever they are read {fly:7.2f} s   {fly / epoch:5.1f} x")
+    print(f"held by a training: {held.nbytes / 1e6:.1f} MB ragged, {filled / 1e6:.1f} MB filled up as int64")
     print(f"padding, all rows as wide as the longest   {1 - found.lengths.mean() / found.lengths.max():7.1%}")
     print(f"padding, batches of {BATCH} by chance            {padding(found.lengths, order, BATCH):7.1%}")
     for pool in (4, 16, 64):

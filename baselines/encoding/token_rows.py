@@ -1,0 +1,96 @@
+"""Token ids of training rows, ragged: int32 ids end to end, and where each row begins. Rows are filled up when a batch
+of them is read, and only to the longest of the batch.
+
+`TokenRows` stands where a tensor (n, T) of all rows filled up to the longest would: it has the operations by which rows
+are read. What they give is int64, as embeddings ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...loaders.batching.tokens import Tokens
+
+
+class TokenRows:
+    """Ids (n, T), each plus 1, PAD (0) after a row's end; T is the longest row's length, and 1 at least."""
+
+    dtype = torch.int64
+
+    def __init__(self, ids: Tensor, offsets: Tensor, longest: int) -> None:
+        """ids: (all + 1,) int32, PAD the last. offsets: (n + 1,) int64."""
+        self.ids, self.offsets, self.longest = ids, offsets, longest
+        self.shape = torch.Size((len(offsets) - 1, longest))
+
+    @classmethod
+    def of(cls, tokens: Tokens) -> TokenRows:
+        """The rows of tokenised texts, in memory."""
+        offsets = np.concatenate([[0], np.cumsum(tokens.lengths)]).astype(np.int64)
+        ids: NDArray[np.int32] = np.zeros(int(offsets[-1]) + 1, np.int32)
+        start = 0
+        for block in tokens.blocks:
+            some = block.ids[block.offsets[0] : block.offsets[-1]]
+            np.add(some, 1, out=ids[start : start + len(some)], casting="unsafe")
+            start += len(some)
+        longest = max(1, int(tokens.lengths.max(initial=1)))
+        return cls(torch.from_numpy(ids), torch.from_numpy(offsets), longest)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __deepcopy__(self, _: Any) -> TokenRows:
+        return self  # nothing writes into it
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("ids", "offsets", "longest"):
+            raise AttributeError(name)
+        return getattr(self.whole(), name)
+
+    def to(self, device: str | torch.device) -> TokenRows:
+        return TokenRows(self.ids.to(device), self.offsets.to(device), self.longest)
+
+    @property
+    def device(self) -> torch.device:
+        return self.ids.device
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.ids.nbytes + self.offsets.nbytes)
+
+    @property
+    def lengths(self) -> Tensor:
+        """(n,) int64."""
+        return self.offsets.diff()
+
+    def at(self, rows: Tensor) -> Tensor:
+        """The rows of these places (..): (.., T), T the longest's length among them, and 1 at least."""
+        flat = rows.reshape(-1).to(self.device)
+        begin, stop = self.offsets[flat], self.offsets[flat + 1]
+        longest = max(1, int((stop - begin).max())) if len(flat) else 1
+        places = begin[:, None] + torch.arange(longest, device=self.device)
+        # The last of all ids is PAD: where a row has ended, that one is read.
+        places = torch.where(places < stop[:, None], places, len(self.ids) - 1)
+        return self.ids[places].long().view(*rows.shape, longest)
+
+    def __getitem__(self, rows: slice | Tensor) -> Tensor:
+        places = torch.arange(len(self), device=self.device)[rows]
+        return self.at(places)
+
+    def index_select(self, dim: int, rows: Tensor) -> Tensor:
+        assert dim == 0
+        return self.at(rows)
+
+    def split(self, rows: int, dim: int = 0) -> Iterator[Tensor]:
+        """All rows, so many at a time: what `torch.split` asks for."""
+        assert dim == 0
+        return (self[start : start + rows] for start in range(0, len(self), rows))
+
+    def whole(self) -> Tensor:
+        """All rows, filled up to the longest."""
+        return self.at(torch.arange(len(self), device=self.device))

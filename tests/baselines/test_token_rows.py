@@ -1,0 +1,63 @@
+"""Ragged token ids stand where a tensor of all rows, filled up to the longest, would."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from farshift.baselines.encoding.token_rows import TokenRows
+from farshift.loaders.batching.tokens import Block, Tokens
+
+LENGTHS = [3, 0, 7, 1, 5, 2, 0, 4]
+
+
+def tokens(lengths: list[int]) -> Tokens:
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Tokens((Block(offsets, np.arange(offsets[-1]).astype(np.uint16)),), "key", "tokenizer", 100)
+
+
+@pytest.fixture
+def padded() -> torch.Tensor:
+    return torch.from_numpy(tokens(LENGTHS).take(np.arange(len(LENGTHS)), 0, add=1))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        slice(None),
+        slice(2, 5),
+        slice(1, None, 2),
+        torch.tensor([2, 2, 0]),
+        torch.arange(8) % 2 == 0,
+        torch.tensor([1, 6]),
+    ],
+    ids=["all", "some", "every second", "places", "mask", "empty rows"],
+)
+def test_rows_are_those_of_the_tensor_without_places_that_none_of_them_has(rows, padded):
+    found, expected = TokenRows.of(tokens(LENGTHS))[rows], padded[rows]
+    width = max(1, int((expected != 0).sum(1).max()))
+    assert found.dtype == torch.int64
+    assert torch.equal(found, expected[:, :width])
+
+
+def test_a_batch_of_several_replicas_is_as_wide_as_its_longest_row(padded):
+    rows = torch.tensor([[3, 5], [0, 1]])
+    assert torch.equal(TokenRows.of(tokens(LENGTHS)).at(rows), padded[rows][..., :3])
+
+
+def test_it_has_the_tensor_s_shape_lengths_and_pieces_and_a_fraction_of_its_bytes(padded):
+    held = TokenRows.of(tokens(LENGTHS))
+    assert (held.shape, held.dtype, len(held)) == (padded.shape, padded.dtype, len(padded))
+    assert held.lengths.tolist() == LENGTHS
+    assert torch.equal(held.whole(), padded)
+    assert torch.equal(held.sum(1), padded.sum(1)), "what it lacks is asked of the whole"
+    assert [len(piece) for piece in torch.split(held, 3)] == [3, 3, 2]
+    assert copy.deepcopy(held) is held and torch.equal(held.to("cpu").whole(), padded)
+    many = TokenRows.of(tokens([200, *[10] * 999]))
+    assert many.nbytes < many.whole().nbytes / 30
+
+
+def test_texts_without_any_token_are_one_place_of_padding():
+    assert torch.equal(TokenRows.of(tokens([0, 0])).whole(), torch.zeros(2, 1, dtype=torch.int64))
