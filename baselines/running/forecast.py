@@ -16,7 +16,7 @@ from ...core.engines import Needs, opened
 from ...core.errors import FarshiftError, Unavailable
 from ...loaders.acquire.download_size import DownloadSize, download_size
 from ..training.training_rows import Member
-from .needs import Need, Place, disk_needs, free_disk, is_streamed, lacking, memory_needs, room
+from .needs import Need, Place, by_side, disk_needs, free_disk, is_streamed, lacking, memory_needs, room
 from .plan import Plan
 from .probe import Probe, probe
 from .sweep import seed_groups
@@ -36,7 +36,8 @@ class Forecast:
     download: DownloadSize
     needs: list[Need]
     free: dict[str, int]
-    probe: Probe | None
+    probes: list[Probe]
+    """One for each size at which pictures are read; none where nothing was measured."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Of `decoding`, `encoding`, `training`, `predicting`, and their sum (`all`); empty where nothing was measured."""
     unmeasured: str = ""
@@ -49,6 +50,11 @@ class Forecast:
         """That are trained: each seed and setting, and again for each fold of a selection rule."""
         return len(self.plan.seeds) * len(self.plan.settings) * (1 + self.folds)
 
+    @property
+    def probe(self) -> Probe | None:
+        """The first."""
+        return self.probes[0] if self.probes else None
+
     def bytes(self, place: str) -> int:
         """What is needed of a place."""
         return sum(need.bytes for need in self.needs if need.place == place)
@@ -56,9 +62,10 @@ class Forecast:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         plan = self.plan
-        tried = None
-        if self.probe is not None:
-            tried = {name: value for name, value in asdict(self.probe).items() if name != "pictures"}
+        tried = [
+            {name: value for name, value in asdict(probe).items() if name not in ("pictures", "share")}
+            for probe in self.probes
+        ]
         return {
             "baseline": plan.name,
             "benchmark": plan.benchmark.name,
@@ -71,10 +78,15 @@ class Forecast:
             "processes": self.workers,
             "steps": self.steps,
             "rows": self.rows,
-            "download": {"bytes": self.download.bytes, "not_stated": list(self.download.unknown)},
+            "download": {
+                "bytes": self.download.bytes,
+                "not_stated": list(self.download.unknown),
+                "own": self.download.own,
+            },
             "needs": [{"what": need.what, "place": need.place, "bytes": need.bytes} for need in self.needs],
             "free": self.free,
-            "measured": tried,
+            "measured": tried[0] if tried else None,
+            "measured_at_other_sizes": tried[1:],
             "not_measured": self.unmeasured,
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "fits": not self.problems,
@@ -87,7 +99,8 @@ def forecast(plan: Plan, engine: str = "local") -> Forecast:
     not measured. Raises what the training would raise of a recipe that does not fit its benchmark."""
     device = plan.budget.device
     download = download_size(plan.benchmark.manifest.definition.source.name)
-    needs, why, tried, folds = disk_needs(plan.benchmark), "", None, 0
+    tried: list[Probe] = []
+    needs, why, folds = disk_needs(plan.benchmark), "", 0
     problems = lacking(needs, plan.benchmark.name, device)
     blind = None if problems else _data(plan.benchmark)
     with opened(engine, Needs(device, threads=1)) as at_work:
@@ -104,10 +117,12 @@ def forecast(plan: Plan, engine: str = "local") -> Forecast:
         if problems:
             why = "it does not fit"
         else:
-            feed = {"feed": "streamed"} if is_streamed(plan, blind) else {}
-            members = [Member(seed, {**values, **feed}) for seed in groups[0] for values in plan.settings.values()]
-            with _threads(1 if len(groups) > 1 else 0):
-                tried = probe(plan, members)
+            for names in by_side(plan, blind, list(plan.settings)):
+                feed = {"feed": "streamed"} if is_streamed(plan, blind, plan.settings[names[0]]) else {}
+                members = [Member(seed, {**plan.settings[name], **feed}) for seed in groups[0] for name in names]
+                with _threads(1 if len(groups) > 1 else 0):
+                    tried.append(probe(plan, members))
+                tried[-1].share = len(names) / len(plan.settings)
     rows = _rows(plan.benchmark, blind)
     found = Forecast(
         plan,
@@ -119,12 +134,17 @@ def forecast(plan: Plan, engine: str = "local") -> Forecast:
         needs=needs,
         free={"disk": free_disk(), "memory": room("memory")}
         | ({} if device == "cpu" else {"device memory": room("device memory", device)}),
-        probe=tried,
+        probes=tried,
         unmeasured=why,
         problems=problems,
     )
-    if tried is not None:
-        _add_measured(found, tried)
+    for one in tried:
+        _add_measured(found, one)
+    if "training" in found.seconds:
+        found.seconds["all"] = sum(found.seconds.values())
+    if tried:
+        kept = [need for need in found.needs if need.what != "decoded pictures"]
+        found.problems.extend(lacking(kept, plan.title, device))
     return found
 
 
@@ -164,16 +184,20 @@ def _rows(benchmark: Benchmark, blind: BlindData | None) -> dict[str, int]:
 
 
 def _add_measured(found: Forecast, tried: Probe) -> None:
-    """What follows from a trial: seconds, decoded pictures and features on the disk, memory of the steps."""
+    """What follows from a trial: seconds, decoded pictures and features on the disk, memory of the steps. Of several,
+    each adds its share."""
     plan, rows = found.plan, found.rows
-    per_process = ceil(found.replicas / found.workers)
+    per_process = max(1, ceil(found.replicas * tried.share / found.workers))
     side_by_side = found.workers
     seconds = found.seconds
     if tried.pictures_per_second:
         left = sum(rows[name] for name, there in tried.pictures.items() if not there)
-        seconds["decoding"] = (left + rows["predicted"]) / tried.pictures_per_second
+        seconds["decoding"] = seconds.get("decoding", 0) + (left + rows["predicted"]) / tried.pictures_per_second
         size = 3 * tried.side**2 * (left + rows["predicted"])
         found.needs.append(Need("decoded pictures", "disk", size, "set FARSHIFT_CACHE to another disk"))
+    if tried.sounds_per_second:
+        every = sum(rows[name] for name in ("train", "id_val") if name in rows) + rows["predicted"]
+        seconds["decoding"] = every / tried.sounds_per_second
     if tried.width:
         every = sum(rows[name] for name in ("train", "id_val") if name in rows) + rows["predicted"]
         found.needs.append(
@@ -183,24 +207,27 @@ def _add_measured(found: Forecast, tried: Probe) -> None:
             seconds["encoding"] = every / tried.features_per_second
     if found.steps is not None and tried.replicas:
         stacks = per_process / tried.replicas
-        seconds["training"] = stacks * found.steps * tried.step_seconds
-        seconds["predicting"] = stacks * rows["predicted"] * tried.answer_seconds
+        seconds["training"] = seconds.get("training", 0) + stacks * found.steps * tried.step_seconds
+        seconds["predicting"] = seconds.get("predicting", 0) + stacks * rows["predicted"] * tried.answer_seconds
         here: Place = "memory" if plan.budget.device == "cpu" else "device memory"
         change = "lower batch_size, --stack or the network's size"
-        if not any(need.what.startswith("the rows as") for need in found.needs):
+        if not any(need.what.endswith("numbers each") for need in found.needs):
             every = sum(rows[name] for name in ("train", "id_val") if name in rows)
             size = int(tried.row_bytes * every) * side_by_side
-            found.needs.append(Need("the rows as tensors", here, size, "train on fewer rows, or set feed = 'streamed'"))
-        found.needs.append(Need("the networks", here, 4 * tried.parameters * found.replicas, change))
+            fewer = "train on fewer rows, or set feed = 'streamed'"
+            _add_largest(found.needs, Need("the rows as tensors", here, size, fewer), "the rows as tensors")
+        replicas = round(found.replicas * tried.share)
+        found.needs.append(Need("the networks", here, 4 * tried.parameters * replicas, change))
         if tried.step_bytes is not None:
             what = f"a step of {tried.replicas} at once" if tried.replicas > 1 else "a step"
-            found.needs.append(Need(what, here, tried.step_bytes * side_by_side, change))
-    if "training" in seconds:
-        seconds["all"] = sum(seconds.values())
-    found.problems.extend(
-        problem
-        for problem in lacking([n for n in found.needs if n.what != "decoded pictures"], plan.title, plan.budget.device)
-    )
+            _add_largest(found.needs, Need(what, here, tried.step_bytes * side_by_side, change), "a step")
+
+
+def _add_largest(needs: list[Need], need: Need, start: str) -> None:
+    """Add a need, of those that begin alike only the largest: what is trained one after the other needs it in turn."""
+    before = [other for other in needs if other.what.startswith(start)]
+    if all(other.bytes < need.bytes for other in before):
+        needs[:] = [*(other for other in needs if other not in before), need]
 
 
 def refuse_problems(found: Sequence[Forecast]) -> None:

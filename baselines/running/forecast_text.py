@@ -14,8 +14,8 @@ def lines(found: Forecast) -> list[list[str]]:
     """What a run takes, a line of two cells each."""
     rows = [["training", _training(found)], ["rows", _rows(found)], ["download", _download(found)]]
     rows += [[place, _place(found, place)] for place in ("disk", "memory", "device memory") if place in found.free]
-    if found.probe is not None:
-        rows += [["measured", one] for one in _measured(found, found.probe)]
+    if found.probes:
+        rows += [["measured", line] for one in found.probes for line in _measured(found, one)]
     else:
         rows.append(["not measured", found.unmeasured])
     rows.append(["time", _time(found)])
@@ -63,7 +63,9 @@ def _rows(found: Forecast) -> str:
 
 def _download(found: Forecast) -> str:
     stated = [size_in_words(found.download.bytes)] if found.download.bytes else []
-    return ", ".join([*stated, *(f"{name} (its size is not stated)" for name in found.download.unknown)]) or "nothing"
+    told = ", ".join([*stated, *(f"{name} (its size is not stated)" for name in found.download.unknown)]) or "nothing"
+    own = found.download.own
+    return told + (f"; {size_in_words(own)} at hand are copied to the cache" if own else "")
 
 
 def _place(found: Forecast, place: str) -> str:
@@ -77,12 +79,15 @@ def _place(found: Forecast, place: str) -> str:
 def _measured(found: Forecast, tried: Probe) -> Iterator[str]:
     if tried.pictures_per_second:
         yield f"{tried.pictures_per_second:,.0f} pictures a second decoded to {tried.side} x {tried.side}"
+    if tried.sounds_per_second:
+        yield f"{tried.sounds_per_second:,.0f} sounds a second decoded"
     if tried.features_per_second:
         yield f"{tried.features_per_second:,.0f} rows a second encoded, {tried.width} features each"
     elif tried.width:
         yield f"features of the rows that were tried are in the cache, {tried.width} each"
     if tried.steps:
-        yield f"{tried.step_seconds:.3g} s a step (the median of {tried.steps}, on {tried.rows:,} of the rows)"
+        at = f", at {tried.side} x {tried.side}" if len(found.probes) > 1 else ""
+        yield f"{tried.step_seconds:.3g} s a step (the median of {tried.steps}, on {tried.rows:,} of the rows){at}"
         yield f"{1000 * tried.answer_seconds:.3g} ms a row to predict"
 
 

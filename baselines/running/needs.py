@@ -13,6 +13,8 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.blind.data import blind_data, prepared
 from ...benchmarks.blind.streamed import StreamedBenchmark
@@ -96,10 +98,12 @@ def disk_needs(benchmark: Benchmark) -> list[Need]:
     if prepared(benchmark) is not None:
         return []
     size = download_size(benchmark.manifest.definition.source.name)
-    if not size.bytes:
-        return []
     change = "make room there, or set FARSHIFT_CACHE to a folder on another disk"
-    return [Need("the download", "disk", size.bytes, change)]
+    needs = [
+        Need("the download", "disk", size.bytes, change),
+        Need("copies of files at hand", "disk", size.own, change),
+    ]
+    return [need for need in needs if need.bytes]
 
 
 def memory_needs(plan: Plan, side_by_side: int = 1) -> list[Need]:
@@ -119,19 +123,22 @@ def memory_needs(plan: Plan, side_by_side: int = 1) -> list[Need]:
         return found
     values = max((_settings(plan, one) for one in plan.settings.values()), key=lambda one: _width(blind, one)[0])
     width, largest = _width(blind, values)
+    if not width:
+        return found  # tokens and sounds: the trial tells
     if _streamable(blind) and values["feed"] != "resident":
         return found  # streamed where it would not fit
     place: Place = "memory" if plan.budget.device == "cpu" else "device memory"
     return [*found, Need(f"the rows as {width:,} numbers each", place, 4 * width * rows * side_by_side, largest)]
 
 
-def is_streamed(plan: Plan, blind: BlindData) -> bool:
-    """Whether the feed `auto` would stream a plan's pictures to the device, because all of them take too much of it."""
+def is_streamed(plan: Plan, blind: BlindData, own: Mapping[str, Any]) -> bool:
+    """Whether the feed `auto` would stream a plan's pictures to the device in settings of its `own`, because all of
+    them take too much of it."""
     if plan.recipe.estimator or plan.recipe.encoder or not _streamable(blind):
         return False
     from ..training.feed import SHARE, free_memory
 
-    values = _settings(plan, next(iter(plan.settings.values())))
+    values = _settings(plan, own)
     rows = sum(blind.stored(name).num_rows for name in ("train", "id_val") if blind.has_part(name))
     size = 4 * _width(blind, values)[0] * rows
     return bool(values["feed"] == "auto" and size > SHARE * free_memory(plan.budget.device))
@@ -160,6 +167,30 @@ def is_encoded_type(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
+def are_sounds(blind: BlindData) -> bool:
+    """Whether a task's only input is files of sounds."""
+    from ..encoding.log_mel import is_sound_task
+
+    (name, kind, _), *others = _inputs(blind)
+    rows = blind.stored("train")
+    if others or not is_encoded_type(kind) or name not in rows.column_names:
+        return False
+    some = rows[name][:16].to_pylist()
+    return is_sound_task(blind.task, {name: np.array([*some, None], object)[:-1]})
+
+
+def by_side(plan: Plan, blind: BlindData, named: Sequence[str]) -> list[list[str]]:
+    """The named settings, those together that read pictures at one size by one decoder: each size is decoded by
+    itself."""
+    if plan.recipe.estimator or plan.recipe.encoder or not any(is_encoded_type(kind) for _, kind, _ in _inputs(blind)):
+        return [list(named)]
+    found: dict[tuple[int, str], list[str]] = {}
+    for name in named:
+        values = _settings(plan, plan.settings[name])
+        found.setdefault((values["side"], values["decoder"]), []).append(name)
+    return list(found.values())
+
+
 def _inputs(blind: BlindData) -> Iterator[tuple[str, pa.DataType, Sequence[int]]]:
     for name in blind.task.inputs:
         yield name, blind.kind(name), blind.card["shapes"].get(name, ())
@@ -169,7 +200,9 @@ def _width(blind: BlindData, values: Mapping[str, Any]) -> tuple[int, str]:
     """The numbers that a network reads of each row, and what makes them fewer."""
     width, most, change = 0, 0, "choose a smaller network or batch"
     for _, kind, shape in _inputs(blind):
-        if is_encoded_type(kind):
+        if is_encoded_type(kind) and are_sounds(blind):
+            own, said = 0, ""
+        elif is_encoded_type(kind):
             own, said = 3 * values["side"] ** 2, "lower the setting side, or leave feed at auto"
         elif not _is_number(kind):
             own, said = (0, "") if values["inputs"] == "tokens" else (values["buckets"], "lower the setting buckets")
@@ -187,4 +220,6 @@ def _streamable(blind: BlindData) -> bool:
     if len(inputs) != 1:
         return False
     _, kind, shape = inputs[0]
+    if are_sounds(blind):
+        return False
     return is_encoded_type(kind) or (len(shape) in (2, 3) and "uint8" in str(kind))

@@ -28,6 +28,8 @@ from ...loaders.batching.pictures import decoded
 from ...loaders.batching.pixels import in_cache
 from ..encoding.frozen import FrozenColumns
 from ..encoding.images import is_encoded
+from ..encoding.log_mel import is_sound_task
+from ..encoding.token_ids import encoding_by
 from ..encoding.token_rows import TokenRows
 from ..recipe import complete, touches
 from ..replicas.stacked import size
@@ -78,7 +80,11 @@ class Probe:
     """Of one encoded training row, where it lies on the device."""
     answer_seconds: float = 0.0
     """Of one row, by all its replicas together."""
+    share: float = 1.0
+    """Of a process' replicas, those that this trial stands for."""
     pictures_per_second: float | None = None
+    sounds_per_second: float | None = None
+    """Decoded and made into what a network reads."""
     features_per_second: float | None = None
     pictures: dict[str, bool] = field(default_factory=dict)
     """Whether a part's decoded pictures are in the cache, by the names of the parts that have pictures."""
@@ -104,7 +110,11 @@ def probe(plan: Plan, members: Sequence[Member]) -> Probe:
         unlabelled = {name: column[:count] for name, column in unlabelled.items()}
     asked = blind.part(plan.benchmark.predicted_parts[0]).batch(slice(0, ASKED))
     recipe = plan.recipe
-    if files and not recipe.encoder:
+    if files and not recipe.encoder and is_sound_task(plan.benchmark.task, whole.columns):
+        start = time.perf_counter()
+        encoding_by(plan.benchmark.task, some.columns, _values(plan, members)).rows(some.columns)
+        found.sounds_per_second = count / (time.perf_counter() - start)
+    elif files and not recipe.encoder:
         values = _values(plan, members)
         found.side, by = values["side"], values["decoder"]
         found.pictures = _cached(plan, blind, files[0], found.side, by)

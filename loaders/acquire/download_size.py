@@ -7,20 +7,25 @@ from dataclasses import dataclass
 from ...core.canonical import identity_of
 from ...core.files import cache_root
 from ...splits.pins import FilePin, TreePin
+from ..mirrors import folder
+from .fetch_tree import at_hand
 from .source import Distribution, base_of, find_source
 
 
 @dataclass(frozen=True)
 class DownloadSize:
-    """bytes: of the files whose size is stated. unknown: of the others, what they are."""
+    """bytes: of the files whose size is stated. unknown: of the others, what they are. own: bytes of files that lie in
+    folders of the user's own, and are copied to the cache."""
 
     bytes: int = 0
     unknown: tuple[str, ...] = ()
+    own: int = 0
 
 
 def download_size(source: str) -> DownloadSize:
     """What the first distribution of a source has to bring: nothing where its rows, or its files, are in the cache, or
-    where they are generated. Folders of one's own are not looked into: what they hold is copied to the cache too."""
+    where they are generated. What has no address is the user's own; of what has one, a file of its name and size in a
+    folder of `FARSHIFT_MIRRORS` is taken for it (what it holds is not looked at before it is read)."""
     found = find_source(source)
     if found.definition.digest and found.cached_at.exists():
         return DownloadSize()
@@ -32,22 +37,30 @@ def _of(distribution: Distribution) -> DownloadSize:
         return DownloadSize()
     if distribution.of:
         return download_size(base_of(distribution).name)
-    size, unknown = 0, []
+    size, own, unknown = 0, 0, []
+    here = folder.named_sizes() if distribution.files else set()
     for pin in distribution.files:
         if isinstance(pin, FilePin):
-            path = cache_root() / "files" / pin.sha256[:2] / pin.sha256
-            size += 0 if path.exists() else pin.bytes
+            if (cache_root() / "files" / pin.sha256[:2] / pin.sha256).exists():
+                continue
+            if not pin.mirrors or (pin.name.rpartition("/")[2], pin.bytes) in here:
+                own += pin.bytes
+            else:
+                size += pin.bytes
+        elif not pin.mirrors:
+            continue
         elif pin.bytes is None:
             unknown.append(pin.name)
         else:
             size += pin.bytes
-    unknown += [_told(tree) for tree in distribution.trees if not _is_cached(tree)]
-    return DownloadSize(size, tuple(unknown))
+    # A tree of the user's own is read where it lies.
+    unknown += [_told(tree) for tree in distribution.trees if tree.mirrors and not _is_here(tree)]
+    return DownloadSize(size, tuple(unknown), own)
 
 
-def _is_cached(tree: TreePin) -> bool:
+def _is_here(tree: TreePin) -> bool:
     names = [tree.tree or identity_of(mirror)[:40] for mirror in tree.mirrors]
-    return any((cache_root() / "trees" / name).exists() for name in names)
+    return any((cache_root() / "trees" / name).exists() for name in names) or at_hand(tree)
 
 
 def _told(tree: TreePin) -> str:

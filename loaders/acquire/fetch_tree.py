@@ -53,6 +53,12 @@ def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePi
     )
 
 
+def at_hand(pin: TreePin) -> bool:
+    """Whether a folder of `FARSHIFT_MIRRORS` has something of the tree's name, folder or archive; what it holds is not
+    looked at."""
+    return bool(pin.tree) and any(_candidates(pin, place, False) for place in folder.folders())
+
+
 def _bring(kind: Any, mirror: dict[str, Any], path: Path) -> None:
     partial = path.with_name(f"{path.name}.{identity_of(mirror)[:8]}.part")
     kind.fetch(mirror, partial, None)

@@ -21,6 +21,12 @@ def folders(extra: tuple[Path, ...] = ()) -> list[Path]:
     return found
 
 
+def named_sizes() -> set[tuple[str, int]]:
+    """Name and size of every file in the folders of `FARSHIFT_MIRRORS`."""
+    files = (path for folder in folders() for path in folder.rglob("*"))
+    return {(path.name, path.stat().st_size) for path in files if path.is_file()}
+
+
 def find(name: str, digest: str, size: int, where: list[Path]) -> tuple[Path | None, list[Path]]:
     """The first file of this size and sha256 under the folders (files of the same name first), and those that
     have the name but other content."""

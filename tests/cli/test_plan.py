@@ -30,7 +30,7 @@ def test_a_plan_tells_the_steps_and_parameters_that_the_run_then_has(farshift, f
         spent["replicas"],
     )
     assert (found["replicas"], found["seeds"], found["fits"], found["problems"]) == (2, [0, 1], True, [])
-    assert found["download"] == {"bytes": 0, "not_stated": []}
+    assert found["download"] == {"bytes": 0, "not_stated": [], "own": 0}
     assert tried["steps"] >= 1
     assert found["seconds"]["all"] == pytest.approx(
         found["seconds"]["training"] + found["seconds"]["predicting"], abs=1e-2
@@ -169,7 +169,8 @@ def test_a_download_that_the_disk_has_no_room_for_is_refused_before_it_begins(fa
     source = home / "loaders/sources/reviews.toml"
     before = source.read_text()
     try:
-        source.write_text(re.sub(r"bytes = \d+", f"bytes = {10**18}", before))
+        far = 'mirrors = [{ sort = "https", url = "https://example.invalid/reviews.csv" }]'
+        source.write_text(re.sub(r"bytes = \d+", f"bytes = {10**18}\n{far}", before))
         empty = {"FARSHIFT_CACHE": str(tmp_path / "empty"), "FARSHIFT_HOME": str(tmp_path / "home")}
         line = refused(farshift, home, tmp_path, "mlp", "--on", "reviews/long", **empty)
     finally:
