@@ -112,7 +112,7 @@ def probe(plan: Plan, members: Sequence[Member]) -> Probe:
     recipe = plan.recipe
     if files and not recipe.encoder and is_sound_task(plan.benchmark.task, whole.columns):
         start = time.perf_counter()
-        encoding_by(plan.benchmark.task, some.columns, _values(plan, members)).rows(some.columns)
+        encoding_by(plan.benchmark.task, some.columns, _values(plan, members)).encode(some.columns)
         found.sounds_per_second = count / (time.perf_counter() - start)
     elif files and not recipe.encoder:
         values = _values(plan, members)
