@@ -256,6 +256,29 @@ def fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
     return recipe.model_copy(update=changed)
 
 
+def with_network(recipe: Recipe, network: str) -> Recipe:
+    """The recipe's algorithm on another network, which has its own defaults; what the recipe sets of all else (steps,
+    learning rate, the algorithm) remains. `UnknownName` where there is no such network, `ModelError` for an estimator
+    and for a network that starts from weights."""
+    if recipe.network is None:
+        raise ModelError(f"{recipe.name} is an estimator, and has no network: leave --network out")
+    _named("network", "networks", network)
+    if network == "pretrained":
+        raise ModelError("--network pretrained: name its weights in its place, such as --fine-tune microsoft/resnet-50")
+    if network == recipe.network:
+        return recipe
+    assert recipe.algorithm
+    shared = declared(HERE / "training" / "trainer.py") | declared(_named("algorithm", "algorithms", recipe.algorithm))
+    left = {*declared(_named("network", "networks", recipe.network))} - {*shared}
+
+    def kept(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+        return {name: value for name, value in settings.items() if name not in left}
+
+    on = {name: one.model_copy(update={"settings": kept(one.settings)}) for name, one in recipe.on.items()}
+    changed = {"network": network, "settings": kept(recipe.settings), "on": on, "suits": ["*"]}
+    return recipe.model_copy(update=changed)
+
+
 def with_augmentation(recipe: Recipe, spec: str) -> Recipe:
     """The recipe with its rows augmented: `NAME[+NAME..][,setting=value..]`. `BadDefinition` for a setting that there
     is not, `ModelError` for an estimator."""
@@ -301,9 +324,10 @@ def check_task(recipe: Recipe, task: Task) -> None:
     assert recipe.network
     assert recipe.algorithm
     sort = module("baselines/networks", recipe.network, "network").TASK
-    if sort not in (task.type, "aligned") or (sort == "aligned" and not task.aligned):
+    if not _does(sort, task):
         raise ModelError(
             f"{recipe.name}: the network {recipe.network} is for {sort} tasks, and this is a {task.type} task"
+            f"{': ' if (names := networks_for(task)) else ''}{_these(names)}"
         )
     tasks = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TASKS")
     if task.type not in tasks:
@@ -311,6 +335,45 @@ def check_task(recipe: Recipe, task: Task) -> None:
             f"{recipe.name}: the algorithm {recipe.algorithm} is for {' and '.join(tasks)} tasks, "
             f"and this is a {task.type} task"
         )
+
+
+def _does(sort: str, task: Task) -> bool:
+    return task.aligned if sort == "aligned" else sort == task.type
+
+
+def _these(names: list[str]) -> str:
+    return f"--network {', '.join(names)} can do it" if names else ""
+
+
+def networks_for(task: Task, images: bool = True) -> list[str]:
+    """The networks that can do a task, but for those that start from weights, sorted. images: whether its inputs are
+    pictures, or other arrays of two or three axes."""
+    known = {name: path for name, path in files("networks").items() if name != "pretrained"}
+    return sorted(
+        name
+        for name, path in known.items()
+        if _does(literal(path, "TASK"), task) and (images or not reads_images(name))
+    )
+
+
+def reads_images(network: str) -> bool:
+    """Whether a network reads images and nothing else: its file says `READS = "images"`."""
+    try:
+        return bool(literal(_named("network", "networks", network), "READS") == "images")
+    except BadDefinition:  # it reads whatever there is
+        return False
+
+
+def check_inputs(recipe: Recipe, benchmark: str, task: Task, images: bool) -> None:
+    """`ModelError` where a recipe's network reads images, and a benchmark has other inputs (`images`: it has none
+    other), naming the networks that can read them."""
+    if recipe.network is None or not reads_images(recipe.network) or (images and recipe.encoder is None):
+        return
+    what = "features of a frozen encoder" if recipe.encoder else "no image (one input of two or three axes)"
+    raise ModelError(
+        f"{recipe.name}: the network {recipe.network} reads images, and {benchmark} has {what}: "
+        f"{_these(networks_for(task, images=False))}"
+    )
 
 
 def refuse_without(recipe: Recipe, benchmark: str, there: Mapping[str, Callable[[], bool]]) -> None:

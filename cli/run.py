@@ -39,6 +39,12 @@ Stack = Annotated[
 Diagnose = Annotated[
     str, typer.Option("--diagnose", metavar="D,D", help="Measure trained replicas: coherence,sharpness .. or all.")
 ]
+Network = Annotated[
+    str,
+    typer.Option(
+        "--network", metavar="NAME", help="Train this network in place of the recipe's (farshift baselines networks)."
+    ),
+]
 Encoder = Annotated[
     str,
     typer.Option(
@@ -98,6 +104,7 @@ class Asked:
     selection: Selection = None
     stack: Stack = 0
     diagnose: Diagnose = ""
+    network: Network = ""
     encoder: Encoder = ""
     fine_tune: FineTune = ""
     augment: Augment = ""
@@ -113,7 +120,7 @@ class Asked:
         """What is to be otherwise than in the shipped recipes."""
         from ..baselines.running.changes import Changes
 
-        return Changes(self.encoder, self.fine_tune, self.augment, self.published, self.stream)
+        return Changes(self.network, self.encoder, self.fine_tune, self.augment, self.published, self.stream)
 
     def plans(self, out: Path) -> list[Plan]:
         """What is to be run, each in a folder of its own in `out`, or in `out` itself where it is one alone. Refuses

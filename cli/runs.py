@@ -348,11 +348,16 @@ def _status_rows(found: list[Any]) -> tuple[list[list[Any]], bool]:
 
 
 def print_scored(done: Any, json: bool) -> None:
-    """A finished run's scores, and where the run lies."""
+    """A finished run's scores, what was chosen among its candidates, and where the run lies."""
+    from ..benchmarks.scoring.chosen import chosen_candidates
     from ..benchmarks.scoring.score import score as go
 
     found = go(done)
+    chosen = chosen_candidates(done, found)
     if json:
-        return emit_json({"run": str(done.path), "digest": done.digest, "score": found.report()})
+        kept = {"chosen": [one.to_dict() for one in chosen]} if chosen else {}
+        return emit_json({"run": str(done.path), "digest": done.digest, **kept, "score": found.report()})
     line(str(found))
+    for one in chosen:
+        line(f"chosen by {found.selection}: {one}")
     line(f"run: {done.path}")

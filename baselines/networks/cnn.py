@@ -20,6 +20,7 @@ from ..layers.linear import Linear
 from ..layers.pooling import halved
 
 TASK = "classification"
+READS = "images"
 SETTINGS: dict[str, Any] = {"widths": [32, 64], "width": 128, "dropout": 0.0}
 """widths: channels of each 3 x 3 convolution. width: units of the dense layer. dropout: of its outputs."""
 

@@ -22,6 +22,7 @@ from ..layers.norm import BatchNorm
 from ..layers.pooling import halved
 
 TASK = "classification"
+READS = "images"
 SETTINGS: dict[str, Any] = {"widths": [16, 32, 64], "activation": "gelu"}
 """widths: channels of the first convolution, then of each group, which halves the image; features are as wide as the
 last. activation: `gelu` or `relu`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.blind.data import blind_data
 from ...core.errors import FarshiftError
-from ..recipe import Recipe, fine_tuned, with_augmentation, with_encoder
+from ..recipe import Recipe, fine_tuned, with_augmentation, with_encoder, with_network
 from .needs import bring
 from .published import as_published
 
@@ -16,12 +16,13 @@ from .published import as_published
 class Changes:
     """What a run changes of a shipped recipe; nothing where all is empty.
 
-    encoder: weights of transformers, frozen, whose features take the place of texts, images or sounds:
-    `org/name[@revision]` or `./folder`. fine_tune: such weights, trained further in place of the recipe's own network.
-    augment: how training rows are augmented, `NAME[+NAME..][,setting=value..]`. published: whose settings are taken
-    (`domainbed`, `wilds`). stream: where rows are read from, in place of the benchmark's data in the cache; `{part}`
-    stands for a part's name."""
+    network: a file of networks/, in place of the recipe's own. encoder: weights of transformers, frozen, whose
+    features take the place of texts, images or sounds: `org/name[@revision]` or `./folder`. fine_tune: such
+    weights, trained further in place of the recipe's own network. augment: how training rows are augmented,
+    `NAME[+NAME..][,setting=value..]`. published: whose settings are taken (`domainbed`, `wilds`). stream: where
+    rows are read from, in place of the benchmark's data in the cache; `{part}` stands for a part's name."""
 
+    network: str = ""
     encoder: str = ""
     fine_tune: str = ""
     augment: str = ""
@@ -29,14 +30,16 @@ class Changes:
     stream: str = ""
 
     def of(self, recipe: Recipe, benchmark: Benchmark) -> Recipe:
-        """The recipe on features of a frozen encoder, or on a pretrained network at the size that its pictures have, or
-        its tokens; with published settings; with its rows augmented. Opens no data, but for published epochs, which are
-        counted over the rows."""
+        """The recipe on another network; on features of a frozen encoder, or on a pretrained network at the size
+        that its pictures have, or its tokens; with published settings; with its rows augmented. Opens no data, but
+        for published epochs, which are counted over the rows."""
         begun = self._begun(recipe)
         if self.published:
             if self.encoder:
                 raise FarshiftError("--published trains networks on rows: give --fine-tune in the place of --encoder")
             begun = as_published(begun, self.published, benchmark.name, lambda: _rows(benchmark))
+            if self.network and begun.network != self.network:
+                raise FarshiftError(f"--published {self.published} trains {begun.network} here: leave --network out")
         if self.augment and self.encoder:
             raise FarshiftError(
                 "--encoder reads every row once: --augment goes with networks that read the rows themselves"
@@ -44,6 +47,10 @@ class Changes:
         return with_augmentation(begun, self.augment) if self.augment else begun
 
     def _begun(self, recipe: Recipe) -> Recipe:
+        if self.network:
+            if self.fine_tune:
+                raise FarshiftError("--fine-tune has a network of its own: leave --network out")
+            recipe = with_network(recipe, self.network)
         if not self.fine_tune:
             return with_encoder(recipe, self.encoder or None)
         if self.encoder:

@@ -25,7 +25,7 @@ from ...core.files import file_sha256
 from ...core.plugins import PACKAGE, module_file
 from ...core.world import ALONE, World
 from ...loaders.stream.split import without_secrets
-from ..recipe import Recipe, Sort, check_task, complete, files, refuse_without, touches
+from ..recipe import Recipe, Sort, check_inputs, check_task, complete, files, refuse_without, touches
 from ..recipe import recipe as find_recipe
 
 
@@ -53,10 +53,11 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The model's name on the run card: the recipe's, and that of weights which are not the recipe's own."""
+        """The model's name on the run card: the recipe's, and that of a network or weights which are not its own."""
         weights, shipped = self.weights, find_recipe(self.recipe.name)
         if not weights or weights == specs(shipped, [shipped.settings_on(self.benchmark.name)]):
-            return self.recipe.name
+            swapped = self.recipe.network != shipped.network and not self.recipe.published
+            return f"{self.recipe.name} ({self.recipe.network})" if swapped else self.recipe.name
         return f"{self.recipe.name} ({', '.join(map(weights_name, weights))})"
 
     @property
@@ -92,6 +93,7 @@ class Plan:
         """Refuse what cannot be trained, before anything is spent: another task, settings that do not exist, data that
         the benchmark does not have or its protocol does not permit."""
         check_task(self.recipe, self.benchmark.task)
+        check_inputs(self.recipe, self.benchmark.name, self.benchmark.task, has_image(self.benchmark))
         check_data(self.recipe, self.benchmark)
         self._check_folds()
         if self.recipe.estimator:
@@ -159,6 +161,15 @@ class Plan:
         if isinstance(self.benchmark, StreamedBenchmark):
             model["streamed"] = without_secrets(self.benchmark.address)
         return begin(self.benchmark, self.out, model, self.budget, self.seeds, self.selection, together)
+
+
+def has_image(benchmark: Benchmark) -> bool:
+    """Whether a benchmark's one input is an image: a picture, a sound (by its spectrogram), or an array of two or three
+    axes."""
+    if len(benchmark.task.inputs) != 1:
+        return False
+    field = benchmark.split.source.schema[benchmark.task.inputs[0]]
+    return field.encoded or len(field.shape) in (2, 3)
 
 
 def check_data(recipe: Recipe, benchmark: Benchmark) -> None:

@@ -249,6 +249,7 @@ def run_baseline(
     selection: str | None = None,
     stack: int = 0,
     diagnose: str = "",
+    network: str = "",
     encoder: str | None = None,
     fine_tune: str | None = None,
     augment: str = "",
@@ -261,10 +262,10 @@ def run_baseline(
     optimiser steps. engine: "local", "processes" (one process a core) or "ray". settings: values by name, tried beside
     each other and chosen among by `selection`, the protocol's rule by default. stack: the most replicas that are
     trained at once; chosen automatically by default. diagnose: names of diagnostics, separated by commas, or "all":
-    what they measure of each trained replica goes on the run card, among what its seed spent. encoder, fine_tune,
-    augment, published, stream: as `Changes` has them.
+    what they measure of each trained replica goes on the run card, among what its seed spent. network, encoder,
+    fine_tune, augment, published, stream: as `Changes` has them.
     """
-    changes = Changes(encoder or "", fine_tune or "", augment, published, stream)
+    changes = Changes(network, encoder or "", fine_tune or "", augment, published, stream)
     spent, more = spend(budget, steps, device), (settings, selection, stack, diagnose, changes)
     plan = plan_of(name, on, Path(out), spent, seeds, *more)
     bring(plan.benchmark)

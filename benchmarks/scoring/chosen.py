@@ -1,0 +1,42 @@
+"""Which of a run's settings were chosen, and what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..runs.run import Run
+from .record import Score, SelectionScore
+
+
+@dataclass(frozen=True)
+class ChosenCandidate:
+    """What a selection rule chose for some seeds. candidate: its name, a setting's before its checkpoint's; settings:
+    the values of that setting, as the run card has them; seeds: for which it was chosen."""
+
+    candidate: str
+    settings: Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self) | {"settings": dict(self.settings), "seeds": list(self.seeds)}
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name} = {value}" for name, value in self.settings.items())
+        seeds = f"seed{'s' if len(self.seeds) > 1 else ''} {', '.join(map(str, self.seeds))}"
+        return f"{self.candidate}{f' ({values})' if values else ''} for {seeds}"
+
+
+def chosen_candidates(run: Run, score: Score) -> list[ChosenCandidate]:
+    """What the rule that a run is scored by chose among its candidates, in their order; empty where it has but one."""
+    own = score.selections.get(score.selection)
+    if len(run.candidates) < 2 or not isinstance(own, SelectionScore):
+        return []
+    named = run.card.model.more.get("settings", {})
+    return [
+        ChosenCandidate(candidate, named.get(candidate.rpartition("/")[0], {}), seeds)
+        for candidate in run.candidates
+        if (seeds := tuple(seed for seed in run.seeds if own.chosen[seed] == candidate))
+    ]

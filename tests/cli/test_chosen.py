@@ -1,0 +1,30 @@
+"""What was chosen among a run's candidates is told with its score."""
+
+from __future__ import annotations
+
+import farshift as fs
+from farshift.benchmarks.scoring.chosen import chosen_candidates
+
+SETTINGS = "[small]\nwidth = 4\nlr = 0.001\n\n[large]\nwidth = 32\nlr = 0.01\n"
+
+
+def test_the_settings_that_a_rule_chose_are_told_by_seed(tmp_path, farshift, farshift_json):
+    file = tmp_path / "settings.toml"
+    file.write_text(SETTINGS, "utf-8")
+    given = ("run", "mlp", "--on", "vowel/speakers", "--settings", file, "--selection", "id_val", "--steps", "40")
+    given = (*given, "--seeds", "2", "--out", tmp_path / "r")
+    found = farshift_json(*given)
+    chosen = found["score"]["selections"]["id_val"]["chosen"]
+    assert {str(seed) for one in found["chosen"] for seed in one["seeds"]} == {"0", "1"}
+    for one in found["chosen"]:
+        name = one["candidate"].split("/")[0]
+        assert one["settings"] == {"small": {"width": 4, "lr": 0.001}, "large": {"width": 32, "lr": 0.01}}[name]
+        assert all(chosen[str(seed)] == one["candidate"] for seed in one["seeds"])
+    told = [line for line in farshift(*given).stdout.splitlines() if line.startswith("chosen by id_val: ")]
+    assert len(told) == len(found["chosen"])
+    assert "width = " in told[0]
+
+
+def test_a_run_of_one_candidate_chose_nothing():
+    run = fs.baseline("modadd97/xi35", "quadratic-mlp")
+    assert chosen_candidates(run, fs.score(run)) == []
