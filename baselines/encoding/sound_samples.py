@@ -1,6 +1,14 @@
-"""An encoded sound as the samples that a pretrained model reads."""
+"""An encoded sound as the samples that a pretrained model reads.
+
+Training sounds are decoded once: their lengths and samples stay in the cache, each row's by its content (`features`,
+`feature_store.py`), beside what else decides them: the processor, the rate, the length, and what decodes.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,11 +20,15 @@ from ...benchmarks.adapters._hf_quiet import quiet
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...benchmarks.parsing import named_errors
-from ...core.errors import ModelError
+from ...core.errors import BadData, FarshiftError, ModelError
 from ...loaders.batching.sounds import samples, sound_decoder
 from .encoding import ClassEncoding, Sizes
+from .feature_store import DIGEST, FeatureStore
 from .frozen_readers import sound_processor
 from .images import is_encoded
+
+KEPT_BYTES = 2**30
+"""Of the samples of one column, that are kept in the cache."""
 
 
 class SoundEncoding(ClassEncoding):
@@ -40,7 +52,8 @@ class SoundEncoding(ClassEncoding):
         self.task, self.processor = task, sound_processor(folder)
         self.rate = int(self.processor.sampling_rate)
         self.most = max(frame_samples(config), round(seconds * self.rate))
-        longest = max((len(one) for one in self._heard(train)), default=0)
+        self._decides = {"processor": str(self.processor.to_dict()), "rate": self.rate, "decoder": sound_decoder()}
+        longest = int(self._lengths(train[task.inputs[0]]).max(initial=0))
         self.samples = min(self.most, max(longest, frame_samples(config)))
         self.streams, self.pictures = "", []
         self.sizes = Sizes(task.classes, numbers=self.samples, shape=(self.samples,))
@@ -49,21 +62,51 @@ class SoundEncoding(ClassEncoding):
     def decoder(self) -> str:
         return sound_decoder()
 
-    def _heard(self, batch: Columns) -> list[NDArray[np.float32]]:
-        files = batch[self.task.inputs[0]]
-        return [samples(file, self.rate, f"sound {place} of {len(files)}") for place, file in enumerate(files)]
+    def _heard(self, files: NDArray[Any], place: int) -> NDArray[np.float32]:
+        return samples(bytes(files[place]), self.rate, f"sound {place} of {len(files)}")
+
+    def _lengths(self, files: NDArray[Any]) -> NDArray[np.float32]:
+        """How many samples each sound has, (n,), whole numbers."""
+
+        def read(places: Sequence[int]) -> NDArray[np.float32]:
+            return np.array([[len(self._heard(files, place))] for place in places], np.float32).reshape(-1, 1)
+
+        return self._kept("lengths", files, 1, read)[:, 0]
+
+    def _samples(self, files: NDArray[Any], places: Sequence[int]) -> NDArray[np.float32]:
+        """The sounds at some places, normalised as the processor does, 0 after a sound's end: (places, T)."""
+        found = np.zeros((len(places), self.samples), np.float32)
+        for row, place in enumerate(places):
+            some = self._heard(files, place)[: self.samples]
+            if len(some):
+                given = self.processor(some, sampling_rate=self.rate, return_tensors="np")["input_values"][0]
+                found[row, : len(some)] = given
+        return found
+
+    def _kept(
+        self, what: str, files: NDArray[Any], width: int, read: Callable[[Sequence[int]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """What `read` gives of sounds, `width` numbers each, by the cache; without it where they would not fit."""
+        if 4 * width * len(files) > KEPT_BYTES:
+            return read(range(len(files)))
+        store = FeatureStore(f"sounds-{what}", self._decides | {"what": what, "width": width}, width)
+        digests = [blake2b(file, digest_size=DIGEST).digest() for file in files]
+        try:
+            return store.of(digests, read)
+        except BadData:
+            raise
+        except FarshiftError:  # the cache cannot be written
+            return read(range(len(files)))
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """No categories, (n, 0), and samples (n, T) float32, normalised as the processor does, 0 after a sound's
         end."""
-        heard = self._heard(batch)
-        found = np.zeros((len(heard), self.samples), np.float32)
-        for place, one in enumerate(heard):
-            some = one[: self.samples]
-            if len(some):
-                given = self.processor(some, sampling_rate=self.rate, return_tensors="np")["input_values"][0]
-                found[place, : len(some)] = given
-        return torch.zeros((len(heard), 0), dtype=torch.int64), torch.from_numpy(found)
+        files = batch[self.task.inputs[0]]
+        found = self._samples(files, range(len(files)))
+        return torch.zeros((len(found), 0), dtype=torch.int64), torch.from_numpy(found)
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        return self.inputs(batch)
+        """What `inputs` gives, by the cache."""
+        files = batch[self.task.inputs[0]]
+        found = self._kept("samples", files, self.samples, lambda places: self._samples(files, places))
+        return torch.zeros((len(found), 0), dtype=torch.int64), torch.from_numpy(found)

@@ -11,6 +11,7 @@ import tiny_hf
 import tiny_vision
 import torch
 from farshift.baselines.baseline import Baseline
+from farshift.baselines.encoding import sound_samples
 from farshift.baselines.encoding.token_ids import encoding_by
 from farshift.baselines.layers.lora import Lora, merge
 from farshift.baselines.networks import pretrained
@@ -147,6 +148,20 @@ def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folde
     assert coding.decoder.startswith("SciPy ")
     with pytest.raises(ModelError, match="setting seconds = 0"):
         given("layer", folders, seconds=0.0)
+
+
+def test_training_sounds_are_decoded_once(folders: dict[str, str], cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, before, _ = given("layer", folders)
+    asked: list[str] = []
+    plain = sound_samples.samples
+    monkeypatch.setattr(sound_samples, "samples", lambda *given: (asked.append(given[-1]), plain(*given))[1])
+    _, again, _ = given("layer", folders)
+    assert torch.equal(before.inputs[1], again.inputs[1])
+    assert not asked
+    monkeypatch.setattr(sound_samples, "KEPT_BYTES", 0)
+    _, fresh, _ = given("layer", folders)
+    assert len(asked) == 2 * ROWS
+    assert torch.equal(before.inputs[1], fresh.inputs[1])
 
 
 def test_long_sounds_are_answered_some_at_a_time(folders: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
