@@ -98,14 +98,14 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Check this machine: packages, cache, device. Exit code 1 if something required is missing."""
-    from ._doctor import examine
+    from ._doctor import examine, in_short
 
     found = examine(sources)
     if json:
         emit_json(found)
     else:
         words = {True: "ok", False: "MISSING", None: "optional"}
-        table("", ["check", "state", "detail"], [[c["check"], words[c["ok"]], c["detail"]] for c in found])
+        table("", ["check", "state", "detail"], [[c["check"], words[c["ok"]], c["detail"]] for c in in_short(found)])
     exit_if(any(check["ok"] is False for check in found))
 
 

@@ -22,7 +22,14 @@ _EXTRAS = {
     "train": ("torch", "scikit-learn", "pillow", "scipy"),
     "stream": ("datasets",),
     "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml"),
+    "postgres": ("psycopg",),
+    "plot": ("matplotlib",),
+    "hf": ("torch", "transformers", "tokenizers", "safetensors"),
+    "llm": ("openai",),
+    "hdf5": ("h5py",),
+    "notebook": ("pandas",),
     "ray": ("ray",),
+    "molecules": ("rdkit",),
 }
 
 
@@ -43,6 +50,22 @@ def examine(each_source: bool = False) -> list[dict[str, Any]]:
     kinds = sorted(Counter(detail.partition(" (")[0] for detail in told.values()).items())
     counts = "; ".join(f"{count} {detail}" for detail, count in kinds)
     return [*found, _check("sources", True, f"{counts}; --sources lists each")]
+
+
+def in_short(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The checks for a screen: one for all packages that are there, and one for all extras that are."""
+    said: dict[str, list[str]] = {"packages": [], "extras": []}
+    rows = []
+    for check in found:
+        name, extra = str(check["check"]), str(check["check"]).removeprefix("extra ")
+        folded = "packages" if name in _CORE else "extras" if extra in _EXTRAS and extra != name else ""
+        if not folded or not check["ok"]:
+            rows.append(check)
+            continue
+        if not said[folded]:
+            rows.append({"check": folded, "ok": True, "detail": said[folded]})
+        said[folded].append(f"{name} {check['detail']}" if folded == "packages" else extra)
+    return [row | ({"detail": ", ".join(row["detail"])} if isinstance(row["detail"], list) else {}) for row in rows]
 
 
 def _source(source: Source) -> str:

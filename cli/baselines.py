@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -113,12 +114,13 @@ def baselines_results(
     rescore: Annotated[
         bool, typer.Option("--rescore", help="Score the predictions again. Exit code 1 where that gives another score.")
     ] = False,
+    each: Annotated[bool, typer.Option("--all", help="Every result, not only the best on each benchmark.")] = False,
     latex: Latex = False,
     caption: Caption = "",
     label: Label = "",
     json: Json = False,
 ) -> None:
-    """List the recorded results with their scores; best OOD score first.
+    """List the best recorded result on each benchmark, or all of one benchmark, best OOD score first.
 
     Results whose kept score is of another version are scored from their predictions, which needs their data."""
     from ..baselines.running.recorded_scores import RecordedScore, best_first, kept_scores, rescored
@@ -150,6 +152,15 @@ def baselines_results(
         from ..baselines.running.results_table import latex as written
 
         line(written(found, caption, label).rstrip())
+    elif not (on or each):
+        first = {r.benchmark: r for r in reversed(found)}
+        counts = Counter(r.benchmark for r in found)
+        rows = [
+            [name, first[name].model, view(first[name].ood.to_dict()).partition(" ")[0], counts[name]]
+            for name in sorted(first)
+        ]
+        told = f"{len(found):,} results, OOD in percent; --on BENCHMARK lists its own with intervals, --all every one."
+        table("", ["benchmark", "best baseline", "OOD", "of"], rows, told)
     else:
         rows = [
             [r.benchmark, r.model, *(view(one.to_dict()) for one in (r.id, r.ood, r.gap)), len(r.seeds)] for r in found

@@ -9,7 +9,7 @@ import typer
 
 from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
 from .runs import print_scored
-from .terminal import Json, catalogue, emit_json, line, watched
+from .terminal import Json, catalogue, emit_json, line, prose, watched
 
 if TYPE_CHECKING:
     from ..benchmarks.listing import BenchmarkEntry
@@ -89,7 +89,7 @@ def benchmarks_show(name: Name, json: Json = False) -> None:
     line(found["title"])
     width = max(len(key) for key, _ in found["lines"])
     for key, value in found["lines"]:
-        line(f"{key:>{width}}  {value}")
+        prose(f"{key:>{width}}  {value}", width + 2)
 
 
 @app.command("export")

@@ -20,6 +20,11 @@ def columns() -> int:
     return get_terminal_size((WIDE, 24)).columns
 
 
+def on_a_screen() -> bool:
+    """Whether stdout has an end of the line: it is a terminal, or `COLUMNS` says how wide it is."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
+
+
 def say(text: str) -> None:
     """Text on stdout, whole lines."""
     if _held is None:

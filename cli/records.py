@@ -6,7 +6,7 @@ import json
 from collections.abc import Sized
 from typing import Any
 
-from .terminal import line, table, view
+from .terminal import line, prose, table, view
 
 
 def tell_surroundings(around: dict[str, Any]) -> None:
@@ -14,13 +14,13 @@ def tell_surroundings(around: dict[str, Any]) -> None:
         rows = [[field["name"], field["type"], field["role"]] for field in fields]
         table("", ["field", "type", "role"], rows[:_MOST], _and_more(fields))
     for origin in around.get("origins", ()):
-        line(f"from: {origin}")
+        prose(f"from: {origin}", 4)
     if accept := around.get("accept"):
         line(f"licence to accept: {accept}")
     for one in around["benchmarks"]:
         best = one.get("best")
         told = f"; best recorded OOD: {best['model']} {view(best['ood'])}" if best else ""
-        line(f"benchmark: {one['benchmark']}{told}")
+        prose(f"benchmark: {one['benchmark']}{told}", 4)
     for part, row in around.get("example_rows", {}).items():
         line(f"example row of {part}:")
         tell(dict(list(row.items())[:_MOST]), "    ")
@@ -43,9 +43,10 @@ def tell(record: dict[str, Any], indent: str = "") -> None:
             line(f"{indent}{key}:")
             tell(value, indent + "    ")
         elif isinstance(value, dict):
-            line(f"{indent}{key}: {', '.join(f'{name} = {inner}' for name, inner in value.items())}")
+            said = ", ".join(f"{name} = {inner}" for name, inner in value.items())
+            prose(f"{indent}{key}: {said}", len(indent) + 4)
         else:
-            line(f"{indent}{key}: {_listed(value) if isinstance(value, list) else value}")
+            prose(f"{indent}{key}: {_listed(value) if isinstance(value, list) else value}", len(indent) + 4)
 
 
 def _listed(values: list[Any]) -> str:

@@ -45,6 +45,10 @@ Rescored = Annotated[
     typer.Option("--selection", metavar="RULE", help="Another rule that the protocol allows; default: the run's own."),
 ]
 Latex = Annotated[bool, typer.Option("--latex", help="A LaTeX table on stdout.")]
+Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="The title of the figure.")]
+NoNote = Annotated[
+    bool, typer.Option("--no-note", help="Leave out what stands beneath the figure; it is printed for the caption.")
+]
 Caption = Annotated[str, typer.Option("--caption", metavar="TEXT", help="The caption of a LaTeX table.")]
 Label = Annotated[str, typer.Option("--label", metavar="L", help="The label of a LaTeX table, such as tab:results.")]
 _RECORDED = re.compile(r"baseline:(?P<name>[^@]+)@(?P<benchmark>.+)")
@@ -158,6 +162,8 @@ def compare(
         Optional[Path],  # noqa: UP045
         typer.Option("--plot", metavar="FILE", help="Also draw a figure: .png, .svg or .pdf."),
     ] = None,
+    title: Title = "",
+    no_note: NoNote = False,
     full: Annotated[bool, typer.Option("--full", help="Also each severity, each group, and exact tests.")] = False,
     latex: Latex = False,
     caption: Caption = "",
@@ -167,14 +173,16 @@ def compare(
     """Compare two runs on the same rows: the paired difference, with its interval."""
     from ..benchmarks.comparison.compare_full import compare_in_full as go
     from ..benchmarks.plot import writable
-    from ..benchmarks.plot._compare import draw_comparison
+    from ..benchmarks.plot._compare import draw_comparison, picture_note
 
     latex_alone(latex, json, caption, label)
-    if plot is not None:
+    if plot is None:
+        figure_alone("compare", "--plot FILE", title, no_note)
+    else:
         writable(plot)  # said before minutes are spent
     with watched():
         found = go(left, right)
-        file = None if plot is None else draw_comparison(found, plot)
+        file = None if plot is None else draw_comparison(found, plot, title=title, note=not no_note)
     if json:
         return emit_json(found | ({} if file is None else {"file": str(file)}))
     if latex:
@@ -191,6 +199,17 @@ def compare(
     table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, caption)
     if file is not None:
         line(str(file))
+        if no_note:
+            line(picture_note(found))
+
+
+def figure_alone(command: str, needs: str, title: str, no_note: bool) -> None:
+    """Refuse what only figures take where none is asked for."""
+    from ..core.errors import FarshiftError
+
+    for name, given in (("--title", title), ("--no-note", no_note)):
+        if given:
+            raise FarshiftError(f"{command}: {name} is of figures: add {needs}, or leave it out")
 
 
 def latex_alone(latex: bool, json: bool, caption: str, label: str) -> None:
@@ -288,6 +307,8 @@ def plot(
         Optional[Path],  # noqa: UP045
         typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf."),
     ] = None,
+    title: Title = "",
+    no_note: NoNote = False,
     form: Annotated[
         str,
         typer.Option("--table", metavar="F", help="A table instead: latex, markdown, csv, or a form of your own."),
@@ -298,7 +319,7 @@ def plot(
 ) -> None:
     """Plot runs as a figure for a paper, or write them as a table."""
     from ..benchmarks.comparison.leaders import leaders
-    from ..benchmarks.plot import draw
+    from ..benchmarks.plot import draw, note_of
     from ..benchmarks.scoring.score import score as go
     from ..benchmarks.tables import render
     from ..core.errors import FarshiftError
@@ -307,6 +328,8 @@ def plot(
         raise FarshiftError("plot: name a picture to write (--out FIGURE.png) or a table (--table markdown)")
     if form and out is not None and out.suffix in (".png", ".svg", ".pdf"):
         raise FarshiftError(f"plot: {out} is named like a picture, and --table {form} is text: leave one of them out")
+    if form:
+        figure_alone("plot", "--out FIGURE.png without --table", title, no_note)
     for name, given in (("caption", caption), ("label", label)):
         if given and not form:
             raise FarshiftError(f"plot: --{name} is of tables: add --table latex, or leave it out")
@@ -321,8 +344,12 @@ def plot(
             write_atomically(out, text.encode())
         return emit_json({"table": text, "file": None if out is None else str(out)}) if json else line(text.rstrip())
     assert out is not None
-    file = draw(scores, what, out)
-    emit_json({"file": str(file), "what": what, "runs": len(runs)}) if json else line(str(file))
+    file = draw(scores, what, out, title=title, note=not no_note)
+    found = {"file": str(file), "what": what, "runs": len(runs)}
+    note = {"note": note_of(scores, what)} if no_note else {}
+    if json:
+        return emit_json(found | note)
+    line("\n".join([str(file), *note.values()]))
 
 
 @app.command()

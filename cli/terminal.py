@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,6 +34,24 @@ def line(text: str) -> None:
     say(text)
 
 
+def prose(text: str, indent: int = 0) -> None:
+    """A line on stdout, broken at its spaces where the screen ends; what follows is indented by so many columns."""
+    if paging.on_a_screen():
+        text = "\n".join(
+            wrap(
+                text,
+                paging.columns(),
+                subsequent_indent=" " * indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+                drop_whitespace=True,
+                replace_whitespace=False,
+            )
+            or [""]
+        )
+    say(text)
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
     """Print a table on stdout, numbers right-aligned, within the terminal's columns. Bold type only in a terminal, and
     never where `NO_COLOR` is set."""
@@ -48,6 +66,8 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], cap
 
 
 _NARROW = 120
+_WORD = 10
+"""Columns of a table's cell within which no word is broken, such as the ends of an interval."""
 _NAME = 34
 """Columns that a name is given in a narrow list; longer ones push the title aside."""
 
@@ -90,15 +110,30 @@ def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     from rich.text import Text
 
     grid = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    if os.environ.get("NO_COLOR"):
+        grid.header_style = grid.title_style = ""
+    least = _least(columns, rows)
     for number, name in enumerate(columns):
         cells = [row[number] for row in rows]
         numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
         # The first two columns are names that people type and copy: never broken. The last of two is told in words.
         whole = number < min(2, len(columns) - 1)
-        grid.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=whole)
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        grid.add_column(name, justify=justify, overflow="fold", no_wrap=whole, min_width=least[number])
     for row in rows:
         grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
     return grid
+
+
+def _least(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int | None]:
+    """How narrow each column may get, so that cells are broken at blanks, and words only where they are long; None for
+    all where there is no room for that."""
+    texts = [[name, *(str(row[number]) for row in rows)] for number, name in enumerate(columns)]
+    names = texts[: min(2, len(columns) - 1)]
+    found = [min(_WORD, max(len(word) for text in column for word in [*text.split(), ""])) for column in texts]
+    taken = sum(max(map(len, column)) for column in names) + sum(found[len(names) :])
+    fits = taken + 3 * (len(columns) - 1) + 2 <= paging.columns()
+    return [each if fits else None for each in found]
 
 
 @contextmanager

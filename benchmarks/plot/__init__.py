@@ -16,8 +16,10 @@ from ...core.figures import drawn_with
 from ...core.files import write_atomically
 from ...core.plugins import module, named
 from ..scoring.record import Score
+from ._page import note_height
 from ._panels import checked, protocol
-from ._style import SETTINGS
+from ._style import SETTINGS, TITLE
+from ._text import folded, height
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,8 +32,9 @@ def pictures() -> list[str]:
     return sorted(named("benchmarks/plot", ".py"))
 
 
-def figure(records: Sequence[Score], what: str) -> Figure:
-    """The picture `what` as a matplotlib `Figure`, laid out, to show or to change.
+def figure(records: Sequence[Score], what: str, *, title: str = "", note: bool = True) -> Figure:
+    """The picture `what` as a matplotlib `Figure`, laid out, to show or to change. `title`: above all of it; `note`:
+    whether what the bars and brackets mean stands beneath (`note_of` has it for a caption).
 
     Raises `UnknownName` for a picture there is not, `MissingExtra` without matplotlib, and `FarshiftError` where these
     records cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
@@ -39,20 +42,44 @@ def figure(records: Sequence[Score], what: str) -> Figure:
     checked(records)
     with drawn_with(SETTINGS):
         made: Figure = drawing.picture(records)
+        finish(made, title, note)
         # Ticks are made when first laid out: now, while the settings hold.
         made.draw_without_rendering()
     return made
 
 
-def draw(records: Sequence[Score], what: str, out: Path | str) -> Path:
+def finish(made: Figure, title: str, note: bool) -> None:
+    """Give a picture its title, and take its note away where none is wanted; its panels keep their size."""
+    wide, inches = made.get_size_inches().tolist()
+    if not note:
+        inches -= note_height(made.get_supxlabel().splitlines()) / 72
+        made.supxlabel("")
+    if title:
+        text = folded([title], TITLE, 72 * wide - 24)[title]
+        had = made.legends[0].get_title().get_text() if made.legends else ""
+        inches += 1.25 * TITLE * (height([text]) - (height([had]) if had else 0)) / 72
+        if made.legends:
+            made.legends[0].set_title(text, prop={"size": TITLE})
+        else:
+            made.suptitle(text, fontsize=TITLE)
+            inches += 4 / 72
+    made.set_size_inches(wide, inches)
+
+
+def note_of(records: Sequence[Score], what: str) -> str:
+    """What stands beneath the picture `what` of these records, as one text. Raises as `figure`."""
+    return figure(records, what).get_supxlabel().replace("\n", " ")
+
+
+def draw(records: Sequence[Score], what: str, out: Path | str, *, title: str = "", note: bool = True) -> Path:
     """Write the picture `what` to `out` as PNG (300 dots an inch), SVG or PDF, by its suffix, whole or not at all.
 
     The same records give the same bytes under one version of matplotlib. Raises as `figure`, and `FarshiftError` for
     another suffix or where `out` cannot be written."""
     out = writable(out)
-    made = figure(records, what)
+    made = figure(records, what, title=title, note=note)
     of = "; ".join(f"{r.model} on {protocol(r)}, identity {r.entry_identity}" for r in records)
-    return save(made, out, f"Farshift: {what}", f"{of}; scorer {records[0].scorer}")
+    return save(made, out, title or f"Farshift: {what}", f"{of}; scorer {records[0].scorer}")
 
 
 def writable(out: Path | str) -> Path:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.figures import drawn_with
 from ..statistics.interval import Interval, read_interval
-from . import save
+from . import finish, save
 from ._axis import ends
-from ._page import page
+from ._page import more, page
 from ._style import BODY, COLUMN, GREY, HEAD, MINUS, PAGE, PALE, SETTINGS, TITLE, VIEWS, Look, key, marks
-from ._text import shortened, wrapped
+from ._text import folded, height, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,12 +23,14 @@ MOST_GROUPS = 40
 """Groups that a picture shows: those that differ most, by the middle of their intervals."""
 
 
-def draw_comparison(found: Mapping[str, Any], out: Path | str) -> Path:
-    """Write the picture of a comparison (`comparing.compare_in_full`) to `out`, as PNG, SVG or PDF by its suffix.
+def draw_comparison(found: Mapping[str, Any], out: Path | str, *, title: str = "", note: bool = True) -> Path:
+    """Write the picture of a comparison (`compare_full.compare_in_full`) to `out`, as PNG, SVG or PDF by its suffix;
+    `title` and `note` as of `figure`.
 
     Raises as `draw`."""
     with drawn_with(SETTINGS):
         made = picture(found)
+        finish(made, title, note)
         made.draw_without_rendering()
     of = f"{found['left']} minus {found['right']} on {found['benchmark']}"
     return save(made, out, "Farshift: compare", of)
@@ -41,9 +43,12 @@ def picture(found: Mapping[str, Any]) -> Figure:
     groups = _shown(found["groups"])
     panels = 1 + bool(found["severity"]) + bool(groups)
     wide = COLUMN if panels == 1 else PAGE
-    tall = max(0.17 * len(groups) + 1.0, 2.4 if found["severity"] else 1.7)
+    pitch = max(0.17, (1.25 * BODY * height(_names(groups).values()) + 2) / 72)
+    tall = max(pitch * len(groups) + 1.0, 2.4 if found["severity"] else 1.7)
     keys = [key(look, name.upper(), hollow=name == "id", line=False) for name, look in VIEWS.items()]
-    figure = page(wide, tall, _note(found, percent, len(groups)), keys)
+    title = f"{found['left']} {MINUS} {found['right']} on {found['benchmark']}"
+    heading = folded([title], TITLE, 72 * wide - 24)[title]
+    figure = page(wide, tall + more([heading]), _note(found, percent, len(groups)), keys)
     widths = [1.0, *([1.3] if found["severity"] else []), *([1.2] if groups else [])]
     axes = figure.subplots(1, panels, width_ratios=widths, squeeze=False)[0].tolist()
     unit = "points of percent" if percent else found["metric"]
@@ -52,15 +57,17 @@ def picture(found: Mapping[str, Any]) -> Figure:
         _along(axes.pop(0), found["severity"], found["severity_unit"], percent)
     if groups:
         _by_group(axes.pop(0), groups, percent, unit)
-    title = f"{found['left']} {MINUS} {found['right']} on {found['benchmark']}"
-    legend = figure.legends[0]
-    legend.set_title(shortened([title], TITLE, 72 * wide - 24)[title])
-    legend.get_title().set_fontsize(TITLE)
+    figure.legends[0].set_title(heading, prop={"size": TITLE})
     return figure
 
 
 def _scaled(record: Mapping[str, Any], percent: bool) -> Interval:
     return Interval(*(record[name] * (100 if percent else 1) for name in ("value", "low", "high")))
+
+
+def picture_note(found: Mapping[str, Any]) -> str:
+    """What stands beneath the picture of a comparison."""
+    return _note(found, list(found["bounds"] or ()) == [0, 1], len(_shown(found["groups"])))
 
 
 def _note(found: Mapping[str, Any], percent: bool, groups: int) -> str:
@@ -103,7 +110,7 @@ def _along(axes: Axes, points: Sequence[Mapping[str, Any]], unit: str, percent: 
 
 
 def _by_group(axes: Axes, groups: Sequence[tuple[str, Mapping[str, Any]]], percent: bool, unit: str) -> None:
-    names = shortened([name for name, _ in groups], BODY, 90.0)
+    names = _names(groups)
     for row, (name, record) in enumerate(groups):
         marks(axes, [_scaled(record, percent)], [row], VIEWS["ood"], name)
     axes.axvline(0, color=GREY, lw=0.8)
@@ -113,6 +120,10 @@ def _by_group(axes: Axes, groups: Sequence[tuple[str, Mapping[str, Any]]], perce
     axes.locator_params(axis="x", nbins=4)
     axes.set_xlabel("\n".join(wrapped(unit, BODY, HEAD)))
     axes.grid(axis="x")
+
+
+def _names(groups: Sequence[tuple[str, Any]]) -> dict[str, str]:
+    return folded([name for name, _ in groups], BODY, 90.0)
 
 
 def _shown(groups: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ._style import BODY, GREY, NOTE
-from ._text import width, wrapped
+from ._style import BODY, GREY, NOTE, TITLE
+from ._text import height, width, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,9 @@ def page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Fi
     lines = wrapped(note, NOTE, 72 * wide - 8)
     handle = 2.6 if any(item.get_linestyle() != "None" for item in keys) else 1.0
     columns, rows = _legend_grid([str(item.get_label()) for item in keys], 72 * wide, handle)
-    height = body + (1.25 * NOTE * len(lines) + 1.5 * BODY * rows + 10) / 72
-    figure = Figure(figsize=(wide, height), layout="constrained")
+    tall = 1.5 * rows + 1.2 * rows * (height(str(item.get_label()) for item in keys) - 1)
+    inches = body + (note_height(lines) + BODY * tall + 10) / 72
+    figure = Figure(figsize=(wide, inches), layout="constrained")
     FigureCanvasAgg(figure)
     figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04)  # type: ignore[union-attr, call-arg]
     figure.supxlabel("\n".join(lines), x=4 / (72 * wide), ha="left", fontsize=NOTE, color=GREY)
@@ -33,12 +34,22 @@ def page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Fi
     return figure
 
 
+def note_height(lines: Sequence[str]) -> float:
+    """The height of the note's lines, in points."""
+    return 1.25 * NOTE * len(lines)
+
+
+def more(titles: Iterable[str], size: float = TITLE) -> float:
+    """Inches that the titles of panels, one above the other, take beyond a line each."""
+    return sum(1.25 * size * text.count("\n") for text in titles) / 72
+
+
 def _legend_grid(labels: Sequence[str], wide: float, handle: float) -> tuple[int, int]:
     """How many columns and rows of legend entries, with handles of `handle` em, fit into `wide` points."""
     if not labels:
         return 0, 0
     # Beside its handle and its label an entry has a space (0.8 em) and its share of what parts columns (1.2 em).
-    widest = max(width(label, BODY) for label in labels) + (handle + 2) * BODY
+    widest = max(width(line, BODY) for label in labels for line in label.splitlines()) + (handle + 2) * BODY
     columns = max(1, min(len(labels), int(wide // widest)))
     return columns, -(-len(labels) // columns)
 

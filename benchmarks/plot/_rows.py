@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ._axis import ends, score_axis
-from ._page import page
+from ._page import more, page
 from ._panels import Panel, estimate
 from ._style import BODY, COLUMN, PAGE, PALE, TITLE
-from ._text import shortened, width
+from ._text import folded, height, width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,14 +32,15 @@ def rows(
     heads = 1 if beside else 0
     most = 60 if beside else 90
     fits = max(width(name, BODY) for name in names) <= most
-    short = shortened(names, BODY, most if fits else 190)
+    short = folded(names, BODY, most if fits else 190)
+    wide = COLUMN if fits else PAGE
+    # A title begins where the names end, and has the rest of the figure.
+    room = 72 * wide - max(width(line, BODY) for name in short.values() for line in name.splitlines()) - 16
+    titles = folded([panel.title for panel in panels], TITLE, room)
+    pitch = max(pitch, (1.25 * BODY * height(short.values()) + 4) / 72)
     # A panel's title and score axis take 0.55 inches beside its rows.
     heights = [pitch * (len(panel.names) + heads) + 0.1 for panel in panels]
-    wide = COLUMN if fits else PAGE
-    figure = page(wide, sum(heights) + 0.55 * len(panels), note, keys)
-    # A title begins where the names end, and has the rest of the figure.
-    room = 72 * wide - max(width(name, BODY) for name in short.values()) - 16
-    titles = shortened([panel.title for panel in panels], TITLE, room)
+    figure = page(wide, sum(heights) + 0.55 * len(panels) + more(titles.values()), note, keys)
     places = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights).ravel().tolist()
     for number, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         count = len(panel.names)

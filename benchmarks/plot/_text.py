@@ -1,7 +1,8 @@
-"""Text that fits: measured in points (1/72 inch) in the pictures' own font, wrapped or shortened to a width."""
+"""Text that fits: measured in points (1/72 inch) in the pictures' own font, and broken into lines of a width."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable
 
@@ -27,6 +28,43 @@ def wrapped(text: str, size: float, limit: float) -> list[str]:
             lines[-1] += f" {word}"
         else:
             lines.append(_cut(word, size, limit, 0.5))
+    return lines
+
+
+LINES = 6
+"""Lines of a name; only what needs more is cut."""
+
+
+def folded(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
+    """For each name its text in lines of at most `limit` points, broken after a hyphen, an underscore, a slash or a
+    blank where there is one. A name that needs more than `LINES` lines is cut in its middle first; different names keep
+    different texts."""
+    unique = list(dict.fromkeys(names))
+    lines = {name: _folded(name, size, limit) for name in unique}
+    if max(map(len, lines.values()), default=0) > LINES:
+        # A line that is broken where it may be is fuller than half.
+        short = shortened(unique, size, limit * LINES / 2)
+        lines = {name: _folded(short[name] if len(lines[name]) > LINES else name, size, limit) for name in unique}
+    return {name: "\n".join(line.strip() for line in broken) for name, broken in lines.items()}
+
+
+def height(texts: Iterable[str]) -> int:
+    """The lines of the highest of some texts."""
+    return max((text.count("\n") + 1 for text in texts), default=0)
+
+
+def _folded(text: str, size: float, limit: float) -> list[str]:
+    lines = [""]
+    for piece in re.findall(r"[^-_/.,:@+ ]*[-_/.,:@+ ]+|[^-_/.,:@+ ]+", text):
+        if width((lines[-1] + piece).rstrip(), size) <= limit:
+            lines[-1] += piece
+            continue
+        lines += [piece] if lines[-1] else []
+        lines[-1] = lines[-1] or piece
+        while width(lines[-1].rstrip(), size) > limit and len(lines[-1]) > 1:
+            whole = lines[-1]
+            fits = bisect_left(range(1, len(whole)), True, key=lambda count: width(whole[:count], size) > limit)
+            lines[-1:] = [whole[: max(1, fits)], whole[max(1, fits) :]]
     return lines
 
 

@@ -9,10 +9,10 @@ from ...core.errors import FarshiftError
 from ..scoring.record import Calibration, CalibrationBin, Score
 from ..statistics.interval import Estimate
 from ._axis import percent_ticks
-from ._page import page
+from ._page import more, page
 from ._panels import apart, panels
 from ._style import BODY, COLUMN, GREY, PAGE, VIEWS, face, key
-from ._text import shortened
+from ._text import folded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,17 +45,24 @@ def picture(records: Sequence[Score]) -> Figure:
     rows = -(-len(drawn) // columns)
     height = TALL if rows < 3 else LOW
     keys = [key(look, view.upper(), hollow=view == "id") for view, look in VIEWS.items()]
-    figure = page(COLUMN if columns == 1 else PAGE, height * rows, f"{NOTE} {apart(records)}", keys)
+    titles = folded([title for title, _, _ in drawn], BODY, 135)
+    names = folded([name for _, name, _ in drawn], BODY, 135)
+    heads = [f"{names[name]}\n{titles[title]}" for title, name, _ in drawn]
+    tallest = [
+        max(heads[first : first + columns], key=lambda head: head.count("\n"))
+        for first in range(0, len(drawn), columns)
+    ]
+    # Two lines have their place in the height of a row.
+    tall = height * rows + more(tallest, BODY) - 1.25 * BODY * rows / 72
+    figure = page(COLUMN if columns == 1 else PAGE, tall, f"{NOTE} {apart(records)}", keys)
     # One grid for all, so that every diagram has the same size.
     cells = figure.add_gridspec(2 * rows, columns, height_ratios=[3, 1] * rows)
-    titles = shortened([title for title, _, _ in drawn], BODY, 135)
-    names = shortened([name for _, name, _ in drawn], BODY, 135)
-    for number, (title, name, record) in enumerate(drawn):
+    for number, (_, _, record) in enumerate(drawn):
         row, column = divmod(number, columns)
         views = _views(record)
         above = figure.add_subplot(cells[2 * row, column])
         beneath = figure.add_subplot(cells[2 * row + 1, column], sharex=above)
-        above.set_title("\n".join([names[name], titles[title], *_legend(record, views)]), fontsize=BODY, loc="center")
+        above.set_title("\n".join([heads[number], *_legend(record, views)]), fontsize=BODY, loc="center")
         _diagram(above, views)
         _bars(beneath, views)
         if column == 0:

@@ -12,18 +12,19 @@ from ..derived.robustness import FEWEST, Line, Point, fit_line
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, Interval
 from ._labels import label_points
-from ._page import grid, page
+from ._page import grid, more, page
 from ._panels import Panel, apart, estimate, in_percent, meaning_of_intervals, panels
 from ._style import BODY, COLUMN, GREY, HEAD, MINUS, NAME, PAGE, TITLE, Look, key, looks, marks
-from ._text import shortened
+from ._text import folded, width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-FEW = 4
-"""So many points can be named beside themselves, where there is room; more need a legend."""
+FEW, SHORT = 4, 80.0
+"""So many points can be named beside themselves, where no name is wider (in points) and there is room; otherwise there
+is a legend."""
 
 SPACE = 0.13
 """Ticks stand at least this share of an axis apart."""
@@ -42,21 +43,22 @@ def picture(records: Sequence[Score]) -> Figure:
         raise FarshiftError(f"{', '.join(others)} does not lie in [0, 1], so it has no logit: leave it out")
     shown = panels(records)
     look = looks([name for panel in shown for name in panel.names])
-    if len(shown) == 1 and len(look) <= FEW:
+    if len(shown) == 1 and len(look) <= FEW and max(width(name, BODY) for name in look) <= SHORT:
         figure, (axes,) = _drawn(shown, look, [])
         figure.draw_without_rendering()
         if label_points(axes, _places(shown[0], look)):
             return figure
     # Many names stand in two columns, of 1.28 inches each.
-    short = shortened(look, BODY, NAME if len(shown) > 1 or len(look) <= 6 else 92)
+    short = folded(look, BODY, NAME if len(shown) > 1 or len(look) <= 6 else 92)
     return _drawn(shown, look, [key(each, short[name], line=False) for name, each in look.items()])[0]
 
 
 def _drawn(shown: Sequence[Panel], look: Mapping[str, Look], keys: Sequence[Line2D]) -> tuple[Figure, list[Axes]]:
     columns = min(2, len(shown))
-    figure = page(COLUMN if columns == 1 else PAGE, 3.1 * -(-len(shown) // columns), _note(shown), keys)
+    titles = folded([panel.title for panel in shown], TITLE, HEAD)
+    tall = 3.1 * -(-len(shown) // columns) + more(titles.values())
+    figure = page(COLUMN if columns == 1 else PAGE, tall, _note(shown), keys)
     places = grid(figure, len(shown), columns)
-    titles = shortened([panel.title for panel in shown], TITLE, HEAD)
     for axes, panel in zip(places, shown, strict=True):
         _draw(axes, panel, titles[panel.title], look)
     return figure, places
@@ -102,12 +104,11 @@ def _draw(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> Non
 
 
 def _places(panel: Panel, look: Mapping[str, Look]) -> dict[str, tuple[float, float, Look]]:
-    """Where the point of each (shortened) name lies."""
-    short = shortened(panel.names, BODY, 80)
+    """Where the point of each name lies."""
     found = {}
     for name, record in zip(panel.names, panel.records, strict=True):
         on_id, on_ood = map(inside, _both(record))
-        found[short[name]] = on_id.value, on_ood.value, look[name]
+        found[name] = on_id.value, on_ood.value, look[name]
     return found
 
 

@@ -10,10 +10,10 @@ from ...core.errors import FarshiftError
 from ..scoring.record import Score, SeverityPoint
 from ._axis import ends, score_axis
 from ._labels import label_ends
-from ._page import grid, page
+from ._page import grid, more, page
 from ._panels import Panel, apart, meaning_of_intervals, panels
 from ._style import BODY, COLUMN, GREY, HEAD, NAME, PAGE, PALE, TITLE, Look, key, looks, marks, nudged
-from ._text import shortened, width, wrapped
+from ._text import folded, width, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,12 +35,12 @@ def picture(records: Sequence[Score]) -> Figure:
     look = looks(names)
     direct = len(shown) == 1 and len(names) <= FEW and max(width(name, BODY) for name in names) <= SHORT
     wide = COLUMN if len(shown) == 1 and len(names) <= 6 else PAGE
-    short = shortened(names, BODY, NAME)
-    titles = shortened([panel.title for panel in shown], TITLE, HEAD)
+    short = folded(names, BODY, NAME)
+    titles = folded([panel.title for panel in shown], TITLE, HEAD)
     columns = min(2, len(shown))
     keys = [] if direct else [key(look[name], short[name]) for name in names]
     height = 3.0 if wide == PAGE and columns == 1 else 2.4
-    figure = page(wide, height * -(-len(shown) // columns), _note(records), keys)
+    figure = page(wide, height * -(-len(shown) // columns) + more(titles.values()), _note(records), keys)
     for axes, panel in zip(grid(figure, len(shown), columns), shown, strict=True):
         _draw(axes, panel, titles[panel.title], look)
         if direct:

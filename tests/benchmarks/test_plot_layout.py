@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 import pytest
-from farshift.benchmarks.plot import figure
+from farshift.benchmarks.plot import figure, note_of
 from farshift.benchmarks.plot._axis import window
 from farshift.benchmarks.plot._labels import spread
 from farshift.benchmarks.plot._style import BODY, looks
-from farshift.benchmarks.plot._text import shortened, width, wrapped
+from farshift.benchmarks.plot._text import LINES, folded, shortened, width, wrapped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pictures import faults
+from pictures import faults, note, words
 from records import MODELS, many, record
 from sklearn.isotonic import IsotonicRegression
 
@@ -49,17 +49,51 @@ def several(**settings):
     ]
 
 
+def twenty(**settings):
+    made = [
+        *many(12, **settings),
+        *(record(f"a-model-of-some-kind-{k}", id=0.5 + k / 20, **settings) for k in range(8)),
+    ]
+    assert len(made) == 20
+    return made
+
+
 @pytest.mark.parametrize(
     "make",
-    [lambda **s: many(1, **s), lambda **s: many(12, **s), extremes, several],
-    ids=["one", "twelve", "extreme", "several"],
+    [lambda **s: many(1, **s), twenty, extremes, several],
+    ids=["one", "twenty", "extreme", "several"],
 )
 @pytest.mark.parametrize("what", PICTURES)
 def test_no_text_is_cut_or_hidden_and_the_width_is_a_papers(what, make):
     shown = figure(make(**PICTURES[what]), what)
     assert faults(shown) == []
     assert shown.get_figwidth() in (3.3, 6.9)
-    assert shown.get_figheight() <= 11
+    assert shown.get_figheight() <= (11 if make is not twenty else 17)
+    assert shown.get_facecolor() == (1, 1, 1, 1), "legible on a dark page too"
+
+
+@pytest.mark.parametrize("what", PICTURES)
+def test_names_are_whole_however_long(what):
+    records = [*extremes(**PICTURES[what]), record("short", LONG, **PICTURES[what])]
+    shown = figure(records, what)
+    said = "|".join(text.get_text().replace("\n", "").replace("\\$", "$") for text in words(shown)).replace(" ", "")
+    assert "…" not in said
+    for one in records:
+        assert one.model.replace(" ", "") in said and one.benchmark in said
+
+
+@pytest.mark.parametrize("what", PICTURES)
+def test_a_title_and_no_note_leave_the_panels_as_they_are(what):
+    records = many(3, **PICTURES[what])
+    plain = figure(records, what)
+    shown = figure(records, what, title="A title that is rather long, of runs at $x$ and 50 %, and more", note=False)
+    assert faults(shown) == []
+    assert "A title that is rather" in "".join(text.get_text() for text in words(shown))
+    assert note(shown) == "" and note(plain) == note_of(records, what) != ""
+    sizes = [
+        [axes.get_position().transformed(each.transFigure).bounds[2:] for axes in each.axes] for each in (plain, shown)
+    ]
+    assert sizes[1] == [pytest.approx(size, rel=0.06) for size in sizes[0]]
 
 
 def test_twelve_models_differ_without_colour_and_neighbours_in_everything():
@@ -97,6 +131,25 @@ def test_names_are_cut_in_the_middle_where_that_keeps_them_apart():
     assert abs(len(start) - len(end)) <= 1
     middle = shortened([f"{'a' * 30}{k}{'b' * 30}" for k in range(3)], BODY, 60)
     assert [text[-2:] for text in middle.values()] == ["#1", "#2", "#3"]
+
+
+@given(names, st.floats(40, 200))
+@settings(max_examples=80, deadline=None)
+def test_folded_names_are_whole_and_fit(given_names, limit):
+    for name, text in folded(given_names, BODY, limit).items():
+        lines = text.split("\n")
+        assert len(lines) <= LINES and all(width(one, BODY) <= limit for one in lines)
+        assert "".join(lines) == name or "…" in text
+        assert "…" not in text or width(name, BODY) > limit * LINES / 4
+
+
+def test_a_name_is_broken_where_its_words_end():
+    assert folded(["quadratic-mlp-weight-decay", "mlp"], BODY, 80) == {
+        "quadratic-mlp-weight-decay": "quadratic-mlp-\nweight-decay",
+        "mlp": "mlp",
+    }
+    many_lines = folded([f"{'a' * 400}{k}" for k in range(3)], BODY, 60)
+    assert len(set(many_lines.values())) == 3 and all("…" in text for text in many_lines.values())
 
 
 @given(st.lists(st.text("abcdefg", min_size=1, max_size=12), max_size=30), st.floats(80, 300))

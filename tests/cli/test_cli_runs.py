@@ -70,6 +70,19 @@ def test_a_picture_is_written(runs, farshift_json, tmp_path, suffix):
     assert out.read_bytes().startswith(heads[suffix])
 
 
+def test_a_figure_takes_a_title_and_leaves_its_note_for_the_caption(runs, farshift, farshift_json, tmp_path):
+    pytest.importorskip("matplotlib")
+    out, pair = tmp_path / "a.svg", (runs["wrong-0.2"], runs["wrong-0.4"])
+    found = farshift_json("plot", *pair, "--out", out, "--title", "Mine", "--no-note")
+    assert found["note"].startswith("Bars and brackets: 95% t interval")
+    assert "<dc:title>Mine</dc:title>" in out.read_text()
+    done = farshift("compare", *pair, "--plot", out, "--title", "Mine", "--no-note")
+    assert done.stdout.splitlines()[-2] == str(out) and done.stdout.splitlines()[-1].startswith("Bars: left minus")
+    refused = (("plot", *pair, "--table", "csv", "--title", "x"), ("compare", *pair, "--no-note"))
+    for command in refused:
+        assert "is of figures: add --" in one_line_error(farshift(*command))
+
+
 def test_a_table_is_printed_or_written_and_holds_the_scores(runs, farshift, tmp_path):
     done = farshift("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--table", "csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))

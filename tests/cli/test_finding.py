@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -70,11 +71,42 @@ def test_bold_type_is_silenced_by_no_color():
         ("baselines", "algorithms"),
         ("baselines", "results", "--on", "scan/length"),
         ("doctor", "--sources"),
+        ("baselines", "results"),
+        ("splits", "show", "vowel/speakers"),
+        ("benchmarks", "show", "wine_quality/red"),
+        ("compare", "baseline:mlp@modadd97/xi35", "baseline:knn@modadd97/xi35"),
+        ("splits", "verify", "modadd97/xi35"),
+        ("cache", "list"),
     ],
 )
-def test_a_list_fits_80_columns(farshift, command):
+def test_a_list_fits_80_columns_and_breaks_no_interval(farshift, command):
     lines = farshift(*command, COLUMNS="80").stdout.splitlines()
+    assert lines
     assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if re.search(r"\[\d+\.\s*$", line)] == []
+
+
+@pytest.mark.parametrize("command", [("doctor",), ("benchmarks", "show", "scan/length"), ("baselines", "networks")])
+def test_what_is_told_unasked_fits_a_screen(farshift, command):
+    assert len(farshift(*command, COLUMNS="80").stdout.splitlines()) <= 24
+
+
+def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for(farshift, farshift_json):
+    short = farshift("baselines", "results", COLUMNS="80").stdout
+    known = farshift_json("baselines", "results")
+    assert len(short.splitlines()) < len({one["benchmark"] for one in known}) + 6
+    assert f"{len(known):,} results" in short
+    best = max((one for one in known if one["benchmark"] == "scan/length"), key=lambda one: one["ood"]["value"])
+    (told,) = [row.split() for row in short.splitlines() if " scan/length " in row]
+    assert told[1:3] == [best["model"], f"{100 * best['ood']['value']:.1f}"]
+
+
+def test_the_doctor_names_every_extra(farshift_json, farshift):
+    found = {one["check"]: one for one in farshift_json("doctor")}
+    for extra in ("plot", "hf", "llm", "hdf5", "notebook"):
+        one = found[f"extra {extra}"]
+        assert one["ok"] or f"pip install 'farshift[{extra}]'" in one["detail"]
+    assert " packages " in farshift("doctor", COLUMNS="80").stdout
 
 
 def test_a_list_is_narrowed_by_words_and_options(farshift_json):
