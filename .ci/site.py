@@ -46,7 +46,7 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 def linked(text: str) -> str:
     for name, place in FROM_ROOT.items():
         text = re.sub(rf"\]\((?:\.\./)?{re.escape(name)}([)#])", rf"]({place}\1", text)
-    return re.sub(r"\]\(docs/([\w-]+\.md)", r"](\1", text)
+    return re.sub(r"\]\(docs/([\w/-]+\.(?:md|svg))", r"](\1", text)
 
 
 def reference() -> str:
