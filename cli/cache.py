@@ -6,7 +6,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .terminal import Json, emit_json, exit_if, line, table, watched
+from .terminal import Json, emit_json, exit_if, line, prose, table, watched
 
 app = typer.Typer(help="The local cache: list, verify, clear.", no_args_is_help=True)
 
@@ -29,7 +29,7 @@ def cache_list(json: Json = False) -> None:
     limit = (
         f"limit {size_in_words(found['limit'])}" if found["limit"] else "no limit (FARSHIFT_CACHE_LIMIT=10GB sets one)"
     )
-    line(f"{found['cache']}: {size_in_words(found['bytes'])}, {limit}")
+    prose(f"{found['cache']}: {size_in_words(found['bytes'])}, {limit}")
 
 
 @app.command("verify")
