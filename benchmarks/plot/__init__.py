@@ -59,7 +59,8 @@ def finish(made: Figure, title: str, note: bool) -> None:
         had = made.legends[0].get_title().get_text() if made.legends else ""
         inches += 1.25 * TITLE * (height([text]) - (height([had]) if had else 0)) / 72
         if made.legends:
-            made.legends[0].set_title(text, prop={"size": TITLE})
+            made.legends[0].set_title(text)
+            made.legends[0].get_title().set_fontsize(TITLE)
         else:
             made.suptitle(text, fontsize=TITLE)
             inches += 4 / 72

@@ -57,7 +57,9 @@ def picture(found: Mapping[str, Any]) -> Figure:
         _along(axes.pop(0), found["severity"], found["severity_unit"], percent)
     if groups:
         _by_group(axes.pop(0), groups, percent, unit)
-    figure.legends[0].set_title(heading, prop={"size": TITLE})
+    legend = figure.legends[0]
+    legend.set_title(heading)
+    legend.get_title().set_fontsize(TITLE)
     return figure
 
 
