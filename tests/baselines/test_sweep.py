@@ -95,7 +95,8 @@ def test_what_does_not_exist_is_refused(tmp_path):
     with pytest.raises(FarshiftError, match="device 'nonsense': use cpu"):
         run_baseline("quadratic-mlp", ON, out=tmp_path / "r", device="nonsense")
     with pytest.raises(
-        FarshiftError, match="^lstm: the network lstm is for sequence tasks, and this is a classification task: --network "
+        FarshiftError,
+        match="^lstm: the network lstm is for sequence tasks, and this is a classification task: --network ",
     ):
         run_baseline("lstm", ON, seeds=1, steps=1, out=tmp_path / "r")
 
