@@ -96,6 +96,10 @@ def evaluate(
             help="For one batch; 0 for none. Default: 600; openai: and cmd: have their own.",
         ),
     ] = None,
+    limit: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--limit", min=1, metavar="N", help="Ask only N rows of each part: a trial, never ranked."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Evaluate your own model on a benchmark and score it."""
@@ -119,6 +123,7 @@ def evaluate(
             settings=read_settings(settings),
             time_limit=time_limit,
             code=code,
+            limit=limit,
             on_hang=lambda: give_up(f"predict did not return in time and cannot be interrupted; {_KEPT}"),
         )
     if world().rank == 0:

@@ -67,6 +67,7 @@ class EndpointFactory:
 
     own_url: whether the user named the URL. Such an endpoint may need no key.
     keeps_time: it has a `timeout` of its own, and needs no limit for a whole batch.
+    one_candidate: it is not trained, and nothing is chosen.
     """
 
     name: str
@@ -74,6 +75,7 @@ class EndpointFactory:
     own_url: bool
     options: EndpointOptions
     keeps_time = True
+    one_candidate = True
 
     @property
     def where(self) -> str:

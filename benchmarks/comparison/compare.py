@@ -10,6 +10,7 @@ from typing import Any
 from ...core.errors import FarshiftError, UnknownName
 from ..benchmark import Benchmark
 from ..metrics import Metric
+from ..runs.asked import limit_of
 from ..runs.run import Run, read_run
 from ..scoring.measured import AnsweredRows, RunPredictions
 from ..scoring.score import current, entry_identity
@@ -79,6 +80,10 @@ def sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
     a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
     if entry_identity(a) != entry_identity(b):
         raise FarshiftError(f"these runs cannot be compared: {described(a)}, {described(b)}")
+    x, y = (limit_of(run.card.model.more) for run in (a, b))
+    if x != y:
+        told = " and ".join("all rows" if one is None else f"{one} rows of each part" for one in (x, y))
+        raise FarshiftError(f"these runs cannot be compared: they were asked {told} (--limit)")
     return Side(a), Side(b)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...core.device import check_device
 from ...core.errors import FarshiftError
+from ...core.progress import say
 from ...core.version import version
 from ...core.world import ALONE, World, world
 from ..benchmark import Benchmark, find_benchmark
@@ -25,6 +26,7 @@ from ..fingerprint import fingerprint
 from ..limits import MAX_SEEDS, name_problem
 from ..model import Budget
 from ..parsing import named_errors
+from ..runs.asked import unviewed
 from ..runs.run import Run
 from ..runs.run_folder import RunFolder, stated_identity
 from ..settings import Settings, checked, stated
@@ -49,6 +51,7 @@ def evaluate(
     settings: Settings | None = None,
     time_limit: float | None = None,
     code: str | None = None,
+    limit: int | None = None,
     on_hang: Callable[[], None] | None = None,
     blind: BlindData | None = None,
 ) -> Run:
@@ -66,6 +69,7 @@ def evaluate(
     time_limit: seconds for one batch, 0 for none; 600 by default, none for a model that keeps time itself (endpoints,
       commands). on_hang: called where native code does not come back (time_limit.py).
     blind: the files that the model is given; by default those of the benchmark.
+    limit: ask only so many rows of each part, drawn by their ids. Such a run is scored, and no board takes it.
     code: a digest of the model's code; taken of its source by default. An unfinished run goes on only with the same.
 
     Under `torchrun` every process calls this alike; each predicts its share, and the run is the same to the byte.
@@ -102,6 +106,11 @@ def evaluate(
         }
         if pretrained := _declared(model):
             card["pretrained"] = pretrained
+    if limit is not None:
+        card["limit"] = _limit(limit, benchmark, selection)
+    if left_out := [] if settings else _left_out(model, benchmark, selection):
+        card["left_out"] = left_out
+        say(f"{benchmark.name}: {' and '.join(left_out)} is not asked: nothing is chosen by it")
     if settings:
         card["settings"] = {key: stated(values) for key, values in named.items()}
     query = Query.of(benchmark, batch_size, _seconds(time_limit, model), on_hang, together)
@@ -111,6 +120,24 @@ def evaluate(
             for error in evaluation.run([seed]).values():
                 raise error
         return finished(folder, together)
+
+
+def _limit(limit: int, benchmark: Benchmark, selection: str | None) -> int:
+    """A limit, checked and told."""
+    rule = benchmark.rule(selection)
+    if rule.folds is not None:
+        raise FarshiftError(f"limit: {rule.name} asks for rows of its own: choose another selection, or no limit")
+    limit = _whole("limit", limit)
+    say(f"{benchmark.name}: {limit} rows of each part are asked, the same each time: a trial that no board takes")
+    return limit
+
+
+def _left_out(model: Any, benchmark: Benchmark, selection: str | None) -> list[str]:
+    """The validation parts that a model of one candidate is not asked: those that the run's rule does not judge by."""
+    if not getattr(model, "one_candidate", False):
+        return []
+    part = benchmark.rule(selection).part
+    return [name for name in unviewed(benchmark) if name != part]
 
 
 def _seconds(time_limit: float | None, model: Any) -> float:

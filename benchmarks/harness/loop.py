@@ -21,6 +21,7 @@ from ..blind.rows import BlindData, Inputs
 from ..limits import MAX_CANDIDATES, name_problem
 from ..model import Budget, Model
 from ..parsing import named_errors
+from ..runs.asked import asked_parts, limit_of, limited_rows
 from ..runs.run_folder import RunFolder
 from ..runs.shards import Job
 from ..settings import Settings, plain_remarks
@@ -80,7 +81,10 @@ class Evaluation:
         return {seed: failed[seed] for seed in seeds if seed in failed}
 
     def _rounds(self) -> Iterator[_Round]:
-        parts = [self.blind.part(part) for part in self.benchmark.predicted_parts]
+        model = self.folder.plan["model"]
+        parts = [self.blind.part(part) for part in asked_parts(self.benchmark, model)]
+        if (limit := limit_of(model)) is not None:
+            parts = [one.select(limited_rows(self.benchmark.name, one.name, one.row_ids, limit)) for one in parts]
         yield _Round(TrainingSet(self.benchmark, self.blind), parts)
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
         for number, fold in enumerate(rule.folds(self.benchmark, self.blind) if rule.folds else ()):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..benchmark import Benchmark
+from ..runs.asked import asked_parts
 from ..runs.predictions import in_order
 from ..runs.run import RunLike
 
@@ -30,8 +31,9 @@ class WantedRows:
 def wanted_rows(benchmark: Benchmark, card: RunLike) -> list[WantedRows]:
     """All rows that each seed of a run must predict: those of every predicted part by every candidate, and those of
     the run's rule by each setting's last checkpoint."""
-    found = [WantedRows(part, benchmark.part(part).row_ids, card.candidates) for part in benchmark.predicted_parts]
     rule = benchmark.rule(card.selection)
+    parts = asked_parts(benchmark, card.card.model.more) if len(card.candidates) == 1 else benchmark.predicted_parts
+    found = [WantedRows(part, benchmark.part(part).row_ids, card.candidates) for part in parts]
     if rule.folds is not None and (ballot := rule.ballot(benchmark)) is not None:
         found.append(WantedRows(rule.part, np.sort(ballot.row_ids), card.finals))
     return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import BadRun
 from ..benchmark import SCORER, Benchmark, find_benchmark
 from ..metrics import Metric
+from ..runs.asked import LimitedBenchmark, limit_of, limited
 from ..runs.card import RunCard
 from ..runs.run import Run, RunLike, read_run
 from ..statistics.clusters import in_plain_english
@@ -61,8 +62,8 @@ def score(run: Run | Path | str, selection: str | None = None) -> Score:
 
 
 def current(run: Run) -> Benchmark:
-    """The benchmark of a run; `BadRun` where the run was made for another version of it. One that was made under an
-    earlier scorer holds the same predictions, and is scored by this one."""
+    """The benchmark of a run, or what of it the run was limited to; `BadRun` where the run was made for another
+    version of it. One that was made under an earlier scorer holds the same predictions, and is scored by this one."""
     benchmark = find_benchmark(run.benchmark)
     if benchmark.made_under(run.entry_identity, run.budget, run.steps, run.selection) is None:
         here = benchmark.identity(run.budget, run.steps, run.selection)
@@ -70,7 +71,8 @@ def current(run: Run) -> Benchmark:
             f"{run.path} was made for another version of {run.benchmark} "
             f"(identity {run.entry_identity[:12]}.., here {here[:12]}..): run it again"
         )
-    return benchmark
+    limit = limit_of(run.card.model.more)
+    return benchmark if limit is None else limited(benchmark, limit)
 
 
 def entry_identity(run: Run) -> str:
@@ -128,10 +130,14 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike,
         composition=composition(scored, views, primary),
         touched=run.card.spent.touched,
         variation={name: variation_of(samples[name]) for name in ("id", "ood")},
-        interval=_meaning(len(run.seeds), primary, estimates),
+        interval=_meaning(len(run.seeds), primary, estimates) + _limited(benchmark),
         spent=_spent(run.card),
         remarks=run.card.spent.by_seed,
     ).rounded()
+
+
+def _limited(benchmark: Benchmark) -> str:
+    return f"; of each part {benchmark.limit} rows were asked" if isinstance(benchmark, LimitedBenchmark) else ""
 
 
 def _hold_defined(estimates: dict[str, Estimate], metric: Metric) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...benchmarks import benchmark as definitions
 from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.runs.asked import limit_of
 from ...benchmarks.runs.card import RunCard
 from ...benchmarks.runs.run import RunLike, card_problem
 from ...benchmarks.scoring.completeness import WantedRows, wanted_rows
@@ -191,6 +192,11 @@ def _run(
             run = RunLike(RunCard.from_dict(card))
             benchmark = _benchmark(run, known, file, problems)
             if benchmark is None:
+                return None
+            if (limit := limit_of(run.card.model.more)) is not None:
+                problems.add(
+                    "run-limited", file, f"a trial of {limit} rows of each part (--limit): evaluate on all rows"
+                )
                 return None
             rows = wanted_rows(benchmark, run)
             table = reader.predictions(content, wanted_table(benchmark, run, rows))

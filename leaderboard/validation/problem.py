@@ -50,6 +50,7 @@ REMEDIES = {
     "run-repeated": "pack one of them, or evaluate one again with another --name",
     "run-edited": _AGAIN,
     "run-value": _AGAIN,
+    "run-limited": "evaluate without --limit",
     "benchmark-unknown": "if it is your own, the board must know it too (FARSHIFT_PATH)",
     "selection-unknown": "evaluate with a rule that the protocol allows",
     "identity-other": "run it again with this version",
