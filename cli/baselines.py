@@ -10,7 +10,7 @@ import typer
 
 from .finding import Words
 from .runs import Caption, Label, Latex, Runs, latex_alone
-from .terminal import Json, catalogue, emit_json, line, table, view, watched
+from .terminal import Json, block, catalogue, emit_json, line, table, view, watched
 
 app = typer.Typer(help="Baselines: list, algorithms, networks.", no_args_is_help=True)
 
@@ -151,7 +151,7 @@ def baselines_results(
     elif latex:
         from ..baselines.running.results_table import latex as written
 
-        line(written(found, caption, label).rstrip())
+        block(written(found, caption, label).rstrip())
     elif not (on or each):
         first = {r.benchmark: r for r in reversed(found)}
         counts = Counter(r.benchmark for r in found)

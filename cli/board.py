@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from .terminal import Json, complain, emit_json, exit_if, line, watched
+from .terminal import Json, block, complain, emit_json, exit_if, line, watched
 
 app = typer.Typer()
 board_app = typer.Typer(
@@ -40,7 +40,7 @@ def pack(
     from ..leaderboard.validation.card import TEMPLATE
 
     if template:
-        return emit_json({"template": TEMPLATE}) if json else line(TEMPLATE.rstrip())
+        return emit_json({"template": TEMPLATE}) if json else block(TEMPLATE.rstrip())
     if not runs or out is None:
         raise FarshiftError("pack: name at least one run folder, and the file to write (--out FILE)")
     with _refused(json), watched():

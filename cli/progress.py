@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..core.clock import duration
+from ..core.listings.visible import LINES, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID
@@ -76,9 +77,10 @@ class Screen:
     def say(self, text: str) -> None:
         from rich.text import Text
 
-        self._console.print(Text(text), soft_wrap=True)
+        self._console.print(Text(visible(text, LINES)), soft_wrap=True)
 
     def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
+        label, note = visible(label), visible(note)
         with self._lock:
             if self._console.is_terminal:
                 self._draw(label, done, total, note)
@@ -127,13 +129,13 @@ def bars(console: Any) -> Progress:
     wide = console.width >= _WIDE
     name = Column(no_wrap=True, overflow="ellipsis", max_width=None if wide else max(16, console.width - 58))
     return Progress(
-        TextColumn("{task.description}", table_column=name),
+        TextColumn("{task.description}", markup=False, table_column=name),
         BarColumn(40 if wide else 8),
         MofNCompleteColumn(table_column=whole()),
         Throughput(table_column=whole()),
         *([TimeElapsedColumn(table_column=whole())] if wide else []),
         TimeRemainingColumn(table_column=whole()),
-        TextColumn("{task.fields[note]}", table_column=whole()),
+        TextColumn("{task.fields[note]}", markup=False, table_column=whole()),
         console=console,
         transient=True,
     )

@@ -10,7 +10,7 @@ import typer
 
 from .options import taking
 from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scored, read_settings
-from .terminal import Json, emit_json, go_offline, line, table, watched
+from .terminal import Json, block, emit_json, go_offline, line, note, table, watched
 
 if TYPE_CHECKING:
     from ..baselines.running.changes import Changes
@@ -200,10 +200,10 @@ def _run_several(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
         emit_json([item.report() for item in scores])
     elif world().rank == 0:
         for item in scores:
-            line(str(item))
+            block(str(item))
         line(f"{len(scores)} runs: {out}")
     for failure in failures:
-        typer.echo(f"failed: {failure}", err=True)
+        note(f"failed: {failure}")
     if failures:
         raise typer.Exit(1)
 

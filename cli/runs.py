@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .terminal import Json, emit_json, give_up, line, table, watched
+from .terminal import Json, block, emit_json, give_up, line, table, watched
 
 app = typer.Typer()
 
@@ -156,7 +156,7 @@ def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
     if json:
         return emit_json([item.report() for item in found])
     for item in found:
-        line(str(item))
+        block(str(item))
 
 
 @app.command()
@@ -193,7 +193,7 @@ def compare(
     if latex:
         from ..benchmarks.tables._difference import rendered
 
-        return line(rendered(found, full, caption, label).rstrip())
+        return block(rendered(found, full, caption, label).rstrip())
     rows = [[name, *_difference(item)] for name, item in found["difference"].items()]
     if full:
         rows += [[_severity(point), *_difference(point)] for point in found["severity"]]
@@ -347,7 +347,7 @@ def plot(
             from ..core.files import write_atomically
 
             write_atomically(out, text.encode())
-        return emit_json({"table": text, "file": None if out is None else str(out)}) if json else line(text.rstrip())
+        return emit_json({"table": text, "file": None if out is None else str(out)}) if json else block(text.rstrip())
     assert out is not None
     file = draw(scores, what, out, title=title, note=not no_note)
     found = {"file": str(file), "what": what, "runs": len(runs)}
@@ -389,7 +389,7 @@ def print_scored(done: Any, json: bool) -> None:
     if json:
         kept = {"chosen": [one.to_dict() for one in chosen]} if chosen else {}
         return emit_json({"run": str(done.path), "digest": done.digest, **kept, "score": found.report()})
-    line(str(found))
+    block(str(found))
     for one in chosen:
         line(f"chosen by {found.selection}: {one}")
     line(f"run: {done.path}")

@@ -12,7 +12,19 @@ import typer
 from ..core.errors import FarshiftError
 from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
 from .records import tell, tell_surroundings, without_false
-from .terminal import Json, catalogue, complain, emit_json, exit_if, go_offline, grid_on_stderr, line, table, watched
+from .terminal import (
+    Json,
+    block,
+    catalogue,
+    complain,
+    emit_json,
+    exit_if,
+    go_offline,
+    grid_on_stderr,
+    line,
+    table,
+    watched,
+)
 
 if TYPE_CHECKING:
     from ..loaders.freezing.freeze import Draft
@@ -55,7 +67,7 @@ def splits_list(
             )
         from ..splits.catalogue_page import markdown as page
 
-        return line(page().rstrip("\n"))
+        return block(page().rstrip("\n"))
     from ..loaders.listing import splits
     from ..splits.folding import by_family, headline, name_of
 

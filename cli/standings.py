@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from .runs import Caption, Label, latex_alone
-from .terminal import Json, emit_json, exit_if, line, table, watched
+from .terminal import Json, block, emit_json, exit_if, line, table, watched
 
 if TYPE_CHECKING:
     from ..leaderboard.tables.snapshot import Snapshot
@@ -49,7 +49,7 @@ def standings(
         return emit_json(found.record())
     if forms:
         (content,) = exported(found, forms[0], {"caption": caption, "label": label}).values()
-        return line(content.decode().rstrip())
+        return block(content.decode().rstrip())
     _print(found)
 
 
@@ -195,5 +195,5 @@ def build(
     if json:
         emit_json(built.record())
     else:
-        line(str(built))
+        block(str(built))
     exit_if(bool(built.differences))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ..core.listings.visible import LINES, visible, visible_json
 from . import paging
 from .paging import say
 
@@ -26,16 +27,22 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout 
 
 def emit_json(value: Any) -> None:
     """One JSON document on stdout."""
-    print(json.dumps(value, indent=1, ensure_ascii=False))
+    print(visible_json(json.dumps(value, indent=1, ensure_ascii=False)))
 
 
 def line(text: str) -> None:
-    """One line on stdout."""
-    say(text)
+    """One line on stdout, whatever names stand in it."""
+    say(visible(text))
+
+
+def block(text: str) -> None:
+    """Several lines on stdout."""
+    say(visible(text, LINES))
 
 
 def prose(text: str, indent: int = 0) -> None:
     """A line on stdout, broken at its spaces where the screen ends; what follows is indented by so many columns."""
+    text = visible(text, LINES)
     if paging.on_a_screen():
         text = "\n".join(
             wrap(
@@ -62,7 +69,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], cap
     Console(file=text, width=wide, force_terminal=styled, no_color=not styled).print(_grid(title, columns, rows))
     say("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
     if caption:
-        say("\n".join(_broken(caption, wide)))
+        say("\n".join(_broken(visible(caption, LINES), wide)))
 
 
 _NARROW = 120
@@ -79,13 +86,14 @@ def catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     wide = paging.columns()
     if wide >= _NARROW:
         return table("", columns, rows, caption)
+    rows = [[visible(cell) for cell in row] for row in rows]
     for kind in sorted({row[1] for row in rows}):
         say(f"{kind}:")
         for row in rows:
             if row[1] == kind:
                 say(_cut(f"  {row[0]:{_NAME}}  {row[-1]}", max(wide, len(row[0]) + 2)))
     if caption:
-        say("\n".join(_broken(caption, wide)))
+        say("\n".join(_broken(visible(caption, LINES), wide)))
 
 
 def _cut(text: str, most: int) -> str:
@@ -109,7 +117,7 @@ def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    grid = Table(title=Text(visible(title)) if title else None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
     if os.environ.get("NO_COLOR"):
         grid.header_style = grid.title_style = ""
     least = _least(columns, rows)
@@ -119,9 +127,10 @@ def _grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
         # The first two columns are names that people type and copy: never broken. The last of two is told in words.
         whole = number < min(2, len(columns) - 1)
         justify: Literal["left", "right"] = "right" if numeric else "left"
-        grid.add_column(name, justify=justify, overflow="fold", no_wrap=whole, min_width=least[number])
+        heading = Text(visible(str(name)))
+        grid.add_column(heading, justify=justify, overflow="fold", no_wrap=whole, min_width=least[number])
     for row in rows:
-        grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else str(cell)) for cell in row))
+        grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else visible(str(cell), LINES)) for cell in row))
     return grid
 
 
@@ -190,9 +199,14 @@ def debugging() -> bool:
     return os.environ.get("FARSHIFT_DEBUG", "") not in ("", "0")
 
 
+def note(text: str) -> None:
+    """Print one line on stderr."""
+    print(visible(text), file=sys.stderr)
+
+
 def complain(message: str) -> None:
     """Print an error as one line on stderr."""
-    print(f"farshift: {' '.join(message.split())}", file=sys.stderr)
+    print(f"farshift: {visible(' '.join(message.split()))}", file=sys.stderr)
 
 
 def exit_if(failed: bool) -> None:

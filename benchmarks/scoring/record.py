@@ -14,6 +14,7 @@ from ...core.canonical import canonical_json
 from ...core.errors import BadRun
 from ...core.listings.frame import frame
 from ...core.listings.html import table
+from ...core.listings.visible import visible
 from ..derived.compositional import Compositionality
 from ..derived.extrapolation import Extrapolation
 from ..derived.label_errors import LabelErrors
@@ -322,7 +323,9 @@ class Score:
         if self.candidates > 1:
             lines += [_rule_in_words(name, found) for name, found in self.selections.items()]
         spent = ", ".join(f"{name} {value}" for name, value in self.spent.items())
-        return "\n".join([*lines, f"{'':>10}  {self.interval}", f"{'':>10}  spent: {spent}"])
+        lines += [f"{'':>10}  {self.interval}", f"{'':>10}  spent: {spent}"]
+        # A line each, whatever line breaks a model's or a group's name has.
+        return "\n".join(map(visible, lines))
 
 
 _PLAIN = (

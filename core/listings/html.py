@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape as _escape
+
+from .visible import LINES, visible
+
+
+def escape(text: str) -> str:
+    """A text as a page may hold it: no markup, and nothing that a browser would obey or hide."""
+    return _escape(visible(text, LINES))
 
 
 def table(rows: Sequence[Mapping[str, object]], caption: str = "", note: str = "") -> str:

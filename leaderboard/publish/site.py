@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import MissingExtra
 from ...core.files import write_atomically
+from ...core.listings.visible import LINES, visible
 from ..board import Board
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..tables.table_view import Row, TableView
@@ -63,6 +64,11 @@ def _entry(found: Snapshot, row: Row, table_view: TableView | None) -> dict[str,
     }
 
 
+def _seen(value: Any) -> Any:
+    """A value as a page may show it. What is marked as safe was made here."""
+    return visible(value, LINES) if type(value) is str else value
+
+
 @cache
 def _pages() -> Environment:
     try:
@@ -72,7 +78,12 @@ def _pages() -> Environment:
     folder = files(__package__.rpartition(".")[0]) / "templates"
     texts = {item.name: item.read_text("utf-8") for item in folder.iterdir() if item.name.endswith((".html", ".css"))}
     pages = Environment(
-        loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=DictLoader(texts),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_seen,  # codespell:ignore finalize
     )
     pages.filters |= {
         "score": pictures.shown,

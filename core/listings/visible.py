@@ -1,0 +1,42 @@
+"""Text of strangers, made fit to be shown: what a terminal or a page would obey or hide is written out instead.
+
+Names of teams and models, words of a challenge, an endpoint's error and the cells of a foreign export may hold escape
+sequences that clear a screen, marks that turn the order of letters round, or characters that nobody sees. Whatever is
+shown passes here at the edge: what a terminal prints, what a page or a notebook renders.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+LINES = "\n\t"
+"""What a text of several lines may hold besides."""
+
+
+def visible(text: str, kept: str = "") -> str:
+    """The text with every character that is not printable, but those of `kept`, written as Python escapes it: control
+    characters, directions of writing, zero widths, separators of lines, halves of pairs."""
+    if text.isprintable():
+        return text
+    return "".join(one if one in kept or _is_seen(one) else _escaped(one) for one in text)
+
+
+def visible_json(text: str) -> str:
+    """A JSON document with such characters as JSON escapes them, so that it says the same."""
+    if text.isprintable():
+        return text
+    return "".join(one if one in LINES or _is_seen(one) else _escaped_in_json(one) for one in text)
+
+
+def _is_seen(one: str) -> bool:
+    # Spaces of other widths, private and unassigned characters are not printable for Python; they harm nobody.
+    return one.isprintable() or unicodedata.category(one) in ("Zs", "Co", "Cn")
+
+
+def _escaped(one: str) -> str:
+    return one.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _escaped_in_json(one: str) -> str:
+    pair = one.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{pair[at : at + 4]}" for at in range(0, len(pair), 4))

@@ -1,0 +1,77 @@
+"""Names of strangers on the screen, in errors, in JSON, in pages and notebooks: never obeyed, never hidden."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+import unicodedata
+from pathlib import Path
+
+import farshift as fs
+import pytest
+import tomli_w
+from farshift.benchmarks.runs.run import card_digest
+from farshift.cli.terminal import complain, grid_on_stderr, line, note, table, watched
+from farshift.core.listings.html import table as html_table
+from farshift.core.progress import advance, say
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+
+ON = "modadd97/xi35"
+NAME = "best\x1b[2J\x1b]0;owned\x07\nboard: 9 entries: 9 verified\r\u202egnp.exe\u2066\x9b1m"
+
+
+def obeyed(text: str) -> list[str]:
+    """Characters that a terminal or a browser would obey or hide."""
+    return [one for one in text if one not in "\n\t" and unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp")]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A run folder that somebody sent, whose model has that name."""
+    folder = tmp_path_factory.mktemp("sent") / "run"
+    fs.evaluate(lambda seed: models.Adder(seed, 0.2), on=ON, seeds=1, out=folder, name="plain")
+    card = tomllib.loads((folder / "run.toml").read_text())
+    card["model"]["name"] = NAME
+    card["digests"]["run"] = card_digest(card)  # as who forges a run would
+    (folder / "run.toml").write_text(tomli_w.dumps(card))
+    return folder
+
+
+def test_a_foreign_run_is_scored_without_obeying_its_name(run, farshift):
+    done = farshift("score", str(run))
+    assert done.returncode == 0, done.stderr
+    assert not obeyed(done.stdout + done.stderr)
+    assert "best\\x1b[2J" in done.stdout
+    assert not re.search("^board: 9", done.stdout, re.MULTILINE)
+
+
+def test_json_says_the_name_as_it_is_and_shows_none_of_it_raw(run, farshift):
+    done = farshift("score", str(run), "--json")
+    assert json.loads(done.stdout)[0]["model"] == NAME
+    assert not obeyed(done.stdout)
+
+
+def test_every_way_to_the_screen_shows_it_written_out(capsys):
+    line(NAME)
+    table(NAME, [NAME, "b"], [[NAME, 1], ["x", 2]], caption=NAME)
+    note(NAME)
+    complain(NAME)
+    grid_on_stderr([NAME], [[NAME]])
+    with watched():
+        say(NAME)
+        advance(NAME, 1, 2)
+    said = capsys.readouterr()
+    assert said.out.count("best") >= 4
+    assert said.err.count("best") >= 4
+    assert not obeyed(said.out + said.err)
+
+
+def test_a_notebook_shows_it_written_out():
+    shown = html_table([{"model": NAME, "<b>": "<script>"}], caption=NAME, note=NAME)
+    assert not obeyed(shown)
+    assert "<script>" not in shown
+    assert shown.count("best\\x1b[2J") == 3
