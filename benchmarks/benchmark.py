@@ -151,6 +151,11 @@ class Benchmark:
                 raise BadDefinition(f"{self.path}: {name!r} is of role {schema[name].role}, and no input for a model")
         if self.definition.task.label != label:
             raise BadDefinition(f"{self.path}: label {self.definition.task.label!r} is not the split's, {label!r}")
+        if self.task.type == "classification" and schema[label].item == "string":
+            raise BadDefinition(
+                f"{self.path}: the label {label!r} is text, and no class: let its source make classes of its texts (of "
+                f'your own data: classes = ["{label}"]), or say type = "sequence"'
+            )
         self._check_metric_fields()
         for holdout in self.definition.holdouts:
             if holdout.to in self.manifest.definition.parts:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import FarshiftError, ModelError, first_line
+from ..core.errors import FarshiftError, ModelError, first_line, some_of
 from ..core.plugins import PACKAGE
 from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from .boxes import BadBoxes, read_boxes, write_boxes
@@ -60,9 +60,10 @@ def _source(error: BaseException) -> str:
 def read_answer(answer: Any, place: Place, task: Task) -> Answers:
     """What `predict` gave for a batch, as `Answers` of its rows; `ModelError` says what is wrong with it, and where.
 
-    Taken are: `Answers`; (n,) whole numbers, finite numbers or texts, as the task asks; a list of those with None (left
-    open) or `Failed` (lost) in it, or a masked array (masked: left open); for classification an (n, classes) array of
-    probabilities; of labels an (n, classes) array of scores; for detection n arrays of boxes (boxes.py).
+    Taken are: `Answers`; (n,) whole numbers, finite numbers or texts, as the task asks (for a class also its name,
+    where classes have names); a list of those with None (left open) or `Failed` (lost) in it, or a masked array
+    (masked: left open); for classification an (n, classes) array of probabilities; of labels an (n, classes) array of
+    scores; for detection n arrays of boxes (boxes.py).
     """
     if type(answer) is np.ndarray and answer.ndim and answer.dtype.kind in "iuf" and not task.in_text:
         _hold_to_count(len(answer), place)  # the common case, and no foreign code to guard against
@@ -197,6 +198,13 @@ def _finite(values: NDArray[Any], place: Place) -> None:
 
 def _classes(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.int64]:
     _finite(values, place)
+    if (
+        task.names
+        and values.dtype.kind in "UO"
+        and len(values)
+        and all(isinstance(value, str) for value in values.tolist())
+    ):
+        return _by_name(values.tolist(), place, task)
     if values.dtype.kind not in "iu":
         raise ModelError(f"predict gave dtype {values.dtype}, expected whole numbers (classes), on {place}")
     classes = task.classes or 0
@@ -206,6 +214,17 @@ def _classes(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.int64
             f"predict gave class {values[row]} for row {place.rows[row]:016x}, not one of 0..{classes - 1}, on {place}"
         )
     return values.astype(np.int64)
+
+
+def _by_name(said: list[str], place: Place, task: Task) -> NDArray[np.int64]:
+    """The classes that answers name."""
+    known = {name: index for index, name in enumerate(task.names)}
+    if wrong := [row for row, name in enumerate(said) if name not in known]:
+        raise ModelError(
+            f"predict gave {said[wrong[0]]!r} for row {place.rows[wrong[0]]:016x}, which is none of the classes "
+            f"{some_of(task.names)}, on {place}"
+        )
+    return np.array([known[name] for name in said], np.int64)
 
 
 def _numbers(values: NDArray[Any], place: Place) -> NDArray[np.float64]:

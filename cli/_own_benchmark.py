@@ -56,8 +56,13 @@ def definition_for(manifest: Manifest, said: Mapping[str, Any], source: Source) 
         raise BadDefinition(f"{split.name}: a label of type {kind} is no task by itself: say task = {{ type = .. }}")
     task.setdefault("type", _TASKS.get(kind, ""))
     task.setdefault("inputs", [name for name, field in fields.items() if field.role == "input"])
+    if task["type"] == "classification" and kind == "string":
+        raise BadDefinition(
+            f"{split.name}: the label {split.label!r} is text: "
+            f'classes = ["{split.label}"] in [data] makes classes of it'
+        )
     if task["type"] == "classification" and "classes" not in task:
-        names = _class_names(source, split.label)
+        names = split.label_names or source.class_names(split.label)
         task |= {"names": names, "classes": len(names)} if names else {"classes": _classes(source.table(), split.label)}
     metrics = said.get("metrics", [_METRICS.get(task["type"], "")])
     tests = [name for name in split.parts if name.endswith("_test") and name != "id_test"]
@@ -74,15 +79,6 @@ def definition_for(manifest: Manifest, said: Mapping[str, Any], source: Source) 
     }
     pinned = [{"name": one, "version": metric(one).version} if isinstance(one, str) else one for one in metrics]
     return made | {"task": task, "metrics": pinned}
-
-
-def _class_names(source: Source, label: str) -> list[str]:
-    """The texts that the classes were made of, where the source's reader made them."""
-    for distribution in source.definition.distributions:
-        texts = distribution.options.get("maps", {}).get(label)
-        if isinstance(texts, list):
-            return [text if isinstance(text, str) else text[0] for text in texts]
-    return []
 
 
 def _classes(rows: pa.Table, label: str) -> int:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sized
 from typing import Any
 
+from ..core.errors import some_of
 from .terminal import line, prose, table, view
 
 
@@ -13,6 +14,10 @@ def tell_surroundings(around: dict[str, Any]) -> None:
     if fields := around.get("fields"):
         rows = [[field["name"], field["type"], field["role"]] for field in fields]
         table("", ["field", "type", "role"], rows[:_MOST], _and_more(fields))
+        for field in fields:
+            if names := field.get("names"):
+                named = [f"{place} {name}" for place, name in enumerate(names)]
+                prose(f"classes of {field['name']}: {some_of(named)}", 4)
     for origin in around.get("origins", ()):
         prose(f"from: {origin}", 4)
     if accept := around.get("accept"):

@@ -25,14 +25,27 @@ def surroundings(manifest: Manifest) -> dict[str, Any]:
         source = find_source(manifest.definition.source.name)
     except UnknownName:  # rows that come with the split itself, or of a source that is private elsewhere
         return found
-    found["fields"] = [pin.model_dump() for pin in source.definition.fields]
+    label = manifest.definition.label
+    names = manifest.definition.label_names or source.class_names(label)
+    found["fields"] = [
+        pin.model_dump() | ({"names": names} if names and pin.name == label else {}) for pin in source.definition.fields
+    ]
     found["origins"] = [_origin(one) for one in source.definition.distributions]
     if source.definition.accept:
         found["accept"] = source.definition.accept
     if at_hand(manifest) and source.cached_at.is_file():
         split = open_split(manifest.full_name)
-        found["example_rows"] = {part: _short(split.part(part)[0]) for part in sorted(split.parts)}
+        rows = {part: split.part(part)[0] for part in sorted(split.parts)}
+        found["example_rows"] = {part: _short(_named(row, label, names)) for part, row in rows.items()}
     return found
+
+
+def _named(row: dict[str, Any], label: str, names: list[str]) -> dict[str, Any]:
+    """A row with what its class is called."""
+    value = row.get(label)
+    if not isinstance(value, int) or not 0 <= value < len(names):
+        return row
+    return row | {label: f"{value} ({names[value]})"}
 
 
 def _origin(distribution: Distribution) -> str:

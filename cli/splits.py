@@ -102,6 +102,7 @@ def splits_show(name: str, json: Json = False) -> None:
     if json:
         return emit_json(record | around)
     parts = record.pop("parts")
+    record.pop("label_names")  # said below, with the fields
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
     record["audit"] = manifest.audit_summary()
     tell(without_false({key: value for key, value in record.items() if key != "format"}))

@@ -104,8 +104,8 @@ class SplitDefinition(_Strict):
 
     `factors` are fields whose single values training shows while a test row's combination of them is new; `examples` is
     what stands between the worked examples that an input text holds (a blank line, say): the audit then looks for rows
-    that share examples. `files` are the published lists that the rule reads, once, when the split is frozen (its rows
-    are shipped then).
+    that share examples. `label_names` say what the classes 0, 1 .. of the label are called. `files` are the published
+    lists that the rule reads, once, when the split is frozen (its rows are shipped then).
     """
 
     format: Literal[1] = 1
@@ -126,6 +126,7 @@ class SplitDefinition(_Strict):
     published: Published | None = None
     factors: list[str] = []
     examples: str = ""
+    label_names: list[str] = []
     declared: Declared = Declared()
     files: list[FilePin] = []
     parts: dict[str, PartPin] = {}

@@ -20,14 +20,16 @@ RESERVED = ("row_id", "check", "part", "weight", "group", "severity", "corrupted
 _ENCODED = ("image", "audio")
 """Files as they were published (JPEG, PNG .., WAV ..): bytes, that are decoded when they are used."""
 
-_SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes", *_ENCODED)
+_TIME = "timestamp"
+_SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes", _TIME, *_ENCODED)
 _TENSOR = re.compile(r"^(uint8|int64|float32)\[(\d+(?:,\d+)*)\]$")
 
 
 @dataclass(frozen=True)
 class Field:
     """One field. `type` is a scalar type, a tensor of fixed shape such as `uint8[8,8]`, or `image` or `audio`: the
-    bytes of a file as it was published. Row ids are over those bytes, so that decoders may differ.
+    bytes of a file as it was published. Row ids are over those bytes, so that decoders may differ. A `timestamp` is a
+    moment in whole microseconds since 1970-01-01T00:00 UTC; a time without a zone counts as if it were UTC.
 
     Roles: an `input` may be shown to a model and makes the row id; a `label` is what is predicted; `meta`
     (a domain, a length) serves rules and reports, and is never shown to a model.
@@ -46,6 +48,11 @@ class Field:
             raise BadDefinition(
                 f"field {self.name!r} has unknown type {self.type!r}: use one of {', '.join(_SCALARS)} "
                 "or a tensor such as uint8[8,8]"
+            )
+        if self.type == _TIME and self.role in get_args(Role)[:2]:
+            raise BadDefinition(
+                f"field {self.name!r} is a timestamp, and no {self.role} for a model: make it meta (rules read it), "
+                f'text (types = {{ {self.name} = "string" }}), or a column of numbers made of it, such as the hour'
             )
         if self.role not in get_args(Role):
             raise BadDefinition(f"field {self.name!r} has role {self.role!r}: use input, label or meta")
@@ -70,7 +77,9 @@ class Field:
     def arrow(self) -> pa.DataType:
         import pyarrow as pa
 
-        item = {"bytes": pa.binary(), "string": pa.string(), "bool": pa.bool_()}.get(self.item)
+        item = {"bytes": pa.binary(), "string": pa.string(), "bool": pa.bool_(), _TIME: pa.timestamp("us")}.get(
+            self.item
+        )
         item = item or getattr(pa, self.item)()
         return pa.list_(item, math.prod(self.shape)) if self.shape else item
 

@@ -28,7 +28,7 @@ import numpy as np
 from pydantic import Field
 
 from ...core.canonical import identity_of
-from ...core.errors import FarshiftError, ModelError
+from ...core.errors import FarshiftError, ModelError, some_of
 from ...core.files import file_sha256
 from ...loaders.batching.encoded import media_type
 from ..answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
@@ -227,13 +227,17 @@ def _read_answer(message: Mapping[str, Any], task: Task) -> _Answer:
         if not isinstance(value, str):
             raise ValueError('"failed" is a text that says why')
         return _Answer(Failed(value))
+    if task.names and isinstance(value, str):
+        if value not in task.names:
+            raise ValueError(f"{value!r} is none of the classes {some_of(task.names)}")
+        value = task.names.index(value)
     if not _is_prediction(value, task):
         raise ValueError(f"a prediction of this task is {_KINDS[task.type]}")
     return _Answer(value, _read_scores(message["scores"], task) if "scores" in message else None)
 
 
 _KINDS = {
-    "classification": "the index of a class",
+    "classification": "the index of a class, or its name where classes have names",
     "multilabel": "a list of finite numbers, one for each label",
     "regression": "a finite number",
     "sequence": "a text",

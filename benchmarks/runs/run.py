@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.canonical import identity_of
-from ...core.errors import BadRun
+from ...core.errors import BadRun, FarshiftError
 from ...core.files import file_sha256
 from ...core.plugins import read_toml
 from ...core.version import version
+from ..benchmark import find_benchmark
 from .card import RunCard
 
 if TYPE_CHECKING:
@@ -89,10 +90,19 @@ class Run(RunLike):
     def benchmark(self) -> str:
         return self.card.benchmark.name
 
-    def predictions(self) -> pa.Table:
+    def predictions(self, named: bool = False) -> pa.Table:
+        """Every prediction, a row each, as docs/formats.md has them. `named`: with a column `name`, what the predicted
+        class is called; `FarshiftError` where the benchmark's classes have no names."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return pq.read_table(self.path / "predictions.parquet")
+        table = pq.read_table(self.path / "predictions.parquet")
+        if not named:
+            return table
+        names = find_benchmark(self.benchmark).definition.task.names
+        if not names:
+            raise FarshiftError(f"the classes of {self.benchmark} have no names")
+        return table.append_column("name", pa.array(names, pa.string()).take(table["prediction"]))
 
 
 def read_run(path: Path | str) -> Run:

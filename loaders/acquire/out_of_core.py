@@ -149,6 +149,7 @@ class _Column:
         else:
             flat = pc.list_flatten(column) if self.field.shape else column
             values = flat.to_numpy()
+            values = values.view(np.int64) if values.dtype.kind == "M" else values
             self._data.write(np.ascontiguousarray(values.astype(np.uint8) if values.dtype == bool else values).data)
         self._rows += len(column)
 

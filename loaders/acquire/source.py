@@ -126,6 +126,14 @@ class Source:
         name = f"{self.name}-v{self.definition.version}-{self.definition.digest[:16]}-{shape}.arrow"
         return cache_root() / "sources" / name
 
+    def class_names(self, field: str) -> list[str]:
+        """What the classes 0, 1 .. of a field are called, where a reader made them of texts; else nothing."""
+        for distribution in self.definition.distributions:
+            texts = distribution.options.get("maps", {}).get(field)
+            if isinstance(texts, list):
+                return [text if isinstance(text, str) else text[0] for text in texts]
+        return []
+
     def table(self, own_folders: tuple[Path, ...] = (), engine: str = "local") -> pa.Table:
         """The rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached. `engine` is
         where a source that is read in pieces is hashed.

@@ -95,7 +95,7 @@ def _write(part: Part, folder: Path, shard_bytes: int) -> None:
 def _samples(block: pa.Table, part: Part) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Each row's key and members, by extension."""
     apart = {field.name: field for field in part.schema.fields if field.shape or field.item == "bytes"}
-    plain = block.select([name for name in block.column_names if name not in apart]).to_pylist()
+    plain = _told(block.select([name for name in block.column_names if name not in apart])).to_pylist()
     extensions = {name: f"{name}.npy" if field.shape else f"{name}.bin" for name, field in apart.items()}
     contents: dict[str, Callable[[int], bytes]] = {}
     for name, field in apart.items():
@@ -104,6 +104,16 @@ def _samples(block: pa.Table, part: Part) -> Iterator[tuple[str, dict[str, bytes
         members = {"json": canonical_json(row)}
         members |= {extensions[name]: contents[name](place) for name in sorted(apart)}
         yield f"{row_id:016x}", members
+
+
+def _told(table: pa.Table) -> pa.Table:
+    """The table with times as JSON has them: microseconds."""
+    import pyarrow as pa
+
+    for place, name in enumerate(table.column_names):
+        if pa.types.is_timestamp(table[name].type):
+            table = table.set_column(place, name, table[name].cast(pa.int64()))
+    return table
 
 
 def _npy(column: pa.ChunkedArray, shape: tuple[int, ...]) -> Callable[[int], bytes]:

@@ -108,7 +108,8 @@ def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> 
     with also(home):
         rule_of(draft)  # before the data are read, which may take long
         source = pin_source(draft.data, draft.source.name, path.parent, home, engine)
-        return freeze_from(draft, source, out, engine)
+        names = draft.label_names or source.class_names(draft.label)
+        return freeze_from(draft.model_copy(update={"label_names": names}), source, out, engine)
 
 
 def freeze_from(

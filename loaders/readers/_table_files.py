@@ -16,6 +16,7 @@ from ._inputs import Input
 from ._records import read_lines, read_list
 from ._separated import Wanted
 from ._table_options import TableOptions
+from ._typed import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,7 @@ def _parquet(source: Input, wanted: Wanted) -> Iterator[Cells]:
                 return
             for batch in found.iter_batches(_ROWS, columns=[names[place] for place in places]):
                 table = pa.Table.from_batches([batch])
-                columns = {str(place): _child(table, paths[place]) for place in places}
+                columns = {str(place): plain(_child(table, paths[place])) for place in places}
                 rows = np.arange(done, done + batch.num_rows)
                 yield Cells(source.name, names, pa.table(columns), rows, lambda row: f"row {row + 1}")
                 done += batch.num_rows

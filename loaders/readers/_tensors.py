@@ -17,3 +17,52 @@ def tensor_column(values: NDArray[Any]) -> pa.FixedSizeListArray:
 
     flat = np.ascontiguousarray(values).reshape(len(values), -1)
     return pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])
+
+
+_ITEMS = (("uint8", "is_uint8"), ("uint8", "is_boolean"), ("int64", "is_integer"), ("float32", "is_floating"))
+"""The item of a tensor, by what Arrow says of the numbers in a list."""
+
+
+def item_of(kind: pa.DataType) -> str:
+    """The item of the tensors that a column of lists of numbers, nested or not, holds; "" for another column."""
+    import pyarrow as pa
+
+    nested = False
+    while is_list(kind):
+        kind, nested = kind.value_type, True
+    return next((item for item, test in _ITEMS if nested and getattr(pa.types, test)(kind)), "")
+
+
+def is_list(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def tensors(column: pa.ChunkedArray) -> tuple[pa.FixedSizeListArray, tuple[int, ...]]:
+    """A column of lists of numbers, nested or not, as one of a tensor a row, and their shape; `Ragged` where the lists
+    of one depth are not all of one length."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found, shape, rows = pa.concat_arrays(column.chunks) if column.num_chunks else None, [], len(column)
+    while found is not None and is_list(found.type):
+        lengths = pc.unique(pc.list_value_length(found)).to_pylist()
+        if len(lengths) > 1 or found.null_count:
+            raise Ragged(sorted(length for length in lengths if length is not None))
+        shape.append(lengths[0] if lengths else 0)
+        found = found.flatten()
+    if found is None or found.null_count or not rows:
+        raise Ragged([])
+    found = found.cast(pa.uint8()) if pa.types.is_boolean(found.type) else found
+    size = len(found) // rows
+    return pa.FixedSizeListArray.from_arrays(found, size), tuple(shape)
+
+
+class Ragged(ValueError):
+    """Lists that are no tensors: of several lengths, or with holes."""
+
+    def __init__(self, lengths: list[int]) -> None:
+        super().__init__(
+            f"lists of {lengths[0]} to {lengths[-1]} values" if len(lengths) > 1 else "lists with missing values"
+        )

@@ -4,15 +4,17 @@ with its line."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, some_of
+from ...splits.measures.times import in_utc
 from ...splits.schema import Field
 from ._cells import Cells
+from ._tensors import Ragged, item_of, tensors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +30,19 @@ _WHAT = {
     "float64": "a number",
     "bool": "true or false",
     "string": "text",
+    "timestamp": "a time such as 2024-05-31 or 2024-05-31T12:30:00Z",
 }
+
+
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of text, as text however a file keeps it (by codes, with wide offsets); another as it is."""
+    import pyarrow as pa
+
+    kind = column.type
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_large_string(held) or pa.types.is_string_view(held) or pa.types.is_string(held):
+        return column.cast(pa.string())
+    return column.cast(held)
 
 
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -72,6 +86,17 @@ def mapped(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any] | L
     return pa.array(list(known.values())).take(found.combine_chunks())
 
 
+def place_among(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.ChunkedArray, str | None]:
+    """The place of each text among `texts`; and the first that is not there, if one is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    told = as_text(column)
+    places = pc.index_in(told, pa.array(list(texts), pa.string()))
+    absent = told.filter(pc.and_(places.is_null(), told.is_valid()))
+    return places, absent[0].as_py() if len(absent) else None
+
+
 def numbers(cells: Cells, column: pa.ChunkedArray, title: str, decimal: str = ".") -> NDArray[np.float64]:
     """Cells as float64; `BadData` with the line of one that is no number."""
     values: NDArray[np.float64] = _cast(cells, column, "float64", title, decimal).to_numpy()
@@ -85,7 +110,10 @@ def typed(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str
     if len(columns) > 1 or (field.shape and not _listed(columns[0])):
         return _tensor(cells, columns, field, title, decimal)
     if field.shape:
-        return columns[0]
+        try:
+            return tensors(columns[0])[0] if item_of(columns[0].type) else columns[0]
+        except Ragged as error:
+            raise cells.wrong(0, f"{title} has, from here on, {error}: pad them to one length") from error
     if len(columns) != 1:
         raise BadDefinition(f"the field {field.name!r} is made from no column")
     if field.item == "bytes":
@@ -149,7 +177,7 @@ def _cast(cells: Cells, column: pa.ChunkedArray, item: str, title: str, decimal:
 
     if item == "string":
         return as_text(column)
-    kind = {"bool": pa.bool_()}.get(item) or getattr(pa, item)()
+    kind = {"bool": pa.bool_(), "timestamp": pa.timestamp("us")}.get(item) or getattr(pa, item)()
     if decimal != "." and pa.types.is_string(column.type):
         column = pc.replace_substring(column, decimal, ".")
     found, refused = _converted(column, kind)
@@ -166,7 +194,7 @@ def _converted(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[Any, Excepti
     import pyarrow.compute as pc
 
     try:
-        return column.cast(kind), None
+        return in_utc(column) if pa.types.is_timestamp(kind) else column.cast(kind), None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         refused: Exception = error
     if not pa.types.is_integer(kind):

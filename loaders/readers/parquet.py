@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, first_line
+from ._tensors import Ragged, item_of, tensors
+from ._typed import place_among
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,27 +21,33 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True)
 class Shard:
-    """Row groups [first, last) of one file; `columns` gives each field's column."""
+    """Row groups [first, last) of one file; `columns` gives each field's column, `maps` the texts of a field whose
+    values are their places."""
 
     path: Path
     name: str
     first: int
     last: int
     columns: tuple[tuple[str, str], ...]
+    maps: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-def read(files: dict[str, Path], *, columns: dict[str, str]) -> pa.Table:
-    """The fields that `columns` names, each from its column, of all files in the order of their names."""
+def read(files: Mapping[str, Path], *, columns: dict[str, str], maps: dict[str, list[str]] | None = None) -> pa.Table:
+    """The fields that `columns` names, each from its column, of all files in the order of their names. `maps`: a
+    field's texts, whose places are its values."""
     import pyarrow as pa
 
-    found = [read_shard(shard) for shard in shards(files, columns=columns)]
+    found = [read_shard(shard) for shard in shards(files, columns=columns, maps=maps)]
     if not found:
         raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
     return pa.concat_tables(found)
 
 
-def shards(files: dict[str, Path], *, columns: dict[str, str]) -> list[Shard]:
+def shards(
+    files: Mapping[str, Path], *, columns: dict[str, str], maps: dict[str, list[str]] | None = None
+) -> list[Shard]:
     """The rows of all files in pieces that are read apart."""
+    meanings = tuple((field, tuple(texts)) for field, texts in sorted((maps or {}).items()))
     found = []
     for name, path in sorted(files.items()):
         with opened(path, name) as file:
@@ -50,7 +59,7 @@ def shards(files: dict[str, Path], *, columns: dict[str, str]) -> list[Shard]:
         for group, count in enumerate(counts):
             rows += count
             if rows >= _ROWS or group + 1 == len(counts):
-                found.append(Shard(path, name, first, group + 1, tuple(sorted(columns.items()))))
+                found.append(Shard(path, name, first, group + 1, tuple(sorted(columns.items())), meanings))
                 first, rows = group + 1, 0
     return found
 
@@ -67,7 +76,29 @@ def read_shard(shard: Shard) -> pa.Table:
             raise BadData(
                 f"{shard.name}: row groups {shard.first} to {shard.last - 1} cannot be read: {first_line(error)}"
             ) from error
-    return pa.table({field: _column(table, column) for field, column in wanted.items()})
+    made = {field: _column(table, column) for field, column in wanted.items()}
+    for field, column in made.items():
+        if item_of(column.type):
+            try:
+                made[field] = tensors(column)[0]
+            except Ragged as error:
+                raise BadData(f"{shard.name}: {field} has {error}: pad them to one length") from error
+    for field, texts in shard.maps:
+        made[field], absent = place_among(made[field], texts)
+        if absent is not None:
+            raise BadData(f"{shard.name}: {field} is {absent!r}, which is none of its {len(texts)} classes")
+    return pa.table(made)
+
+
+def values(files: Mapping[str, Path], columns: Sequence[str]) -> Iterator[pa.Table]:
+    """These columns of all files, a row group each time."""
+    import pyarrow as pa
+
+    for name, path in sorted(files.items()):
+        with opened(path, name) as file:
+            for group in range(file.metadata.num_row_groups):
+                table = file.read_row_group(group, list(columns))
+                yield pa.table({column: _column(table, column) for column in columns})
 
 
 def _there(column: str, schema: pa.Schema) -> bool:

@@ -23,7 +23,7 @@ def text_column(table: pa.Table, field: str) -> pa.ChunkedArray:
     if field not in table.column_names:
         raise UnknownName("field", field, table.column_names)
     if str(table[field].type) not in ("string", "large_string"):
-        raise BadDefinition(f"field {field!r} is {table[field].type}, and the rule needs text")
+        raise BadDefinition(f"field {field!r} is {table[field].type}, and the rule needs text{_of_times(table, field)}")
     return table[field]
 
 
@@ -45,12 +45,18 @@ def written(values: Iterable[object]) -> list[str]:
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
 
+def _of_times(table: pa.Table, field: str) -> str:
+    return " (of times: time/before)" if str(table[field].type) == "timestamp[us]" else ""
+
+
 def numeric_column(table: pa.Table, field: str) -> NDArray[np.int64] | NDArray[np.float64]:
     """The number column `field`, shape (rows,)."""
     if field not in table.column_names:
         raise UnknownName("field", field, table.column_names)
     if str(table[field].type) not in ("int64", "double"):
-        raise BadDefinition(f"field {field!r} is {table[field].type}, and the rule needs numbers")
+        raise BadDefinition(
+            f"field {field!r} is {table[field].type}, and the rule needs numbers{_of_times(table, field)}"
+        )
     values: NDArray[np.int64] | NDArray[np.float64] = table[field].to_numpy()
     return values
 

@@ -9,10 +9,14 @@ import numpy as np
 from ...core.draws import shuffled
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
+from ..measures.times import moment, time_column
 from ..measures.words import numeric_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_UNITS = {"day": "D", "month": "M", "year": "Y"}
+_DAY = np.timedelta64(1, "D")
 
 
 def cutoff(table: pa.Table, *, field: str, first: int, last: int, id_test: int, seed: str) -> Assignment:
@@ -64,3 +68,52 @@ def periods(
     }.items():
         part[np.isin(period, held)] = name
     return Assignment(part=part, severity=np.maximum(period - last, 0), group=period.astype(np.str_))
+
+
+def before(
+    table: pa.Table,
+    *,
+    field: str,
+    until: str,
+    since: str = "",
+    ood_val_until: str = "",
+    period: str = "month",
+    id_test: float = 0.0,
+    id_val: float = 0.0,
+    seed: str = "",
+) -> Assignment:
+    """Rows before a moment train, later ones are tested: `field` is a timestamp, and rows from `since` (from the first
+    row where it is left out) up to but without `until` train. Those from `until` on are `ood_test`, those of them
+    before `ood_val_until` are `ood_val`, and those before `since` are in no part. Moments are ISO 8601 ("2024-05-31",
+    "2024-05-31T12:30:00+02:00"), in UTC without a zone, as timestamps are kept.
+
+    Each calendar `period` ("day", "month" or "year") is a group, cut in two where `until` lies inside it. The shares
+    `id_test` and `id_val` of the training periods (rounded to periods) are drawn by `seed`, whole, so that no test row
+    has its neighbours of the same day in training. Severity counts the days begun since `until`, 0 before it.
+    """
+    if period not in _UNITS:
+        raise BadDefinition(f"period = {period!r}: use {', '.join(_UNITS)}")
+    if min(id_val, id_test) < 0 or id_val + id_test >= 1:
+        raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of the training periods, below 1 together")
+    time, end = time_column(table, field), moment(until, "until")
+    begin = moment(since, "since") if since else time.min() if len(time) else end
+    later = moment(ood_val_until, "ood_val_until") if ood_val_until else end
+    if not begin < end <= later:
+        raise BadDefinition(
+            f"until = {until!r}: rows from {begin} (since) on train, and ood_val_until is no earlier than until"
+        )
+    known = (time >= begin) & (time < end)
+    if not known.any():
+        raise BadDefinition(f"no row has {field} from {begin} to {end}")
+    periods = time.astype(f"datetime64[{_UNITS[period]}]")
+    every = np.unique(periods[known])
+    order = every[shuffled(seed, every.astype(np.int64).astype(np.uint64))]
+    tested, chosen = round(id_test * len(every)), round(id_val * len(every))
+    part = np.select([time < begin, known, time < later], ["", "train", "ood_val"], "ood_test").astype("U8")
+    part[known & np.isin(periods, order[:tested])] = "id_test"
+    part[known & np.isin(periods, order[tested : tested + chosen])] = "id_val"
+    group = periods.astype(np.str_).astype(object)
+    cut = (time >= end) & (periods < end)  # a period is less than a moment inside it
+    group[cut] += f" from {end}"
+    days = np.where(time >= end, (time - end) // _DAY + 1, 0)
+    return Assignment(part=part, severity=days.astype(np.int64), group=group.astype(np.str_))
