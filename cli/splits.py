@@ -29,7 +29,9 @@ from .terminal import (
 if TYPE_CHECKING:
     from ..loaders.freezing.freeze import Draft
 
-app = typer.Typer(help="Versioned splits: list, show, pull, verify, audit, diff, build, export.", no_args_is_help=True)
+app = typer.Typer(
+    help="Versioned splits: list, show, rules, pull, verify, audit, diff, build, export.", no_args_is_help=True
+)
 Mirror = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
     typer.Option("--mirror", metavar="DIR", help="Search this folder first, by digest. May be repeated."),
@@ -111,6 +113,22 @@ def splits_show(name: str, json: Json = False) -> None:
     tell_surroundings(around)
     if not manifest.frozen:
         line("a definition: its rows are pinned when you first pull it (docs/real-data.md)")
+
+
+@app.command("rules")
+def splits_rules(
+    words: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(metavar="[NAME | WORD]...", help="A rule, a file of rules, or words to search for."),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="All rules as a Markdown page.")] = False,
+    json: Json = False,
+) -> None:
+    """List the rules by which rows are assigned to parts; or show one: what it does, its parameters with types and
+    defaults, an example, and the splits that it makes."""
+    from .rules import tell_rules
+
+    tell_rules(words or (), markdown, json)
 
 
 @app.command("pull")

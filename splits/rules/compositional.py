@@ -21,6 +21,11 @@ def held_out_primitive(
 
     `weight` is the number of copies in which the published training file repeats the bare word (1,467 for `jump`
     in SCAN's addprim_jump: 10 % of its lines; Lake and Baroni 2018, arXiv 1711.00350). Severity counts the word.
+
+    Parameters:
+        field: the text in which the word stands.
+        word: the primitive, such as `jump`.
+        weight: in how many copies the bare word was published.
     """
     import pyarrow.compute as pc
 

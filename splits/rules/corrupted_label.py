@@ -22,6 +22,10 @@ def symmetric_exclusive(
     labels is redrawn uniformly among the *other* classes, so that the stated rate is the true one (the inclusive
     form, over all classes, leaves 1/classes of the "corrupted" labels correct: Doshi et al. 2024, arXiv 2310.13061,
     as released). Which rows are corrupted is drawn too: their order tells nothing.
+
+    Parameters:
+        rate: the share of the training labels that become wrong, from 0 to 1.
+        train_rows: how many rows train.
     """
     truth = numeric_column(table, label)
     if truth.min() < 0 or truth.max() >= classes:

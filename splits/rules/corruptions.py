@@ -28,7 +28,13 @@ def corrupted(
 ) -> Assignment:
     """Rows are train, validation or test (`published`), and clean or corrupted (`corruption` is none, or a name): clean
     ones train, or are `id_val` and `id_test`, corrupted ones `ood_val` and `ood_test`. The corruption is the group, its
-    level (0 where there is none) the severity."""
+    level (0 where there is none) the severity.
+
+    Parameters:
+        published: the field that says train, validation or test.
+        corruption: the field that names a row's corruption, or says none.
+        level: the whole-number field of its strength.
+    """
     group = np.asarray(text_column(table, corruption).to_pylist(), dtype=np.str_)
     origin = text_column(table, published).to_pylist()
     touched = (group != _CLEAN).tolist()

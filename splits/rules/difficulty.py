@@ -33,6 +33,13 @@ def item_response_theory(
     never asked. The easiest share `easy` of the rows trains, but for `id_test` of them, drawn by `seed`; the hardest
     share `hard` is `ood_test`, what lies between `ood_val`. Severity is the difficulty, to two decimals; rows that are
     equal there stay together.
+
+    Parameters:
+        responses: the text field of one character a system.
+        model: `1pl` (difficulty) or `2pl` (difficulty and discrimination).
+        easy: the share of the rows that are easy.
+        hard: the share of the rows that are hard.
+        id_test: how many of the easy rows are tested.
     """
     fitted = item_response(_matrix(table, responses), model)
     return _graded(table, fitted.difficulty.round(2) + 0.0, easy, hard, id_test, seed)
@@ -42,7 +49,15 @@ def glicko2_rating(
     table: pa.Table, *, responses: str, systems_a_period: int, easy: float, hard: float, id_test: int, seed: str
 ) -> Assignment:
     """By the Glicko-2 rating of each row, which plays against `systems_a_period` systems in each rating period
-    (Glickman 2012). Severity is the rating, to whole points; all else as in `item_response_theory`."""
+    (Glickman 2012). Severity is the rating, to whole points; all else as in `item_response_theory`.
+
+    Parameters:
+        responses: the text field of one character a system.
+        systems_a_period: how many systems a row plays against in one rating period.
+        easy: the share of the rows that are easy.
+        hard: the share of the rows that are hard.
+        id_test: how many of the easy rows are tested.
+    """
     items, _ = glicko2(_matrix(table, responses), systems_a_period=systems_a_period)
     return _graded(table, items.rating.round() + 0.0, easy, hard, id_test, seed)
 

@@ -36,6 +36,16 @@ def mcd(
 
     Exactly one of `test_rows` and `test_share` (of all rows) says how many rows are `ood_test`; the others train, and
     show every atom. Severity is the share of a row's compounds that training does not show.
+
+    Parameters:
+        field: the text whose words are atoms.
+        test_rows: how many rows are tested.
+        test_share: instead: what share of all rows.
+        atom_bound: the most that the distributions of atoms may differ (Chernoff divergence at alpha 0.5), from 0 to 1.
+        compound_words: how many neighbouring words are a compound.
+
+    Example:
+        parameters = { field = "text", test_share = 0.2, seed = "reviews/mcd@1" }
     """
     rows = _test_rows(table.num_rows, test_rows, test_share)
     atoms, compounds = _units(table, field, compound_words)
@@ -54,7 +64,17 @@ def tmcd(
     group_words: list[str] | None = None,
 ) -> Assignment:
     """Target maximum compound divergence (Shaw et al. 2021, arXiv 2010.12725): as `mcd`, but training need only show
-    every atom, however often. In the paper `field` is the target, such as a program."""
+    every atom, however often. In the paper `field` is the target, such as a program.
+
+    Parameters:
+        field: the text whose words are atoms.
+        test_rows: how many rows are tested.
+        test_share: instead: what share of all rows.
+        compound_words: how many neighbouring words are a compound.
+
+    Example:
+        parameters = { field = "program", test_share = 0.2, seed = "programs/tmcd@1" }
+    """
     rows = _test_rows(table.num_rows, test_rows, test_share)
     atoms, compounds = _units(table, field, compound_words)
     return _assignment(table, search(atoms, compounds, rows, seed=seed), compounds, group_words)

@@ -31,6 +31,14 @@ def hold_out(
 
     Of each training domain the shares `id_val` and `id_test` (rounded to rows) are drawn by `seed` and the domain's
     name, as DomainBed (Gulrajani and Lopez-Paz 2021, section 3) holds a share of each domain out.
+
+    Parameters:
+        field: the field of the domain, text or whole numbers.
+        ood: the domains that are tested, `ood_test`.
+        dropped: domains that are in no part.
+        ood_val: domains to validate on, `ood_val`.
+        id_val: the share of each training domain that validates, from 0 to 1.
+        id_test: the share of each training domain that is tested, from 0 to 1.
     """
     domains = np.asarray(names_column(table, field).to_pylist(), dtype=np.str_)
     named = {"ood_test": written(ood), "ood_val": written(ood_val or []), "": written(dropped or [])}

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 def threshold(table: pa.Table, *, field: str, easy_at_most: float, id_test: int, seed: str) -> Assignment:
     """Rows with `field` <= `easy_at_most` are easy: `id_test` of them, drawn by `seed`, are the in-distribution
-    test and the others train; harder rows are `ood_test`. Severity is the field, and each value is a group."""
+    test and the others train; harder rows are `ood_test`. Severity is the field, and each value is a group.
+
+    Parameters:
+        field: the number field that says how hard a row is.
+        easy_at_most: the hardest that is easy, in the field's unit.
+        id_test: how many of the easy rows are tested.
+    """
     hardness = numeric_column(table, field)
     easy = np.flatnonzero(hardness <= easy_at_most)
     if not 0 <= id_test < len(easy):

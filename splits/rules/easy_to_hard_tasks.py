@@ -28,7 +28,16 @@ def levels(
 ) -> Assignment:
     """Rows at an `easy` level (`field`) train, but for those of `id_test` tasks, drawn by `seed`; those at a `hard`
     level are `ood_test`; other rows are dropped, and so are those of the tasks `without`. Severity is the level, and
-    each task is a group."""
+    each task is a group.
+
+    Parameters:
+        field: the whole-number field of the level.
+        easy: the levels that train.
+        hard: the levels that are tested.
+        task: the field that names a row's task.
+        id_test: how many tasks are tested at the easy levels.
+        without: tasks that are in no part.
+    """
     level = numeric_column(table, field)
     names = np.asarray(text_column(table, task).to_pylist(), dtype=np.str_)
     if absent := sorted(set(without or []) - set(names.tolist())):

@@ -21,7 +21,12 @@ Words = NDArray[np.str_]
 
 
 def combination(table: pa.Table, *, factors: list[str], values: list[list[str]]) -> Assignment:
-    """Rows whose factors have one of the combinations `values`, each a value for every factor, are `ood_test`."""
+    """Rows whose factors have one of the combinations `values`, each a value for every factor, are `ood_test`.
+
+    Parameters:
+        factors: the fields that are combined, text or whole numbers.
+        values: the held-out combinations, each a value for every factor.
+    """
     columns = [_words(table, factor) for factor in factors]
     held_out = np.zeros(table.num_rows, bool)
     for wanted in values:
@@ -38,7 +43,12 @@ def combination(table: pa.Table, *, factors: list[str], values: list[list[str]])
 
 def diagonal(table: pa.Table, *, factors: list[str], width: int = 1) -> Assignment:
     """Of two factors, rank their values as text; `width` diagonals of the grid, wrapped around, are `ood_test`: each
-    value of the one is held out with `width` values of the other."""
+    value of the one is held out with `width` values of the other.
+
+    Parameters:
+        factors: the two fields that are combined.
+        width: how many diagonals are held out.
+    """
     one, other, columns = _grid(table, factors)
     size = max(int(one.max()), int(other.max())) + 1
     if not 0 < width < size:
@@ -47,7 +57,11 @@ def diagonal(table: pa.Table, *, factors: list[str], width: int = 1) -> Assignme
 
 
 def checkerboard(table: pa.Table, *, factors: list[str]) -> Assignment:
-    """Of two factors, rank their values as text; the dark squares of the grid (odd sums of ranks) are `ood_test`."""
+    """Of two factors, rank their values as text; the dark squares of the grid (odd sums of ranks) are `ood_test`.
+
+    Parameters:
+        factors: the two fields that are combined.
+    """
     one, other, columns = _grid(table, factors)
     return _held_out(columns, factors, (one + other) % 2 == 1)
 
@@ -59,6 +73,11 @@ def drawn(
     would leave one of its sub-combinations (all but one of its factors) without a training row, so that only the whole
     is new. `least` names whole-number fields: a combination always trains, and does not count for the share, where
     some row of it has less, such as one in which a factor does nothing.
+
+    Parameters:
+        factors: the fields that are combined.
+        share: the share of the combinations that is held out, from 0 to 1.
+        least: for each whole-number field the least that all rows of a held-out combination have.
     """
     columns = [_words(table, factor) for factor in factors]
     coded = np.stack([np.unique(column, return_inverse=True)[1] for column in columns], axis=1)
@@ -84,6 +103,12 @@ def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: 
 
     `id_test` of the rows whose sequence of `size` words is trained are the in-distribution test: as long as those of
     `ood_test`, so that the two differ by nothing but what was seen. One row of each sequence always trains.
+
+    Parameters:
+        field: the text whose words are a sequence.
+        size: how many words the sequences have of which some are held out.
+        share: the share of those sequences that is held out, from 0 to 1.
+        id_test: how many rows are the in-distribution test.
     """
     text = _words(table, field)
     counts = np.char.count(text, " ") + 1

@@ -33,6 +33,13 @@ def drawn(
     and the others train. Rows from `hard_at_least` on are `ood_test`, those between `ood_val`.
 
     Severity is the field. Rows that do not meet the conditions `only` are dropped.
+
+    Parameters:
+        field: the number field of the grade.
+        easy_at_most: the highest grade that trains.
+        hard_at_least: the lowest grade that is `ood_test`.
+        id_test: how many of the easy rows are tested.
+        only: for each field the values that a row must have one of.
     """
     hardness = numeric_column(table, field)
     part = _graded(hardness, easy_at_most, hard_at_least, field)
@@ -51,8 +58,16 @@ def published(
     """Easy rows of the published training part train. In the published test part, easy rows (`field` <=
     `easy_at_most`) are `id_test`, those from `hard_at_least` on `ood_test`, those between `ood_val`.
 
-    part: the field that says which published part a row is in; train, test: its values. Harder rows of the training
-    part are dropped: nothing is tested that was published to be trained on. Severity is `field`.
+    Harder rows of the training part are dropped: nothing is tested that was published to be trained on. Severity is
+    `field`.
+
+    Parameters:
+        field: the number field of the grade.
+        easy_at_most: the highest grade that trains.
+        hard_at_least: the lowest grade that is `ood_test`.
+        part: the field that says which published part a row is in.
+        train: its value for training rows.
+        test: its value for test rows.
     """
     hardness = numeric_column(table, field)
     graded = _graded(hardness, easy_at_most, hard_at_least, field)

@@ -34,6 +34,12 @@ def words(
     The field lists what a row combines, such as the pairs of operators nested in each other ("SM>MED"). Severity counts
     the different held-out words of a row; the group is the held-out words it has, or "none". `among` drops the rows
     that exceed its value of some other field.
+
+    Parameters:
+        field: the text that lists what a row combines.
+        held_out: the words that are held out.
+        id_test: how many rows are the in-distribution test.
+        alike: the whole-number field whose shares are the same in both tests.
     """
     taken = within(table, among)
     if not held_out:
@@ -54,7 +60,11 @@ def words(
 
 def corner(table: pa.Table, *, above: dict[str, int]) -> Assignment:
     """Rows that exceed every bound of `above` (field to number) are `ood_test`, the others train: large values of each
-    field were seen, but never together. The group is the combination of values, such as "depth 6, breadth 3"."""
+    field were seen, but never together. The group is the combination of values, such as "depth 6, breadth 3".
+
+    Parameters:
+        above: for each number field the bound that held-out rows exceed.
+    """
     if len(above) < 2:
         raise BadDefinition(f"above = {above}: a corner needs bounds of two fields or more")
     columns = {field: numeric_column(table, field) for field in above}

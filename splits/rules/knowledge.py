@@ -28,6 +28,13 @@ def inferred(
     in-distribution inferences, then round(phi x in-distribution facts) others, which train (the rest is dropped), and
     at most `ood_test` of the out-of-distribution inferences. The group says what a row is; a
     fact in use may stand behind trained inferences, one set apart never does.
+
+    Parameters:
+        hops: the field that is 1 for a fact and 2 for an inference.
+        facts: the field that says `id` or `ood` of a row's facts.
+        phi: how many inferences train for each in-distribution fact.
+        id_test: how many in-distribution inferences are tested.
+        ood_test: the most out-of-distribution inferences that are tested.
     """
     inference = numeric_column(table, hops) > 1
     apart = np.asarray(text_column(table, facts).to_pylist(), np.str_) == "ood"
@@ -67,6 +74,13 @@ def coverage(
     drawn; `train_rows` train among the rows whose both hops are known. A hop counts as seen where a training row has
     it. `id_test`: `test_rows` new rows with both hops seen; `ood_test`: as many of each of the three other types, from
     the rows outside what is known. Severity counts the unseen hops; the group names the type.
+
+    Parameters:
+        first: the fields that are the arguments of the first hop.
+        second: the fields that are those of the second.
+        known: the share of the arguments of each hop that are known, from 0 to 1.
+        train_rows: how many rows train.
+        test_rows: how many rows of each type are tested.
     """
     ids = table["row_id"].to_numpy()
     hops = [_codes(table, fields) for fields in (first, second)]

@@ -32,6 +32,15 @@ def imbalance(
 
     After Schäfer et al. 2024 (Language Imbalance Can Boost Cross-lingual Generalisation, arXiv 2404.07982), where the
     second language is a clone of the first.
+
+    Parameters:
+        language: the field of the language.
+        meaning: the field that rows of one meaning share.
+        train: for each language how many sentences train.
+        id_test: how many meanings are tested in the high-resource language.
+        ood_test: how many further ones in the low-resource language.
+        high: the high-resource language.
+        low: the low-resource one.
     """
     tongues = np.asarray(text_column(table, language).to_pylist(), dtype=np.str_)
     meanings, number = np.unique(np.asarray(text_column(table, meaning).to_pylist(), np.str_), return_inverse=True)

@@ -17,6 +17,10 @@ def threshold(table: pa.Table, *, field: str, at_most: int, group_words: list[st
     """Rows whose `field` has at most `at_most` words train, the others are `ood_test`; severity is the length.
 
     This is the rule of SCAN's length split (Lake and Baroni 2018, arXiv 1711.00350): output length <= 22.
+
+    Parameters:
+        field: the text whose words, apart by spaces, are counted.
+        at_most: the longest that trains, in words.
     """
     lengths = word_counts(table, field)
     return Assignment(

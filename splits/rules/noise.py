@@ -70,7 +70,11 @@ def asymmetric(
 ) -> Assignment:
     """Classes become others by a transition table: transitions = {"7" = {"1" = 0.4}} gives 40 % of the sevens to the
     ones. What a class keeps need not be said; classes without a line keep all. Each share of a class is exact to
-    within one row (Patrini et al. 2017, arXiv 1609.03683, with the pairs of their section 5 for MNIST)."""
+    within one row (Patrini et al. 2017, arXiv 1609.03683, with the pairs of their section 5 for MNIST).
+
+    Parameters:
+        transitions: for each class, by its number as text, the share that each other class gets of it.
+    """
     by_class = _checked(transitions, classes)
     rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     rank, size = _rank_in_class(rows)

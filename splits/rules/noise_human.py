@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 def annotated(table: pa.Table, *, label: str, given: str, classes: int, train: dict[str, str]) -> Assignment:
     """The published training rows have the label of the field `given`, where it is not the true one; all others are
-    `id_test` (Wei et al. 2022, CIFAR-N, arXiv 2110.12088)."""
+    `id_test` (Wei et al. 2022, CIFAR-N, arXiv 2110.12088).
+
+    Parameters:
+        given: the field of the label that people gave.
+        train: the field and the value that mark the published training rows, such as `{ part = "train" }`.
+    """
     rows = training(table, label=label, classes=classes, train=train, seed="", draw=1)
     labels = numeric_column(table, given)[rows.rows].astype(np.int64)
     if len(labels) and (labels.min() < 0 or labels.max() >= classes):
@@ -41,7 +46,14 @@ def annotators_apart(
 ) -> Assignment:
     """As `annotated`, but only rows of a `share` of the annotators, drawn by `seed`, train. What the others labelled is
     `ood_test`, with true labels: a model that learnt the habits of single annotators gains nothing there. The group is
-    the annotator."""
+    the annotator.
+
+    Parameters:
+        given: the field of the label that people gave.
+        annotator: the field that says who gave it.
+        share: the share of the annotators whose rows train, from 0 to 1.
+        train: the field and the value that mark the published training rows, such as `{ part = "train" }`.
+    """
     if not 0 < share < 1:
         raise BadDefinition(f"share = {share}: between 0 and 1, a part of the annotators")
     outcome = annotated(table, label=label, given=given, classes=classes, train=train)

@@ -47,6 +47,10 @@ def instance_dependent(
     from the image alone, but for the true class that it cannot be. x is the image over `brightest`, less the mean
     training image (without which one class attracts nearly all). And their flip rate of a row, normal about `rate` and
     drawn apart from x, changes no distribution when averaged: here the number of wrong labels is exact instead.
+
+    Parameters:
+        image: the tensor field of the picture.
+        brightest: the largest value of a pixel, such as 255.
     """
     rows = training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     if classes > _MOST_CLASSES:
@@ -85,6 +89,9 @@ def harder_noisier(
     A row is hard by how much nearer its image lies to the mean training image of another class than to its own
     class's (squared distances). Severity, of test rows too, is the tenth that it falls in among the training rows: 1
     the easiest, 10 the hardest.
+
+    Parameters:
+        image: the tensor field of the picture.
     """
     if check_rate(rate) > 0.75:
         raise BadDefinition(f"rate = {rate}: the harder half would have {4 / 3 * rate:.2f} of its labels wrong")

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 def relabelled(table: pa.Table, *, label: str, given: str, field: str, parts: dict[str, str]) -> Assignment:
     """Rows go to the part that `parts` names for their published one (`field`); those of others are dropped.
     Training rows have the label of the field `given` where that is another than the true one; validation and test rows
-    keep the true labels. Labels may be numbers or texts, such as the tags of a sentence."""
+    keep the true labels. Labels may be numbers or texts, such as the tags of a sentence.
+
+    Parameters:
+        given: the field of the label that was given.
+        field: the field of the published part.
+        parts: for each published part the part that its rows go to.
+    """
     part = np.full(table.num_rows, "", dtype="U8")
     for origin, name in parts.items():
         part[where(table, {field: [origin]})] = name
@@ -29,7 +35,12 @@ def relabelled(table: pa.Table, *, label: str, given: str, field: str, parts: di
 
 def share(table: pa.Table, *, label: str, given: str, train: float, seed: str) -> Assignment:
     """A share `train` of the rows, drawn by `seed`, trains, with the label of the field `given` where that is another
-    than the true one; the others are `id_test`, with true labels."""
+    than the true one; the others are `id_test`, with true labels.
+
+    Parameters:
+        given: the field of the label that was given.
+        train: the share of the rows that trains, from 0 to 1.
+    """
     ids = table["row_id"].to_numpy()
     part = np.full(len(ids), "id_test", dtype="U8")
     part[shuffled(seed, ids)[: round(check_rate(train) * len(ids))]] = "train"

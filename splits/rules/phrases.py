@@ -29,6 +29,12 @@ def held_out(
     Rows that hold one of `dropped` are in no part; rows that hold one of `untrained` and none of `phrases` are not in
     training. So are the templates and fillers of Loula, Baroni and Lake 2018 (arXiv 1807.07545) published: `turn around
     right`, say, stands neither in the training nor in the test file of `around right`.
+
+    Parameters:
+        field: the text in which phrases stand, as whole words.
+        phrases: the phrases that are held out.
+        dropped: phrases whose rows are in no part.
+        untrained: phrases whose rows do not train.
     """
     counted = _count(table, field, phrases)
     part = np.where(counted > 0, "ood_test", "train")
@@ -45,6 +51,11 @@ def alone_in_training(
     `weight` is the number of copies in which the published training file repeats the bare phrase (2,189 for `turn left`
     in SCAN's addprim_turn_left: 10 % of its lines; Lake and Baroni 2018, arXiv 1711.00350). Severity counts the
     phrase where it is combined, and is 0 in training.
+
+    Parameters:
+        field: the text in which the phrase stands.
+        phrase: the phrase, such as `turn left`.
+        weight: in how many copies the bare phrase was published.
     """
     import pyarrow.compute as pc
 

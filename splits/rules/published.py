@@ -31,9 +31,14 @@ def parts(
 ) -> Assignment:
     """Rows go to the part that `parts` names for their published one (`field`); those of others are dropped.
 
-    only: for a published part the conditions that its rows must meet, or else be dropped, such as
-    `{ gen = { type = ["cp_recursion"] } }`. group, severity: the fields that are. weight: the field that counts
-    the copies in which a row was published.
+    Parameters:
+        field: the field of the published part.
+        parts: for each published part the part that its rows go to.
+        only: for a published part the conditions that its rows must meet, or else be dropped, such as
+            `{ gen = { type = ["cp_recursion"] } }`.
+        group: the field that is the group.
+        severity: the field that is the severity.
+        weight: the field that counts the copies in which a row was published.
     """
     part = np.full(table.num_rows, "", dtype="U8")
     for origin, name in parts.items():
@@ -59,8 +64,10 @@ def texts(
 ) -> Assignment:
     """Rows go to the part that `parts` names for the file on one of whose lines they stand; the others are dropped.
 
-    pattern: a regular expression that fits every line; its group `row` is the row's text in `field`.
-    group_words: rows are grouped by the first of these words that stands in it.
+    Parameters:
+        field: the text field by which rows are found.
+        parts: for each published file, by its name, the part that its rows go to.
+        pattern: a regular expression that fits every line; its group `row` is the row's text in `field`.
     """
     values = text_column(table, field).to_pylist()
     part = np.full(len(values), "", dtype="U8")
@@ -87,8 +94,13 @@ def numbers(
     """Rows go to the part that `parts` names for the list, in a file of JSON lists by name, that holds their number
     (`field`); the others are dropped.
 
-    beyond_training: drop the rows of `ood_test` whose severity training reaches, which a list cut at a count of rows
-    leaves on both sides.
+    Parameters:
+        field: the whole-number field by which rows are found.
+        parts: for each published list, by its name, the part that its rows go to.
+        group: the field that is the group.
+        severity: the field that is the severity.
+        beyond_training: whether rows of `ood_test` whose severity training reaches are dropped, which a list cut at a
+            count of rows leaves on both sides.
     """
     if len(files) != 1:
         raise BadDefinition("published/numbers reads one file of lists")

@@ -19,6 +19,11 @@ def of_numbers(table: pa.Table, *, field: str, files: dict[str, Path], listed: s
     values, are `ood_test` and form the group `listed`; all others train and form the group `rest`.
 
     Raises `BadData` where a line stands for no row, or for several.
+
+    Parameters:
+        field: the tensor field by which rows are found.
+        listed: what the group of the listed rows is called.
+        rest: what that of all others is called.
     """
     import pyarrow.compute as pc
 

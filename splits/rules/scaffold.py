@@ -24,6 +24,11 @@ def murcko(table: pa.Table, *, field: str, train: float = 0.8, ood_val: float = 
     Of scaffolds of equal size the one with the molecule of the lesser SMILES comes first, so that no order of rows
     matters. The group is the scaffold's number in that order, 0 the largest. Needs RDKit (`farshift[molecules]`): the
     rows are shipped, so that nobody else does. Raises `BadData` where RDKit cannot read a molecule.
+
+    Parameters:
+        field: the text field of the molecule, in SMILES.
+        train: the share of the rows that trains, from 0 to 1.
+        ood_val: the share that validates.
     """
     if min(train, ood_val) <= 0 or train + ood_val >= 1:
         raise BadDefinition(f"train = {train}, ood_val = {ood_val}: shares of the rows, below 1 together")

@@ -33,6 +33,12 @@ def threshold(
     `paired_by` names a field that numbers the rows, the same in every surface format of the same items: drawn by it,
     not by row id, an item is in the same part in each format. `among` drops the rows that exceed its value of some
     other field, so that no second measure grows along.
+
+    Parameters:
+        field: the whole-number field that is the severity.
+        bounds: the upper ends of the ranges, ascending; the first is the most that trains.
+        id_test: how many of the rows up to the first bound are tested.
+        paired_by: the field by which rows are drawn instead of their row ids.
     """
     measure = numeric_column(table, field)
     if bounds != sorted(set(bounds)) or len(bounds) < 2:

@@ -31,7 +31,14 @@ def cells(
 ) -> Assignment:
     """So many rows of each cell, named `label/attribute`, train and test; those of a cell are drawn by `seed`, first
     for the test. All other rows are dropped, and so are those whose fields `distinct` an earlier row (by row id) has
-    too: no test row stands in training. The cell is the group."""
+    too: no test row stands in training. The cell is the group.
+
+    Parameters:
+        attribute: the field that makes cells with the label.
+        train: for each cell, `label/attribute`, how many rows train.
+        ood_test: for each cell how many are tested.
+        distinct: the fields in which no two rows that are kept are alike.
+    """
     for field in (label, attribute, *(distinct or [])):
         if field not in table.column_names:
             raise UnknownName("field", field, table.column_names)

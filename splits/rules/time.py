@@ -22,7 +22,14 @@ _DAY = np.timedelta64(1, "D")
 def cutoff(table: pa.Table, *, field: str, first: int, last: int, id_test: int, seed: str) -> Assignment:
     """Rows whose period (`field`, whole numbers: months, years) lies in `first`..`last` train, but for `id_test` of
     them, drawn by `seed`; later rows are `ood_test`, earlier ones are dropped. Severity counts the periods since
-    `last`, and each period is a group."""
+    `last`, and each period is a group.
+
+    Parameters:
+        field: the whole-number field of the period.
+        first: the first period that trains.
+        last: the last period that trains.
+        id_test: how many of the training rows are tested.
+    """
     period = numeric_column(table, field)
     known = np.flatnonzero((period >= first) & (period <= last))
     if not 0 <= id_test < len(known):
@@ -49,7 +56,17 @@ def periods(
     """`per` steps of `field` (whole numbers: hours, rows of a stream) are a period; period 0 begins at 0. Those from
     `first` to `last` train, but for the shares `id_test` and `id_val` of them, drawn by `seed` as whole periods, so
     that no test row has its neighbours of the same day in training. Periods more than `gap` after `last` are
-    `ood_test`, all others are dropped. Severity counts the periods since `last`, and each period is a group."""
+    `ood_test`, all others are dropped. Severity counts the periods since `last`, and each period is a group.
+
+    Parameters:
+        field: the whole-number field of the step.
+        per: how many steps are a period.
+        last: the last period that trains.
+        first: the first period that trains.
+        gap: how many periods after `last` are in no part.
+        id_test: the share of the training periods that is tested, from 0 to 1.
+        id_val: the share that validates.
+    """
     if per < 1 or gap < 0:
         raise BadDefinition(f"per = {per}, gap = {gap}: a period has at least one step, and a gap is no less than 0")
     if min(id_val, id_test) < 0 or id_val + id_test >= 1:
@@ -90,6 +107,18 @@ def before(
     Each calendar `period` ("day", "month" or "year") is a group, cut in two where `until` lies inside it. The shares
     `id_test` and `id_val` of the training periods (rounded to periods) are drawn by `seed`, whole, so that no test row
     has its neighbours of the same day in training. Severity counts the days begun since `until`, 0 before it.
+
+    Parameters:
+        field: the timestamp field.
+        until: the moment from which rows are tested.
+        since: the moment from which rows train.
+        ood_val_until: the moment up to which rows from `until` on validate.
+        period: the calendar unit of groups and draws: `day`, `month` or `year`.
+        id_test: the share of the training periods that is tested, from 0 to 1.
+        id_val: the share that validates.
+
+    Example:
+        parameters = { field = "sold", until = "2024-01-01", id_test = 0.2, seed = "sales/later@1" }
     """
     if period not in _UNITS:
         raise BadDefinition(f"period = {period!r}: use {', '.join(_UNITS)}")

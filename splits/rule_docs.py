@@ -1,0 +1,171 @@
+"""What the rules' docstrings say of them: one record a rule, with its parameters and the splits that it makes.
+
+A rule is a function of `splits/rules/<file>.py` that takes a table and gives an `Assignment`. Its docstring says what
+it does; below `Parameters:` it has a line for each parameter that means something of its own there, and below
+`Example:` a line of TOML where no split of the catalogue uses it. What parameters of one name mean everywhere is said
+here, once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from ..core.errors import BadDefinition, UnknownName
+from ..core.plugins import module, named
+from .catalogue import manifests
+from .folding import family
+
+SHARED = {
+    "seed": "names the random draws: another text, other draws; the split's full name by custom.",
+    "draw": "the number of the draw of noise, from 1: other noise in the same training rows.",
+    "label": "the field of the label, whole numbers from 0.",
+    "classes": "how many classes the label has.",
+    "rate": "the share of the training labels that the noise takes, from 0 to 1.",
+    "train": 'how many rows train, drawn by `seed`; or the field and value that mark them, `{ part = "train" }`.',
+    "among": "for each number field the most that a row may have; other rows are in no part.",
+    "group_words": "words by the first of which that stands in a row it is grouped.",
+    "files": "the published lists, which `[[files]]` of the definition name: not given as a parameter.",
+}
+"""What a parameter means where a rule's docstring has no line for it."""
+
+_HEAD = re.compile(r"\n*^(Parameters|Example):\n", re.M)
+_LINE = re.compile(r"^ {4}(\w+): ", re.M)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """`default` is as TOML has it; "" where the parameter has to be given."""
+
+    name: str
+    type: str
+    default: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`name` is "length/threshold". `what` is prose; `splits` are the names of the families that the rule makes, and
+    `example` has the keys of one definition that uses it."""
+
+    name: str
+    what: str
+    parameters: tuple[Parameter, ...]
+    kinds: tuple[str, ...]
+    splits: tuple[str, ...]
+    example: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The first sentence."""
+        return re.split(r"(?<=[a-z\d)`\]])[.:](?= [A-Z`]|$)", " ".join(self.what.split()))[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "what": self.what,
+            "parameters": [vars(one) for one in self.parameters],
+            "kinds": list(self.kinds),
+            "splits": list(self.splits),
+            "example": self.example,
+        }
+
+
+def rules() -> dict[str, Rule]:
+    """Every rule, of the package and of `FARSHIFT_PATH`, by name, sorted."""
+    uses = _uses()
+    return {name: _rule(name, call, *uses.get(name, ((), {}))) for name, call in sorted(_calls().items())}
+
+
+def find_rule(name: str) -> Rule:
+    """The rule of this name ("length/threshold"); `UnknownName` where there is none."""
+    known = rules()
+    if name not in known:
+        raise UnknownName("rule", name, known)
+    return known[name]
+
+
+def file_docs() -> dict[str, str]:
+    """What each file of rules says of itself."""
+    return {name: inspect.getdoc(_module(name)) or "" for name in _files()}
+
+
+def _files() -> list[str]:
+    return sorted(name for name in named("splits/rules", ".py") if not name.startswith("_"))
+
+
+def _module(name: str) -> ModuleType:
+    return module("splits/rules", name, "rule")
+
+
+def _calls() -> dict[str, Callable[..., Any]]:
+    found: dict[str, Callable[..., Any]] = {}
+    for file in _files():
+        held = _module(file)
+        for name, value in vars(held).items():
+            own = inspect.isfunction(value) and value.__module__ == held.__name__ and not name.startswith("_")
+            if own and next(iter(inspect.signature(value).parameters), "") == "table":
+                found[f"{file}/{name}"] = value
+    return found
+
+
+def _rule(name: str, call: Callable[..., Any], made: Uses, example: dict[str, Any]) -> Rule:
+    what, lines, own = _parts(inspect.getdoc(call) or "")
+    parameters = tuple(
+        Parameter(one.name, _type(one), _default(one), lines.get(one.name, SHARED.get(one.name, "")))
+        for one in list(inspect.signature(call).parameters.values())[1:]
+    )
+    if unknown := sorted(set(lines) - {one.name for one in parameters}):
+        raise BadDefinition(f"rule {name}: its docstring has a line for {unknown[0]!r}, which is no parameter")
+    kinds = tuple(sorted({kind for kind, _ in made}))
+    return Rule(name, what, parameters, kinds, tuple(sorted({split for _, split in made})), example or own)
+
+
+def _parts(doc: str) -> tuple[str, dict[str, str], dict[str, Any]]:
+    """A docstring's prose, its line for each parameter, and its example."""
+    what, *sections = _HEAD.split(doc)
+    found = dict(zip(sections[::2], sections[1::2], strict=True))
+    pieces = _LINE.split(found.get("Parameters", ""))
+    lines = {name: " ".join(text.split()) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
+    return what.strip(), lines, tomllib.loads(inspect.cleandoc(found.get("Example", "")))
+
+
+def _type(parameter: inspect.Parameter) -> str:
+    said = parameter.annotation
+    text = said if isinstance(said, str) else inspect.formatannotation(said)
+    return text.removesuffix(" | None").replace("Conditions", "dict[str, list[str | int]]")
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    if parameter.default is parameter.empty:
+        return ""
+    value = parameter.default
+    return "none" if value is None else f'"{value}"' if isinstance(value, str) else str(value).lower()
+
+
+Uses = tuple[tuple[str, str], ...]
+"""The kind and the family of each split that a rule makes."""
+
+
+def _uses() -> dict[str, tuple[Uses, dict[str, Any]]]:
+    """For each rule the kinds and families of the catalogue that it makes, and the shortest definition of one."""
+    found: dict[str, list[Any]] = {}
+    for manifest in manifests():
+        found.setdefault(manifest.definition.rule, []).append(manifest.definition)
+    uses = {}
+    for rule, definitions in found.items():
+        shortest = min(definitions, key=lambda one: (len(str(one.parameters)), one.name))
+        example = {
+            "name": shortest.name,
+            "kind": shortest.kind,
+            "label": shortest.label,
+            "rule": rule,
+            "parameters": shortest.parameters,
+        }
+        uses[rule] = (tuple((one.kind, family(one)) for one in definitions), example)
+    return uses
