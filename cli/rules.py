@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Sequence
 
 from ..core.errors import FarshiftError
-from ..splits.rule_docs import Rule, find_rule, rules
-from ..splits.rules_page import example_of, markdown, used_by
+from ..splits.pages.rule_docs import Rule, find_rule, rules
+from ..splits.pages.rules import example_of, markdown, used_by
 from .paging import columns
 from .terminal import catalogue, emit_json, line, table
 

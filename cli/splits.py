@@ -67,7 +67,7 @@ def splits_list(
             raise FarshiftError(
                 "--markdown is the page of all splits: leave out --kind, --all and --json, and what else narrows it"
             )
-        from ..splits.catalogue_page import markdown as page
+        from ..splits.pages.catalogue import markdown as page
 
         return block(page().rstrip("\n"))
     from ..loaders.listing import splits

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError
-from ...splits.catalogue_page import without_draw
+from ...splits.pages.catalogue import without_draw
 from ..runs.run import Run, read_run
 from ..scoring.measured import RunPredictions, cluster_names
 from ..scoring.score import current

@@ -10,8 +10,8 @@ from farshift.core.errors import UnknownName
 from farshift.core.plugins import function
 from farshift.splits.catalogue import manifests
 from farshift.splits.manifest import check_parameters, rule_of
-from farshift.splits.rule_docs import SHARED, find_rule, rules
-from farshift.splits.rules_page import as_toml, example_of
+from farshift.splits.pages.rule_docs import SHARED, find_rule, rules
+from farshift.splits.pages.rules import as_toml, example_of
 from support import ROOT
 
 OWN = '''

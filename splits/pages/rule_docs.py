@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from ..core.errors import BadDefinition, UnknownName
-from ..core.plugins import module, named
-from .catalogue import manifests
-from .folding import family
+from ...core.errors import BadDefinition, UnknownName
+from ...core.plugins import module, named
+from ..catalogue import manifests
+from ..folding import family
 
 SHARED = {
     "seed": "names the random draws: another text, other draws; the split's full name by custom.",

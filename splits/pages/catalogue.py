@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from .catalogue import listing, manifests
-from .folding import family, headline
-from .manifest import KINDS, Manifest
+from ..catalogue import listing, manifests
+from ..folding import family, headline
+from ..manifest import KINDS, Manifest
 
 _DRAW = re.compile(r"_draw\d+$")
 
