@@ -20,9 +20,10 @@ from ..readers._tensors import Ragged, item_of, tensors
 from ..readers.parquet import opened
 from .fetch import fetch_file
 from .git_tree import tree_hashes
+from .guess import Guess
 from .hub_files import hub_pins
 from .members import FolderMembers, Members
-from .own_data import Data, Guess, Plan, class_maps, plan_images, plan_table
+from .own_data import Data, Plan, class_maps, plan_images, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
 
 if TYPE_CHECKING:
@@ -130,7 +131,12 @@ def _plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
     if texts:
         for piece in parquet.values(files, [its[field] for field in texts]):
             for field, guess in texts.items():
-                guess.look(piece[its[field]])
+                try:
+                    guess.look(piece[its[field]])
+                except UnicodeDecodeError as error:
+                    raise BadDefinition(
+                        f"[data] field {field!r} is not UTF-8: decode it anew, or store it as binary"
+                    ) from error
     maps = class_maps(data, texts)
     fields = tuple(replace(field, type="int64") if field.name in maps else field for field in schema.fields)
     return Plan("parquet", {"columns": its} | ({"maps": maps} if maps else {}), Schema(fields))

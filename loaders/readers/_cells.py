@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,13 @@ def place(names: Sequence[str], column: Column, where: str) -> int:
     try:
         return list(names).index(column)
     except ValueError:
-        raise BadData(f"{where} has no column {column!r} (it has {some_of(list(names))})") from None
+        raise BadData(f"{where} has no column {column!r} (it has {some_of(list(names))}){_apart(names)}") from None
+
+
+def _apart(names: Sequence[str]) -> str:
+    """What to do where the only column looks like several."""
+    mark = next((mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]), "")
+    return f": say by options = {{ separator = {json.dumps(mark)} }} what stands between its cells" if mark else ""
 
 
 def places_of(names: Sequence[str], wanted: Any, where: str) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,7 +53,10 @@ class Separated:
         Raises `BadData` with the line where a row has more or fewer cells than the first, or text is not in the
         encoding."""
         blocks = map(self._cells_apart, self.text.blocks(source))
-        names, rest = self._names(next(blocks, b""))
+        first = next(blocks, b"")
+        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise BadData(f"{source.name}: UTF-16 text: say encoding = 'utf-16'")
+        names, rest = self._names(first)
         if names:
             places = sorted(wanted(names)) if wanted else range(len(names))
             yield from self._parsed(source, names, places, chain([rest], blocks))

@@ -39,6 +39,13 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
+def is_tensor(kind: pa.DataType) -> bool:
+    """Whether a column is stored as tensors are."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_fixed_size_list(kind) and str(kind.value_type) in ("uint8", "int64", "float"))
+
+
 def tensors(column: pa.ChunkedArray) -> tuple[pa.FixedSizeListArray, tuple[int, ...]]:
     """A column of lists of numbers, nested or not, as one of a tensor a row, and their shape; `Ragged` where the lists
     of one depth are not all of one length."""

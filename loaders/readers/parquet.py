@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, first_line
-from ._tensors import Ragged, item_of, tensors
+from ._tensors import Ragged, is_tensor, item_of, tensors
 from ._typed import place_among
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def read_shard(shard: Shard) -> pa.Table:
             ) from error
     made = {field: _column(table, column) for field, column in wanted.items()}
     for field, column in made.items():
-        if item_of(column.type):
+        if table.num_rows and item_of(column.type) and not is_tensor(column.type):
             try:
                 made[field] = tensors(column)[0]
             except Ragged as error:
