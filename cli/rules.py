@@ -11,6 +11,9 @@ from ..splits.pages.rules import example_of, markdown, used_by
 from .paging import columns
 from .terminal import catalogue, emit_json, line, table
 
+_LONGEST = 100
+"""Characters of what a rule does, in a list."""
+
 
 def tell_rules(words: Sequence[str], as_markdown: bool, json: bool) -> None:
     """Rules as a list (all, those of a file, or those that have all the words), or one in full where its name is given;
@@ -33,9 +36,13 @@ def tell_rules(words: Sequence[str], as_markdown: bool, json: bool) -> None:
         raise FarshiftError(f"no rule has {' and '.join(map(repr, words))} in its name, kinds or description")
     if json:
         return emit_json([rule.to_dict() for rule in found])
-    rows = [[rule.name, ", ".join(rule.kinds) or "any", str(len(rule.splits)), rule.title] for rule in found]
+    rows = [[rule.name, ", ".join(rule.kinds) or "any", str(len(rule.splits)), _short(rule)] for rule in found]
     count = "1 rule" if len(found) == 1 else f"{len(found)} rules"
     return catalogue(["rule", "kinds", "splits", "what it does"], rows, f"{count}; NAME shows one in full")
+
+
+def _short(rule: Rule) -> str:
+    return textwrap.shorten(rule.title, _LONGEST, placeholder=" ..")
 
 
 def _searched(rule: Rule) -> str:
