@@ -9,7 +9,7 @@ from ..core.errors import FarshiftError
 from ..splits.pages.rule_docs import Rule, find_rule, rules
 from ..splits.pages.rules import example_of, markdown, used_by
 from .paging import columns
-from .terminal import catalogue, emit_json, line, table
+from .terminal import block, catalogue, emit_json, line, table
 
 _LONGEST = 100
 """Characters of what a rule does, in a list."""
@@ -21,7 +21,7 @@ def tell_rules(words: Sequence[str], as_markdown: bool, json: bool) -> None:
     if as_markdown:
         if words or json:
             raise FarshiftError("--markdown is the page of all rules: leave out names, words and --json")
-        return line(markdown().rstrip("\n"))
+        return block(markdown().rstrip("\n"))
     every = rules()
     if len(words) == 1 and (words[0] in every or "/" in words[0]):
         rule = find_rule(words[0])
