@@ -354,7 +354,7 @@ def plot(
     note = {"note": note_of(scores, what)} if no_note else {}
     if json:
         return emit_json(found | note)
-    line("\n".join([str(file), *note.values()]))
+    block("\n".join([str(file), *note.values()]))
 
 
 @app.command()

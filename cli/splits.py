@@ -244,9 +244,9 @@ def splits_lock(names: Annotated[list[str], typer.Argument(metavar="NAME...")], 
     if json:
         return emit_json(found)
     for item in found:
-        line(f"# splits/manifests.lock\n{item['split']} {item['identity']}")
+        block(f"# splits/manifests.lock\n{item['split']} {item['identity']}")
         if item["source"]:
-            line(f"# loaders/sources/{item['file']}: instead of the distribution of this name\n{item['source']}")
+            block(f"# loaders/sources/{item['file']}: instead of the distribution of this name\n{item['source']}")
 
 
 @app.command("diff")
