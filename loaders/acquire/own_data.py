@@ -5,6 +5,7 @@ hub = "owner/name"              # a data set of the Hub (with `revision`, a bran
 files = ["data/*.csv"]          # CSV, TSV, JSON, JSON lines or Parquet, compressed or not: of that data set, or of this
                                 # machine, beside the draft
 images = "photos/{domain}/{category}/{file}"   # or pictures in folders, or in an archive
+sounds = "clips/{speaker}/{word}/{file}"       # or sounds (wav)
 inputs = ["text"]               # fields that a model may see; or { text = "Its Column" } to rename
 labels = ["topic"]
 meta = ["year"]                 # what rules may read, and models never see
@@ -12,7 +13,7 @@ classes = ["topic"]             # labels whose texts are classes: whole numbers,
                                 # (found without being asked where each text is that of several rows)
 categories = ["colour"]         # inputs whose whole numbers are codes: other numbers have an order and distances
 types = { year = "string" }     # where a type is not to be what the data look like
-options = { missing = ["?"] }   # of the reader, `table` or `image_folder`
+options = { missing = ["?"] }   # of the reader: `table`, `image_folder` or `wav`
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pydantic import Field as Item
 from ...core.errors import BadDefinition
 from ...core.progress import say
 from ...splits.schema import Field, Schema
-from ..readers import image_folder, table
+from ..readers import image_folder, table, wav
 from .guess import MOST_CLASSES, Guess
 from .members import Members
 
@@ -48,6 +49,7 @@ class Data(BaseModel):
     revision: str = "main"
     files: list[str] = []
     images: str = ""
+    sounds: str = ""
     inputs: Columns = Item(min_length=1)
     labels: Columns = Item(min_length=1)
     meta: Columns = []
@@ -61,11 +63,17 @@ class Data(BaseModel):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if bool(self.files) == bool(self.images):
-            raise ValueError("name either `files` or `images`")
-        if self.hub and self.images:
-            raise ValueError("`images` are those of this machine: a data set of the Hub has `files`")
+        if sum(map(bool, (self.files, self.images, self.sounds))) != 1:
+            raise ValueError("name either `files`, `images` or `sounds`")
+        if self.hub and not self.files:
+            what = "images" if self.images else "sounds"
+            raise ValueError(f"`{what}` are those of this machine: a data set of the Hub has `files`")
         return self
+
+    @property
+    def folder(self) -> str:
+        """The pattern of the paths of pictures or sounds; empty where the data are tables."""
+        return self.images or self.sounds
 
     def columns(self) -> dict[str, tuple[str | list[str], str]]:
         """Each field's column (several, for a tensor) and role; `BadDefinition` where a field is named twice."""
@@ -146,20 +154,21 @@ def _kind_of(values: Mapping[str, Any] | list[Any]) -> str:
     return found.pop() if len(found) == 1 else "string"
 
 
-def plan_images(data: Data, files: Mapping[str, Path | Members], pattern: str) -> Plan:
-    """How pictures are read: which field is the picture, and what the parts of its path are. Labels that are text are
-    classes."""
+def plan_folder(data: Data, files: Mapping[str, Path | Members], pattern: str) -> Plan:
+    """How pictures, or sounds, are read: which field is the picture, and what the parts of its path are. Labels that
+    are text are classes."""
     columns = data.columns()
-    fields = {field: str(column) for field, (column, _) in columns.items() if column not in ("image", "path")}
+    reader, content, what = (wav, "audio", "sound") if data.sounds else (image_folder, "image", "picture")
+    fields = {field: str(column) for field, (column, _) in columns.items() if column not in (content, "path")}
     options: dict[str, Any] = {**data.options, "pattern": pattern, "fields": fields}
     named = {str(column): field for field, (column, _) in columns.items()}
-    if "image" not in named:
-        raise BadDefinition('[data] names no field for the picture itself: inputs = ["image"]')
-    options |= {"image": named["image"]} if named["image"] != "image" else {}
+    if content not in named:
+        raise BadDefinition(f'[data] names no field for the {what} itself: inputs = ["{content}"]')
+    options |= {content: named[content]} if named[content] != content else {}
     options |= {"path": named["path"]} if "path" in named else {}
-    found = image_folder.parts(files, **{key: value for key, value in options.items() if key != "image"})
+    found = reader.parts(files, **{key: value for key, value in options.items() if key != content})
     guesses = {field: Guess.of(parts[part] for parts in found) for field, part in fields.items()}
-    kinds = {field: guess.type for field, guess in guesses.items()} | {named["image"]: "image"} | data.types
+    kinds = {field: guess.type for field, guess in guesses.items()} | {named[content]: content} | data.types
     kinds |= {named["path"]: "string"} if "path" in named else {}
     given = data.options.get("maps", {})
     texts = [field for field, (_, role) in columns.items() if role == "label" and kinds.get(field) == "string"]
@@ -167,7 +176,7 @@ def plan_images(data: Data, files: Mapping[str, Path | Members], pattern: str) -
     kinds |= dict.fromkeys([*maps, *given], "int64")
     if maps or given:
         options["maps"] = {**given, **dict(sorted(maps.items()))}
-    return Plan("image_folder", options, _schema(columns, kinds))
+    return Plan("wav" if data.sounds else "image_folder", options, _schema(columns, kinds))
 
 
 def _classes(field: str, texts: set[str]) -> list[str]:

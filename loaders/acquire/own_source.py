@@ -23,7 +23,7 @@ from .git_tree import tree_hashes
 from .guess import Guess
 from .hub_files import hub_pins
 from .members import FolderMembers, Members
-from .own_data import Data, Plan, class_maps, plan_images, plan_table
+from .own_data import Data, Plan, class_maps, plan_folder, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
 
 @dataclass(frozen=True)
 class _Found:
-    """The data that a draft names: their pins, where they lie, the folders they are in; and, of pictures, what is left
-    of the pattern below the folder or archive."""
+    """The data that a draft names: their pins, where they lie, the folders they are in; and, of pictures and sounds,
+    what is left of the pattern below the folder or archive."""
 
     pins: list[FilePin]
     files: dict[str, Path | Members]
@@ -72,15 +72,15 @@ class _Found:
 
 
 def _found(data: Data, beside: Path) -> _Found:
-    if data.images:
-        return _pictures(data.images, beside)
+    if data.folder:
+        return _in_folders(data.folder, beside)
     pins, folders = (hub_pins(data.hub, data.revision, data.files), ()) if data.hub else _local_pins(data, beside)
     return _Found(pins, {pin.name: fetch_file(pin, folders) for pin in pins}, folders)
 
 
-def _pictures(images: str, beside: Path) -> _Found:
+def _in_folders(pattern: str, beside: Path) -> _Found:
     """The folder or the archive that a pattern begins with."""
-    steps = images.split("/")
+    steps = pattern.split("/")
     fixed = next((place for place, step in enumerate(steps) if "{" in step or "*" in step), len(steps))
     for count in range(fixed, 0, -1):
         base = beside / "/".join(steps[:count])
@@ -99,8 +99,8 @@ def _pictures(images: str, beside: Path) -> _Found:
 def _plan(data: Data, found: _Found) -> Plan:
     """How the rows are made: Parquet alone keeps the types that it has; of other tables, and of what paths say, types
     are what the texts look like, and are told."""
-    if data.images:
-        plan = plan_images(data, found.files, found.pattern)
+    if data.folder:
+        plan = plan_folder(data, found.files, found.pattern)
     elif data.options or data.types or not all(pin.name.endswith(".parquet") for pin in found.pins):
         plan = plan_table(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..acquire.members import Members
 from ._file_checks import sound_problem
-from ._folder_files import folder_tables, options_of
+from ._folder_files import folder_parts, folder_tables, options_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,3 +33,8 @@ def pieces(files: Mapping[str, Path | Members], *, audio: str = "audio", **optio
     The options are those of `image_folder`; FLAC, Ogg and MP3 are read where `suffixes` names them. A sound that is cut
     off, damaged or none is named in a `BadData`."""
     yield from folder_tables(files, options_of(options), audio, SUFFIXES, sound_problem)
+
+
+def parts(files: Mapping[str, Path | Members], **options: Any) -> list[dict[str, str]]:
+    """The parts of the path of each sound that would be read, without reading any."""
+    return folder_parts(files, options_of(options), SUFFIXES)

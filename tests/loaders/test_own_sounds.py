@@ -1,0 +1,75 @@
+"""A folder of sounds of one's own is a split, as a folder of pictures is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from encoded_files import folder, picture, sound
+from farshift.core.errors import FarshiftError
+from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.split import load
+from pydantic import ValidationError
+
+DRAFT = """
+name = "clips/carol"
+version = 1
+kind = "domain"
+title = "Words of a speaker who was never heard"
+label = "word"
+rule = "domain/hold_out"
+parameters = { field = "speaker", ood = ["carol"] }
+data = { sounds = "clips/{speaker}/{word}/{file}", inputs = ["audio"], labels = ["word"], meta = ["speaker"] }
+benchmark = {}
+"""
+FILES = {
+    f"{speaker}/{word}/{number}.wav": sound(400 * place + 10 * at + number)
+    for place, speaker in enumerate(("ann", "bob", "carol"))
+    for at, word in enumerate(("no", "yes"))
+    for number in range(10)
+}
+
+
+@pytest.fixture
+def home(tmp_path, cache, monkeypatch):
+    folder(tmp_path / "clips", FILES)
+    (tmp_path / "carol.toml").write_text(DRAFT)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    return tmp_path
+
+
+def build(farshift, home):
+    return farshift("splits", "build", home / "carol.toml", "--out", home / "splits/manifests", "--json")
+
+
+def test_sounds_keep_their_bytes_and_what_their_paths_say(farshift, home):
+    done = build(farshift, home)
+    assert json.loads(done.stdout)["split"] == "clips/carol@1"
+    part = load("clips/carol", part="ood_test")
+    assert part.schema["audio"].type == "audio"
+    rows = part.numpy(["audio", "word", "speaker"])
+    assert {bytes(one) for one in rows["audio"]} == {held for name, held in FILES.items() if name.startswith("carol")}
+    assert set(rows["speaker"].tolist()) == {"carol"}
+    by_content = {content: name.split("/")[1] for name, content in FILES.items()}
+    assert [("no", "yes")[word] for word in rows["word"]] == [by_content[bytes(one)] for one in rows["audio"]]
+
+
+def test_a_sound_that_is_none_is_named(farshift, home):
+    (home / "clips/bob/no/3.wav").write_bytes(picture())
+    done = build(farshift, home)
+    assert done.returncode == 2
+    assert "bob/no/3.wav" in done.stderr
+
+
+def test_the_field_of_the_sound_has_to_be_named(farshift, home):
+    (home / "carol.toml").write_text(DRAFT.replace('inputs = ["audio"]', 'inputs = ["file"]'))
+    done = build(farshift, home)
+    assert done.returncode == 2
+    assert 'no field for the sound itself: inputs = ["audio"]' in done.stderr
+
+
+def test_pictures_and_sounds_are_two_sets_of_data():
+    with pytest.raises((ValidationError, FarshiftError), match="either `files`, `images` or `sounds`"):
+        Data(images="a/{file}", sounds="b/{file}", inputs=["image"], labels=["x"])
+    with pytest.raises((ValidationError, FarshiftError), match="`sounds` are those of this machine"):
+        Data(hub="owner/name", sounds="b/{file}", inputs=["audio"], labels=["x"])
