@@ -43,6 +43,10 @@ class Benchmark:
     definition: BenchmarkDefinition
     path: Path
 
+    def __repr__(self) -> str:
+        task = self.definition.task
+        return f"Benchmark({self.name}: {task.type}, {', '.join(task.inputs)} -> {task.label})"
+
     @property
     def name(self) -> str:
         return self.definition.name

@@ -140,6 +140,18 @@ _COMPLAINTS: tuple[type[Any], ...] = tuple(
 the version has it."""
 
 
+def _way_on(error: Any, message: str) -> str:
+    """What there is instead of a command that is none, and how one is used that was given too much."""
+    from ..core.errors import some_of
+
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return ""
+    if message.startswith("No such command") and "Did you mean" not in message:
+        return f" There are: {some_of(sorted(getattr(context.command, 'commands', {})))}"
+    return f". {context.get_usage()}" if message.startswith("Got unexpected extra") else ""
+
+
 def main() -> None:
     """The entry point: an error that a user can cause is printed as one line, with exit code 2."""
     from ..core.errors import FarshiftError
@@ -161,7 +173,7 @@ def main() -> None:
         if debugging():
             raise
         if message := error.format_message():  # empty if the help was printed instead
-            complain(f"error: {message}")
+            complain(f"error: {message}{_way_on(error, message)}")
         sys.exit(2)
     if status == 130:
         complain(_INTERRUPTED)

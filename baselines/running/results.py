@@ -101,7 +101,7 @@ def _check_identity(benchmark: Benchmark, card: dict[str, Any], where: str) -> N
 def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
     """The recorded run of the baseline `name` on a benchmark, as a run folder in the cache.
 
-    Raises `UnknownName` where there is none, `BadRun` where it is of another version of the benchmark.
+    Raises `UnknownName` where there is none, or none on the benchmark; `BadRun` where it is of another version of it.
 
     >>> import farshift as fs
     >>> fs.baseline("modadd97/xi35", "quadratic-mlp").model
@@ -110,7 +110,10 @@ def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    known = {one for on, one in results(home) if on == benchmark}
+    there = results(home)
+    known = {one for on, one in there if on == benchmark}
+    if not known:
+        raise UnknownName("benchmark with recorded baselines", benchmark, {on for on, _ in there})
     if name not in known:
         raise UnknownName(f"recorded baseline on {benchmark}", name, known)
     file = _file(home, benchmark, name)

@@ -35,7 +35,10 @@ def picture(records: Sequence[Score]) -> Figure:
 
     Raises `FarshiftError` for a run without class probabilities."""
     if lacking := [f"{record.model} on {record.benchmark}" for record in records if not _views(record)]:
-        raise FarshiftError(f"{', '.join(lacking)}: no class probabilities, so no calibration: leave it out")
+        raise FarshiftError(
+            f"{', '.join(lacking)}: no class probabilities, so no calibration: leave it out (recorded baselines keep "
+            "none: farshift run gives them)"
+        )
     drawn = [
         (panel.title, name, record)
         for panel in panels(records)

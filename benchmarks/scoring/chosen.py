@@ -24,9 +24,14 @@ class ChosenCandidate:
         return asdict(self) | {"settings": dict(self.settings), "seeds": list(self.seeds)}
 
     def __str__(self) -> str:
-        values = ", ".join(f"{name} = {value}" for name, value in self.settings.items())
+        values = ", ".join(f"{name} = {_shown(value)}" for name, value in self.settings.items())
         seeds = f"seed{'s' if len(self.seeds) > 1 else ''} {', '.join(map(str, self.seeds))}"
         return f"{self.candidate}{f' ({values})' if values else ''} for {seeds}"
+
+
+def _shown(value: Any) -> str:
+    """A value to read: drawn numbers in four digits; `to_dict` has all of them."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def chosen_candidates(run: Run, score: Score) -> list[ChosenCandidate]:

@@ -75,5 +75,5 @@ def test_one_view_alone_is_drawn_alone():
 
 def test_a_run_without_class_probabilities_is_named():
     records = [record("lstm", probabilities=True), record("knn")]
-    with pytest.raises(FarshiftError, match=r"^knn on scan/length: no class probabilities"):
+    with pytest.raises(FarshiftError, match=r"^knn on scan/length: no class probabilities.*farshift run gives them"):
         figure(records, "calibration")

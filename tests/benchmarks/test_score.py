@@ -169,3 +169,7 @@ def test_two_runs_compare_on_the_same_rows(tmp_path):
     quick = fs.evaluate(models.Adder(), on=ON, seeds=1, budget="quick")
     with pytest.raises(FarshiftError, match="cannot be compared"):
         fs.compare(good, quick)
+
+
+def test_a_benchmark_is_told_in_a_line():
+    assert repr(fs.benchmark("modadd97/xi35")) == "Benchmark(modadd97/xi35: classification, a, b -> sum)"

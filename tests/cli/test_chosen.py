@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import farshift as fs
-from farshift.benchmarks.scoring.chosen import chosen_candidates
+from farshift.benchmarks.scoring.chosen import ChosenCandidate, chosen_candidates
 
 SETTINGS = "[small]\nwidth = 4\nlr = 0.001\n\n[large]\nwidth = 32\nlr = 0.01\n"
 
@@ -28,3 +28,9 @@ def test_the_settings_that_a_rule_chose_are_told_by_seed(tmp_path, farshift, far
 def test_a_run_of_one_candidate_chose_nothing():
     run = fs.baseline("modadd97/xi35", "quadratic-mlp")
     assert chosen_candidates(run, fs.score(run)) == []
+
+
+def test_a_drawn_value_is_told_in_four_digits_and_kept_in_all():
+    one = ChosenCandidate("draw-1/last", {"lr": 0.0010690366843567624, "width": 16, "pool": "mean"}, (0, 2))
+    assert str(one) == "draw-1/last (lr = 0.001069, width = 16, pool = mean) for seeds 0, 2"
+    assert one.to_dict()["settings"]["lr"] == 0.0010690366843567624

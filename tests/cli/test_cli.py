@@ -368,3 +368,17 @@ def test_doctor_says_what_is_there(farshift_json):
 
 def test_the_version_is_printed(farshift):
     assert farshift("--version").stdout.strip() == "0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["baselines", "show", "mlp"], "No such command 'show'. There are: algorithms, list, networks, published, "),
+        (["benchmarks", "lst"], "No such command 'lst'. Did you mean 'list'?"),
+        (["compare", "a", "b", "c"], "Got unexpected extra argument(s) (c). Usage: farshift compare [OPTIONS] "),
+        (["plot", "baseline:knn@scan/lengt", "--out", "x.png"], "no benchmark with recorded baselines named "),
+    ],
+)
+def test_a_wrong_command_says_how_to_go_on(farshift, given, said):
+    refused = farshift(*given)
+    assert one_line_error(refused).startswith(f"farshift: error: {said}")
