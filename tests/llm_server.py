@@ -27,7 +27,7 @@ class Llm:
 
     Faults: a status ("500", "503 at last", any words behind it), "429 0.2" (Retry-After), "context" and "window" (over
     the context window, as two servers say it), "filter" (of prompts), "filtered" (of responses), "quota", "key" (a
-    refusal that repeats the key), "reset" (half the body, then the connection breaks), "half" (half the body, of a
+    refusal that repeats the key), "echo" (an answer that repeats it), "moved URL" (a redirect), "reset" (half the body, then the connection breaks), "half" (half the body, of a
     length that says so), "html", "empty", "shape", "null", "number", "unicode", "error" (with status 200), "length" (cut
     off), "late" (after four seconds).
     """
@@ -93,6 +93,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, request: dict[str, Any], prompt: str, fault: str) -> None:
         name, _, rest = fault.partition(" ")
+        if name == "moved":
+            return self._send(307, {}, {"Location": rest})
         if name.isdigit():
             headers = {"Retry-After": rest} if name == "429" and rest else {}
             return self._send(int(name), {"error": {"message": rest or "no", "code": None}}, headers)
@@ -119,7 +121,13 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(200, body)
 
     def _said(self, request: dict[str, Any], prompt: str, fault: str) -> Any:
-        answer: Any = {"null": None, "number": 5, "unicode": "\ud800"}.get(fault, self.llm.answer(prompt))
+        special = {
+            "null": None,
+            "number": 5,
+            "unicode": "\ud800",
+            "echo": f"as {self.headers.get('Authorization')} says",
+        }
+        answer: Any = special.get(fault, self.llm.answer(prompt))
         reasons = {"length": "length", "null": "length", "filtered": "content_filter"}
         choice = {"index": 0, "finish_reason": reasons.get(fault, "stop")}
         chat = "messages" in request

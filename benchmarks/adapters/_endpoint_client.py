@@ -168,6 +168,8 @@ class EndpointClient:
         status = error.status_code
         if status in _STOPS:
             raise ModelError(f"{self.where} answers {status}: {_STOPS[status]}") from None
+        if 300 <= status < 400:
+            raise ModelError(f"{self.where} has moved{self._elsewhere(error)}: give the URL that is meant") from None
         if error.code == "insufficient_quota":
             raise ModelError(f"{self.where} answers {status}: the quota is spent: raise it, then run again") from None
         said = f"status {status}{': ' if words else ''}{words}"
@@ -180,6 +182,11 @@ class EndpointClient:
             return Lost("refused by the content filter", by_endpoint=False)
         return Lost(f"refused with {said}", by_endpoint=True)
 
+    def _elsewhere(self, error: openai.APIStatusError) -> str:
+        """Where an endpoint sends its askers, who do not follow: prompts and key are for the URL that was given."""
+        place = self._clean(error.response.headers.get("Location", ""))
+        return f" to {place}" if place else ""
+
     def _words(self, error: openai.APIStatusError) -> str:
         """What the endpoint itself says of an error, in one short line; a body that is no such message says nothing."""
         body = error.body
@@ -187,9 +194,12 @@ class EndpointClient:
         return self._clean(said) if isinstance(said, str) else ""
 
     def _clean(self, text: str) -> str:
-        # Some endpoints repeat the key in their messages. One this short is a placeholder, and may be a common word.
-        hidden = text.replace(self.secret, "***") if len(self.secret) >= 8 else text
-        return " ".join(hidden.split())[:200]
+        return " ".join(self._hidden(text).split())[:200]
+
+    def _hidden(self, text: str) -> str:
+        """A text without the key, which some endpoints repeat: errors are shown, answers are kept and published."""
+        # One this short is a placeholder, and may be a common word.
+        return text.replace(self.secret, "***") if len(self.secret) >= 8 else text
 
     def _read(self, content: bytes) -> Response | Lost:
         """The response in a body that may be anything."""
@@ -214,6 +224,7 @@ class EndpointClient:
         if not isinstance(text, str) or not isinstance(finish_reason, str) or not _encodable(text + finish_reason):
             raise _Trouble("the response holds something that is not text")
         usage = body.get("usage")
+        text, finish_reason = self._hidden(text), self._hidden(finish_reason)
         return Response(text, finish_reason, _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"))
 
 

@@ -251,6 +251,7 @@ class Endpoint:
             api_key=secret,
             base_url=self._factory.url,
             timeout=openai.Timeout(limit, connect=min(10.0, limit / 2)),
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
             max_retries=0,  # tries are counted, paced and judged in one place, by EndpointClient
         )
 

@@ -128,9 +128,10 @@ def test_only_good_responses_are_kept(server, cache, fault):
 
 
 def test_no_secret_is_in_the_cache_the_remarks_the_code_or_any_text_of_a_model(server, cache):
-    server.faults_of = {"bad": ["key"]}
+    server.faults_of = {"bad": ["key"], "again": ["echo"]}
     asked = model(server.url)
-    found = asked.predict(words("a", "bad"))
+    found = asked.predict(words("a", "bad", "again"))
+    assert found[2] == "as Bearer *** says"
     factory = from_spec(f"tiny@{server.url}", {})
     told = [repr(found), repr(asked.remarks()), factory.code, repr(factory), repr(vars(asked)), repr(vars(factory))]
     assert not [text for text in told if KEY in text]

@@ -53,6 +53,14 @@ def server(cache, monkeypatch):
         yield site
 
 
+def test_prompts_and_key_go_to_no_other_place_that_an_endpoint_names(server):
+    with llm() as other:
+        server.faults_of = {"one": ["always", f"moved {other.url}/chat/completions"]}
+        with pytest.raises(ModelError, match=f"has moved to {other.url}/chat/completions: give the URL that is meant"):
+            model(server.url).predict(words("one", "two"))
+    assert other.requests == []
+
+
 PASSING = ["500", "503", "408", "409", "reset", "half", "html", "empty", "shape", "number", "unicode", "error"]
 
 
