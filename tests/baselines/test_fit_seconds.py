@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.baselines.running import sweep
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.fit_seconds import FitSeconds
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
+from farshift.benchmarks.blind import streamed
 from farshift.core.errors import ModelError
 
 from .killed_groups import fitted, killed_before, made, rows
@@ -145,7 +145,7 @@ def test_a_ceiling_of_device_seconds_is_held_against_each_seeds_own_share(
         protocol = protocol.model_copy(update={"ceiling": ceiling})
         return Benchmark(found.definition.model_copy(update={"protocol": protocol}), found.path)
 
-    monkeypatch.setattr(sweep, "find_benchmark", with_ceiling)
+    monkeypatch.setattr(streamed, "find_benchmark", with_ceiling)
     assert len(spent(tmp_path / "run")) == 3, "30 seconds of all are 10 of each"
     allowed[0] = 9.9
     with pytest.raises(ModelError, match=r"seed 0: fit spent 10 device_seconds, and the protocol allows 9\.9 \(and 2"):
