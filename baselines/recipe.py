@@ -327,7 +327,7 @@ def check_task(recipe: Recipe, task: Task) -> None:
     if not _does(sort, task):
         raise ModelError(
             f"{recipe.name}: the network {recipe.network} is for {sort} tasks, and this is a {task.type} task"
-            f"{': ' if (names := networks_for(task)) else ''}{_these(names)}"
+            f"{_others(task)}"
         )
     tasks = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TASKS")
     if task.type not in tasks:
@@ -343,6 +343,14 @@ def _does(sort: str, task: Task) -> bool:
 
 def _these(names: list[str]) -> str:
     return f"--network {', '.join(names)} can do it" if names else ""
+
+
+def _others(task: Task) -> str:
+    """The networks that can do a task, whatever its inputs are; and those that can where they are images."""
+    names = networks_for(task, images=False)
+    pictures = [name for name in networks_for(task) if name not in names]
+    found = [_these(names), *([f"of images {', '.join(pictures)} too"] if names and pictures else [])]
+    return f": {', and '.join(found)}" if names else ""
 
 
 def networks_for(task: Task, images: bool = True) -> list[str]:

@@ -46,7 +46,7 @@ def test_the_card_has_the_network_and_all_settings_in_force(tmp_path):
     ("name", "on", "network", "why"),
     [
         ("erm", "vowel/speakers", "cnn", "cnn reads images, and vowel/speakers has no image .*linear, mlp"),
-        ("erm", IMAGES, "lstm", "lstm is for sequence tasks, and this is a classification task: --network cnn, "),
+        ("erm", IMAGES, "lstm", "lstm is for sequence tasks, and this is a classification task: --network deep_sets, "),
         ("random-forest", IMAGES, "cnn", "is an estimator, and has no network"),
         ("erm", IMAGES, "pretrained", "name its weights in its place, such as --fine-tune"),
     ],

@@ -105,7 +105,11 @@ def test_options_of_one_benchmark_are_refused_for_a_suite(tmp_path: Path, two: N
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("lstm", "lstm: the network lstm is for sequence tasks, and this is a classification task"),
+        (
+            "lstm",
+            "lstm: the network lstm is for sequence tasks, and this is a classification task: "
+            "--network deep_sets, linear, mlp, quadratic_mlp can do it, and of images cnn, resnet too",
+        ),
         ("irm", "it is for domain shifts, and this is corrupted-label"),
         ("mlp", ""),
     ],
