@@ -28,7 +28,7 @@ class Told(list):
     def say(self, text: str) -> None:
         self.append(text)
 
-    def advance(self, label: str, done: int, total: int | None) -> None: ...
+    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None: ...
 
 
 def pinned(home: Path, name: str, content: bytes, told: Told | None = None, **options):
