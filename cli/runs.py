@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -365,18 +366,25 @@ def status(
 ) -> None:
     """Show the progress of runs: seeds done, the share trained, rows answered, throughput, time left."""
     from ..benchmarks.runs.status import statuses
-    from .terminal import live_table
+    from .terminal import kept_columns, live_table
 
     columns = ["run", "benchmark", "model", "state", "seeds", "trained", "answers", "rows/s", "time left"]
-    if watch:
-        return live_table(columns, lambda: _status_rows(statuses(folders)))
     found = statuses(folders)
-    emit_json([item.to_dict() for item in found]) if json else table("", columns, _status_rows(found)[0])
+    if json and not watch:
+        return emit_json([item.to_dict() for item in found])
+    kept = kept_columns(columns, _status_rows(found)[0], spare=("model", "benchmark", "rows/s"))
+    shown = [columns[one] for one in kept]
+    if watch:
+        return live_table(shown, lambda: _status_rows(statuses(folders), kept))
+    left_out = [name for name in columns if name not in shown]
+    caption = f"Left out in a narrow terminal: {', '.join(left_out)}." if left_out else ""
+    table("", shown, _status_rows(found, kept)[0], caption)
 
 
-def _status_rows(found: list[Any]) -> tuple[list[list[Any]], bool]:
-    """The rows of the table, and whether no run is under way."""
-    return [item.cells() for item in found], all(item.state != "running" for item in found)
+def _status_rows(found: list[Any], kept: Sequence[int] = range(9)) -> tuple[list[list[Any]], bool]:
+    """The rows of the table, of the columns kept, and whether no run is under way."""
+    rows = [[cells[one] for one in kept] for cells in (item.cells() for item in found)]
+    return rows, all(item.state != "running" for item in found)
 
 
 def print_scored(done: Any, json: bool) -> None:

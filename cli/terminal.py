@@ -145,6 +145,17 @@ def _least(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int | 
     return [each if fits else None for each in found]
 
 
+def kept_columns(columns: Sequence[str], rows: Sequence[Sequence[Any]], spare: Sequence[str]) -> list[int]:
+    """The numbers of the columns that a narrow terminal has room for without breaking words: all, less as many of the
+    `spare` ones, in their order, as must go."""
+    kept = list(range(len(columns)))
+    for name in spare:
+        if None not in _least([columns[one] for one in kept], [[row[one] for one in kept] for row in rows]):
+            break
+        kept.remove(columns.index(name))
+    return kept
+
+
 @contextmanager
 def watched() -> Iterator[None]:
     """Show the progress of long work on stderr within the context. stdout is for the result only: anything else that

@@ -198,3 +198,18 @@ def test_a_run_can_be_evaluated_twice_at_once_and_is_one(farshift_json, tmp_path
     command = ["evaluate", f"{tmp_path / 'm.py'}:predict", "--on", ON, "--seeds", 1, "--out", tmp_path / "r"]
     assert farshift_json(*command)["digest"] == farshift_json(*command)["digest"]
     assert json.loads((tmp_path / "r" / "log.jsonl").read_text().splitlines()[-1])["event"] == "finished"
+
+
+def test_a_narrow_terminal_leaves_columns_out_rather_than_break_words(tmp_path, farshift):
+    folder = tmp_path / "runs" / "r"
+    folder.mkdir(parents=True)
+    model = tmp_path / "adder.py"
+    model.write_text("def predict(batch):\n    return (batch['a'] + batch['b']) % 97\n", "utf-8")
+    given = ("evaluate", f"{model}:predict", "--name", "a-model-of-a-long-name", "--on", "modadd97/xi35")
+    assert farshift(*given, "--seeds", "1", "--out", folder).returncode == 0
+    wide, narrow = (farshift("status", folder, COLUMNS=str(len(str(folder)) + more)).stdout for more in (150, 65))
+    assert " a-model-of-a-long-name " in wide
+    assert " finished " in narrow
+    assert " 1 of 1 " in narrow
+    assert "Left out in a narrow terminal: benchmark, model." in narrow
+    assert "Left out" not in wide
