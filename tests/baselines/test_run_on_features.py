@@ -129,4 +129,4 @@ def test_what_goes_with_one_baseline_alone_is_refused_of_several(farshift, home)
         assert done.returncode == 2
         assert "--settings, --search and --diagnose go with one baseline" in done.stderr
     done = farshift("run", "mlp", "--suite", "core", "--encoder", "./tiny-resnet", "--out", "runs")
-    assert "--encoder and --fine-tune go with one benchmark" in done.stderr
+    assert "--encoder goes with one benchmark" in done.stderr
