@@ -22,6 +22,7 @@ from .sealed import app as sealed_app
 from .splits import app as splits_app
 from .standings import app as standings_app
 from .statistics import app as statistics_app
+from .team import app as team_app
 from .terminal import Json, complain, debugging, emit_json, exit_if, go_offline, line, table, view, watched
 from .variation import app as variation_app
 
@@ -46,6 +47,7 @@ app.add_typer(submissions_app)
 board_app.add_typer(sealed_app)
 board_app.add_typer(standings_app)
 app.add_typer(board_app, name="board")
+app.add_typer(team_app, name="team")
 
 
 @app.command()

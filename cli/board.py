@@ -31,23 +31,38 @@ def pack(
         Optional[Path],  # noqa: UP045
         typer.Option("--card", metavar="FILE", help="A TOML file with the model card; the options go before it."),
     ] = None,
+    key: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--key", metavar="FILE", help="The team's key, which signs it; default: farshift team create's."),
+    ] = None,
+    unsigned: Annotated[bool, typer.Option("--unsigned", help="Sign with no key, though there is one.")] = False,
     template: Annotated[bool, typer.Option("--template", help="Print a model card to fill in, and stop.")] = False,
     json: Json = False,
 ) -> None:
     """Pack finished runs into a submission file: predictions and cards, no code. Checked as a board checks it."""
     from ..core.errors import FarshiftError
     from ..leaderboard.submission.pack import pack as go
+    from ..leaderboard.submission.team_key import default_key, team_name
     from ..leaderboard.validation.card import TEMPLATE
 
     if template:
         return emit_json({"template": TEMPLATE}) if json else block(TEMPLATE.rstrip())
     if not runs or out is None:
         raise FarshiftError("pack: name at least one run folder, and the file to write (--out FILE)")
+    if unsigned and key is not None:
+        raise FarshiftError("pack: choose one of --key and --unsigned")
     with _refused(json), watched():
-        file = go(runs, out, team, note, card, name)
+        signing = None if unsigned else default_key(key)
+        default = team_name() if signing is not None and key is None else ""
+        file = go(runs, out, team, note, card, name, key=signing, default_team=default)
     if json:
-        return emit_json({"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]})
-    size = f"{_count(len(runs), 'run')}, {file.stat().st_size:,} bytes"
+        signed = {} if signing is None else {"team_key": signing.public}
+        return emit_json(
+            {"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]} | signed
+        )
+    size = f"{_count(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
+        "" if signing is None else f", signed by {signing.path}"
+    )
     line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
 
 

@@ -39,6 +39,7 @@ class Submitted(Body):
     name: str
     team: str
     note: str
+    team_key: str = Field("", pattern=r"^([0-9a-f]{64})?$")
     entries: list[SubmittedRun]
 
 
@@ -91,8 +92,8 @@ class Left:
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """One run of a submission on a board. run: its number there; steps: set by hand instead of the budget's;
-    run_digest: of its card; name, team, note: the submission's; scores: by every scorer that scored it, the newest
-    last; left: None while it is in a table."""
+    run_digest: of its card; name, team, note, team_key: the submission's (the key of the team that signed it, empty
+    where none did); scores: by every scorer that scored it, the newest last; left: None while it is in a table."""
 
     entry: str
     run: int
@@ -107,6 +108,7 @@ class Entry:
     team: str
     note: str
     time: str
+    team_key: str = ""
     scores: tuple[Scored, ...] = ()
     left: Left | None = None
 
@@ -173,6 +175,7 @@ def _submitted(found: dict[str, Entry], record: Record) -> None:
             team=body.team,
             note=body.note,
             time=record.time,
+            team_key=body.team_key,
         )
 
 

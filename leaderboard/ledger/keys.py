@@ -1,4 +1,4 @@
-"""A board's ed25519 key (RFC 8032): a PEM file (PKCS 8, not encrypted) that only its owner may read."""
+"""Ed25519 keys (RFC 8032), a board's or a team's: PEM files (PKCS 8, not encrypted) that only their owner may read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class SigningKey:
-    """The private key in a file. It is read when something is first signed: reading a board needs none."""
+    """The private key in a file, of a board or of a team (`whose`). It is read when something is first signed: reading
+    a board needs none."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, whose: str = "board") -> None:
+        self.path, self._whose = path, whose
 
     @cached_property
     def _private(self) -> Ed25519PrivateKey:
@@ -25,13 +26,15 @@ class SigningKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        content = read_private(self.path, "the board's private key")
+        content = read_private(self.path, f"the {self._whose}'s private key")
         try:
             key = load_pem_private_key(content, None)
         except (ValueError, TypeError) as error:
-            raise FarshiftError(f"{self.path} holds no private key in PEM: put the board's own back") from error
+            raise FarshiftError(f"{self.path} holds no private key in PEM: put the {self._whose}'s own back") from error
         if not isinstance(key, Ed25519PrivateKey):
-            raise FarshiftError(f"{self.path} holds a key of another sort than ed25519: put the board's own back")
+            raise FarshiftError(
+                f"{self.path} holds a key of another sort than ed25519: put the {self._whose}'s own back"
+            )
         return key
 
     @cached_property
@@ -40,11 +43,11 @@ class SigningKey:
         return self._private.public_key().public_bytes_raw().hex()
 
     def sign(self, hash: str) -> str:
-        """The signature over a record's hash, hexadecimal."""
+        """The signature over a hash (hexadecimal), hexadecimal."""
         return self._private.sign(bytes.fromhex(hash)).hex()
 
 
-def create_key(path: Path) -> SigningKey:
+def create_key(path: Path, whose: str = "board") -> SigningKey:
     """The key in `path`; a new one where there is no file yet."""
     _require()
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -53,7 +56,7 @@ def create_key(path: Path) -> SigningKey:
     if not path.exists():
         new = Ed25519PrivateKey.generate()
         write_private(path, new.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return SigningKey(path)
+    return SigningKey(path, whose)
 
 
 def signed_by(public: str, hash: str, signature: str) -> bool:

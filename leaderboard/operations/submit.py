@@ -16,6 +16,7 @@ from ..entries import Entry, entries, score_path, submission_path
 from ..ledger.book import Event
 from ..storage.board_files import digests
 from ..submission.validate import Submission, ValidRun, check
+from ..teams import require_free_name
 
 if TYPE_CHECKING:
     from ..board import Board
@@ -47,6 +48,7 @@ def submit(board: Board, file: Path | str) -> tuple[list[str], bool]:
         "name": submission.name,
         "team": submission.team,
         "note": submission.note,
+        **({"team_key": submission.team_key} if submission.team_key else {}),
         "entries": items,
         "files": digests(zipped),
     }
@@ -72,6 +74,7 @@ def _known(board: Board, submission: Submission, file: Path) -> list[str]:
     entered = _entered(board)
     if there := _of(entered, submission.digest):
         return there
+    require_free_name(entered, submission.team, submission.team_key)
     taken = {one.run_digest: one.entry for one in entered}
     for entry in submission.entries:
         if entry.digest in taken:

@@ -197,6 +197,7 @@ def _differences(entered: Entry, submission: Submission, entry: ValidRun) -> lis
     for name, said, is_ in (
         ("name", entered.name, submission.name),
         ("team", entered.team, submission.team),
+        ("team_key", entered.team_key, submission.team_key),
         ("note", entered.note, submission.note),
         *((name, getattr(entered, name), value) for name, value in item_of(entered.entry, entered.run, entry).items()),
     ):

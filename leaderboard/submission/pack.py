@@ -20,10 +20,12 @@ from ...benchmarks.runs.run import Run, read_run
 from ...core.errors import FarshiftError
 from ...core.files import write_atomically
 from ...core.plugins import read_toml
+from ..ledger.keys import SigningKey
 from ..validation.archive import CARD
 from ..validation.card import FORMAT, UNKNOWN, ModelCard, SubmissionCard, who_and_model
 from ..validation.problem import Problems
 from ..validation.process import Reader
+from .signature import signed
 from .validate import checked, run_files
 
 Card = Mapping[str, Any] | Path | str
@@ -38,19 +40,23 @@ def pack(
     card: Card | None = None,
     name: str = "",
     known: Mapping[str, Benchmark] | None = None,
+    key: SigningKey | None = None,
+    default_team: str = "",
 ) -> Path:
     """Pack finished runs into a submission file, after all the checks that a board makes.
 
     `card` has `name`, `team`, `note` and the table `model`; the arguments go before what stands there. Refuses two runs
     of one model on one benchmark, budget and rule, and raises `BadSubmission` with every problem of the runs. `known`
-    are the benchmarks that there are, where these are others than the catalogue's (a sealed window has its own).
+    are the benchmarks that there are, where these are others than the catalogue's (a sealed window has its own). `key`:
+    the team's, which signs the submission; `default_team`: its name, where neither card nor argument says one.
     """
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     if not read:
         raise FarshiftError("pack: name at least one run folder")
     read.sort(key=lambda run: (run.benchmark, run.model, run.budget, run.digest))
     _refuse_duplicates(read)
-    content = _packed(read, _who(card, {"name": name, "team": team, "note": note}))
+    who = _who(card, {"name": name, "team": team, "note": note}, default_team)
+    content = _packed(read, who, key)
     out = Path(out)
     with Reader() as reader:
         checked(io.BytesIO(content), out.name, reader, known=known)
@@ -58,10 +64,11 @@ def pack(
     return out
 
 
-def _who(card: Card | None, given: dict[str, str]) -> SubmissionCard:
+def _who(card: Card | None, given: dict[str, str], default_team: str) -> SubmissionCard:
     """Name, team, note and model card, by the card and the arguments that are given."""
     file = str(card) if isinstance(card, str | Path) else "card"
     said = read_toml(Path(card)) if isinstance(card, str | Path) else dict(card or {})
+    said["team"] = said.get("team") or default_team
     problems = Problems()
     found = who_and_model(said | {key: value for key, value in given.items() if value}, file, problems)
     problems.refuse_if_any("pack")
@@ -79,7 +86,7 @@ def _refuse_duplicates(runs: Sequence[Run]) -> None:
             )
 
 
-def _packed(runs: Sequence[Run], who: SubmissionCard) -> bytes:
+def _packed(runs: Sequence[Run], who: SubmissionCard, key: SigningKey | None) -> bytes:
     card: dict[str, Any] = {
         "format": FORMAT,
         "name": who.name,
@@ -98,7 +105,7 @@ def _packed(runs: Sequence[Run], who: SubmissionCard) -> bytes:
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as bundle:
-        _add(bundle, CARD, tomli_w.dumps(card).encode())
+        _add(bundle, CARD, tomli_w.dumps(card if key is None else signed(card, key)).encode())
         for number, run in enumerate(runs):
             for name, source in zip(run_files(number), ("run.toml", "predictions.parquet"), strict=True):
                 _add(bundle, name, (run.path / source).read_bytes())

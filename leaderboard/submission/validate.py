@@ -29,6 +29,7 @@ from ..validation.problem import Problems, shown
 from ..validation.process import Reader
 from ..validation.run_card import value_problems
 from ..validation.wanted import Refused
+from .signature import checked_signature
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,11 +50,13 @@ class ValidRun(RunLike):
 
 @dataclass(frozen=True)
 class Submission:
-    """A valid submission: sha256 of its file, its card, and its runs."""
+    """A valid submission: sha256 of its file, its card, its runs, and the public key of the team that signed it (64
+    hexadecimal digits), empty where none did."""
 
     digest: str
     card: SubmissionCard
     entries: list[ValidRun]
+    team_key: str = ""
 
     @property
     def name(self) -> str:
@@ -120,6 +123,7 @@ def checked(
     reader.begin()
     raw = _card(archive, CARD, reader, problems)
     card = SubmissionCard("", "", "", ModelCard(), ()) if raw is None else submission_card(raw, CARD, problems)
+    team_key = "" if raw is None else checked_signature(raw, CARD, problems)
     if not card.runs:
         problems.refuse_if_any(name)
     if len(card.runs) > RUNS:
@@ -135,7 +139,7 @@ def checked(
     entries = [entry for one in read if one is not None for entry in _entry(one, problems)]
     _add_duplicates(entries, problems)
     problems.refuse_if_any(name)
-    return Submission(archive.digest(), card, entries)
+    return Submission(archive.digest(), card, entries, team_key)
 
 
 def run_files(number: int) -> tuple[str, str]:

@@ -12,6 +12,8 @@ UNKNOWN = "unknown"
 _TEXTS = {"name": 100, "team": 100, "note": 500}
 _MODEL_TEXTS = {"budget": 500, "protocol": 500, "contact": 200}
 _DECLARED = ("training_data", "pretraining")
+_PACKED = ("format", "runs", "signature")
+"""What `pack` writes into a submission.toml. The signature is checked by submission/signature.py."""
 _LISTED = ("benchmark", "model", "run", "predictions")
 _MOST_NAMES, _NAME, _MOST_LINKS, _LINK = 200, 200, 10, 500
 
@@ -51,7 +53,7 @@ def submission_card(card: dict[str, Any], file: str, problems: Problems) -> Subm
     if card.get("format") != FORMAT:
         problems.add("format-unknown", file, f"format {str(card.get('format'))[:40]!r} is not {FORMAT}", "format")
         return SubmissionCard("", "", "", ModelCard(), ())
-    who = who_and_model({key: value for key, value in card.items() if key not in ("format", "runs")}, file, problems)
+    who = who_and_model({key: value for key, value in card.items() if key not in _PACKED}, file, problems)
     runs = card.get("runs")
     if not isinstance(runs, list) or not runs:
         problems.add("card-value", file, "runs must be listed", "runs")

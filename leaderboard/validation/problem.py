@@ -46,6 +46,7 @@ REMEDIES = {
     "format-unknown": _PACK,
     "card-key": _CARD,
     "card-value": _CARD,
+    "signature-wrong": "pack the runs again with your team's key (farshift team show)",
     "run-not-listed": _PACK,
     "run-repeated": "pack one of them, or evaluate one again with another --name",
     "run-edited": _AGAIN,

@@ -1,0 +1,53 @@
+"""A team's signature on a submission: the table `signature` of its submission.toml, with the team's public `key` and
+the ed25519 `signature` over all else that the card says.
+
+The card names the digest of each run's card and predictions, so what is signed is every prediction. Ed25519 is
+deterministic (RFC 8032): the same runs, card and key pack to the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.canonical import identity_of
+from ..ledger.keys import SigningKey, signed_by
+from ..validation.problem import Problems
+
+_DIGITS = {"key": 64, "signature": 128}
+
+
+def signed(card: Mapping[str, Any], key: SigningKey) -> dict[str, Any]:
+    """The card of a submission with a team's signature over it."""
+    return {**card, "signature": {"key": key.public, "signature": key.sign(_signed_hash(card, key.public))}}
+
+
+def checked_signature(card: Mapping[str, Any], file: str, problems: Problems) -> str:
+    """The public key (64 hexadecimal digits) of the team that signed a card; empty where none did, or where the
+    signature is not that of the card, which is added to `problems`."""
+    if "signature" not in card:
+        return ""
+    said = card["signature"]
+    if not isinstance(said, dict) or set(said) != set(_DIGITS) or not all(_is_hex(said[name], name) for name in said):
+        what = ", ".join(f"{name} ({most} hexadecimal digits)" for name, most in _DIGITS.items())
+        problems.add("signature-wrong", file, f"must have {what} and nothing else", "signature")
+        return ""
+    try:
+        hash = _signed_hash(card, said["key"])
+    except (TypeError, ValueError):  # a date or NaN, of which no card has any: named by what reads the card
+        hash = ""
+    if signed_by(said["key"], hash, said["signature"]):
+        return str(said["key"])
+    problems.add("signature-wrong", file, "is not that of this card by the key that it names", "signature")
+    return ""
+
+
+def _signed_hash(card: Mapping[str, Any], public: str) -> str:
+    """What is signed: sha256 over what it is for, the key, and the card without its signature."""
+    rest = {name: value for name, value in card.items() if name != "signature"}
+    return identity_of({"signs": "farshift submission", "key": public, "card": rest})
+
+
+def _is_hex(value: Any, name: str) -> bool:
+    return isinstance(value, str) and re.fullmatch(f"[0-9a-f]{{{_DIGITS[name]}}}", value) is not None

@@ -1,0 +1,82 @@
+"""Who a team is: its ed25519 key where it signs, its name where it does not.
+
+A name is a label. What counts of it is what people see: without regard to case, width, spaces, and to characters that
+look alike (confusables.py). Two keys with one look-alike name are two teams, shown with the fingerprints of their keys;
+an unsigned submission cannot take the name of a team with a key. Keys and names cost nothing: that many teams are one
+person is not found out here.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Protocol
+
+from ..core.errors import FarshiftError
+from ..core.listings.visible import visible
+from .confusables import skeleton
+
+FINGERPRINT = 16
+"""Hexadecimal digits of a fingerprint."""
+
+
+class Signed(Protocol):
+    """What is known of a submission's team: its name, and its public key (empty where it did not sign)."""
+
+    @property
+    def team(self) -> str: ...
+    @property
+    def team_key(self) -> str: ...
+
+
+def team_of(one: Signed) -> str:
+    """The identity of a team: `key:<public key>` where it signed, else `name:<normalised name>`; `name:` for all that
+    name none."""
+    return identity(one.team, one.team_key)
+
+
+def identity(team: str, key: str) -> str:
+    """The identity of a team of a name and a public key (or none)."""
+    return f"key:{key}" if key else f"name:{normalised(team)}"
+
+
+def normalised(name: str) -> str:
+    """A name as it counts: NFKC, without case, spaces and what is not seen, look-alike characters made one."""
+    # Before letters lose their case, for capitals have doubles of their own; and after, for so have small ones. I is
+    # l to the eye and i but for its case, so that all three are one.
+    capital = skeleton("".join(unicodedata.normalize("NFKC", name).split())).casefold()
+    return skeleton(capital).casefold().replace("i", "l")
+
+
+def fingerprint(key: str) -> str:
+    """A public key in short: the first 16 hexadecimal digits of its sha256."""
+    return sha256(bytes.fromhex(key)).hexdigest()[:FINGERPRINT]
+
+
+def labels(those: Iterable[Signed]) -> dict[str, str]:
+    """What to show of each team, by its identity: its newest name, with its key's fingerprint where another team's
+    looks like it."""
+    names = {team_of(one): one for one in those}
+    alike: dict[str, set[str]] = {}
+    for team, one in names.items():
+        alike.setdefault(normalised(one.team), set()).add(team)
+    return {team: _label(one, len(alike[normalised(one.team)]) > 1) for team, one in names.items()}
+
+
+def _label(one: Signed, shared: bool) -> str:
+    if one.team_key and (shared or not one.team):
+        return f"{one.team} [{fingerprint(one.team_key)}]".strip()
+    return one.team
+
+
+def require_free_name(those: Iterable[Signed], team: str, key: str) -> None:
+    """Refuse an unsigned submission under a name that looks like that of a team with a key among `those`."""
+    if key or not team:
+        return
+    for one in those:
+        if one.team_key and normalised(one.team) == normalised(team):
+            raise FarshiftError(
+                f"team {visible(team)!r} cannot be taken without a key: team {visible(one.team)!r} here has the key "
+                f"{fingerprint(one.team_key)} (if it is yours, pack with it: --key FILE; else choose another name)"
+            )

@@ -1,0 +1,143 @@
+"""Who a team is: by its key where it signs, by what its name looks like where it does not."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import tomli_w
+from farshift.cli import app
+from farshift.core.errors import BadSubmission, FarshiftError
+from farshift.core.plugins import read_toml
+from farshift.leaderboard.confusables import compact, skeleton
+from farshift.leaderboard.ledger.keys import SigningKey, create_key
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.submission.validate import check
+from farshift.leaderboard.teams import fingerprint, identity, labels, normalised
+from typer.testing import CliRunner
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory) -> SigningKey:
+    return create_key(tmp_path_factory.mktemp("key") / "key.pem", "team")
+
+
+def recarded(file: Path, out: Path, change) -> Path:
+    """A submission with another submission.toml."""
+    with zipfile.ZipFile(file) as before, zipfile.ZipFile(out, "w") as after:
+        for name in before.namelist():
+            content = before.read(name)
+            if name == "submission.toml":
+                (out.parent / "read.toml").write_bytes(content)
+                content = tomli_w.dumps(change(read_toml(out.parent / "read.toml"))).encode()
+            after.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return out
+
+
+def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, tmp_path):
+    one = pack(runs[:1], tmp_path / "one.zip", team="us", key=key)
+    assert pack(runs[:1], tmp_path / "two.zip", team="us", key=key).read_bytes() == one.read_bytes()
+    assert check(one).team_key == key.public
+    assert check(pack(runs[:1], tmp_path / "none.zip", team="us")).team_key == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda card: card | {"team": "them"},
+        lambda card: card | {"signature": card["signature"] | {"key": "0" * 64}},
+        lambda card: card | {"signature": card["signature"] | {"signature": "0" * 128}},
+        lambda card: card | {"signature": {"key": card["signature"]["key"]}},
+        lambda card: card | {"signature": "signed"},
+    ],
+)
+def test_a_card_that_was_changed_after_signing_is_refused_in_one_line(runs, key, tmp_path, change):
+    signed = pack(runs[:1], tmp_path / "s.zip", team="us", key=key)
+    with pytest.raises(BadSubmission, match="^forged.zip: submission.toml, column signature: [^\n]*$") as refusal:
+        check(recarded(signed, tmp_path / "forged.zip", change))
+    assert [problem.name for problem in refusal.value.problems] == ["signature-wrong"]
+
+
+def test_the_ledger_has_the_key_of_who_signed_and_verify_holds_it_to_the_submission(runs, key, board, tmp_path):
+    submit(board, pack(runs[:1], tmp_path / "s.zip", team="us", key=key))
+    submit(board, pack(runs[1:2], tmp_path / "u.zip", team="others"))
+    bodies = [record.body for record in board.ledger.records() if record.kind == "submitted"]
+    assert [body.get("team_key") for body in bodies] == [key.public, None]
+    assert verify(board).differences == []
+
+
+def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, key, board, tmp_path):
+    submit(board, pack(runs[:1], tmp_path / "s.zip", team="Mean Team", key=key))
+    for number, name in enumerate(("mean  team", "Мean Теam", "ＭＥＡＮ team")):
+        with pytest.raises(FarshiftError, match=f"cannot be taken without a key: .*{fingerprint(key.public)}"):
+            submit(board, pack(runs[1:2], tmp_path / f"{number}.zip", team=name))
+    other = create_key(tmp_path / "other.pem", "team")
+    submit(board, pack(runs[1:2], tmp_path / "o.zip", team="Mean  team", key=other))
+    shown = labels(board.standings())
+    assert shown == {
+        identity("", key.public): f"Mean Team [{fingerprint(key.public)}]",
+        identity("", other.public): f"Mean  team [{fingerprint(other.public)}]",
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The adders", "the  ADDERS "),
+        ("paypal", "рауραl"),
+        ("Zoë", "Zoe\u0308"),
+        ("team l", "team 1"),
+        ("O", "0"),
+        ("TEAM ID", "team id"),
+        ("ΑΒΕ", "abe"),
+        ("ﬁne", "fine"),
+        ("straße", "STRASSE"),
+        ("barn", "bam"),
+        ("ab", "a\N{ZERO WIDTH SPACE}b"),
+    ],
+)
+def test_names_that_look_alike_are_one(one, other):
+    assert normalised(one) == normalised(other)
+
+
+def test_names_that_people_tell_apart_are_two():
+    names = ["adders", "adder", "Adders 2", "Adders 3", "Zoe", "Zoë", "北京", "東京", "MIT", "MIR", "team a", "team b"]
+    assert len({normalised(name) for name in names}) == len(names)
+
+
+def test_the_skeleton_is_that_of_unicode_s_own_examples():
+    """UTS 39: paypal in Latin and in Cyrillic letters; the mapping is idempotent."""
+    assert skeleton("раураl") == skeleton("paypal") == "paypal"
+    assert skeleton("m") == "rn"
+    text = ["﻿# Version: 17\n", "0430 ;\t0061 ;\tMA\t# a\n", "\n", "006D ;\t0072 006E ;\tMA\t# m\n"]
+    assert list(compact(text)) == ["6D 72 6E", "430 61"]
+
+
+def test_teams_without_a_name_are_one_and_a_key_without_a_name_is_its_fingerprint():
+    nobody = SimpleNamespace(team="", team_key="")
+    keyed = SimpleNamespace(team="", team_key="ab" * 32)
+    assert labels([nobody, keyed]) == {"name:": "", f"key:{'ab' * 32}": f"[{fingerprint('ab' * 32)}]"}
+
+
+def test_the_command_line_makes_a_key_that_pack_signs_with(runs, tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
+    run = CliRunner()
+    assert "farshift team create" in str(run.invoke(app, ["team", "show"]).exception)
+    made = run.invoke(app, ["team", "create", "--name", "The adders"])
+    assert made.exit_code == 0 and "back it up" in made.output
+    assert (tmp_path / "home" / "team" / "key.pem").stat().st_mode & 0o777 == 0o600
+    said = json.loads(run.invoke(app, ["team", "show", "--json"]).output)
+    assert said["name"] == "The adders" and said["fingerprint"] == fingerprint(said["key"])
+    assert said["key"] in made.output
+    for options, expected in (([], said["key"]), (["--unsigned"], ""), (["--key", said["file"]], said["key"])):
+        file = tmp_path / "s.zip"
+        assert run.invoke(app, ["pack", str(runs[0]), "--out", str(file), *options]).exit_code == 0
+        found = check(file)
+        assert (found.team_key, found.team) == (expected, "" if options else "The adders")
+    again = run.invoke(app, ["team", "create", "--json"])
+    assert json.loads(again.output)["key"] == said["key"]
