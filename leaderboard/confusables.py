@@ -2,7 +2,7 @@
 one skeleton.
 
 `confusables.txt` beside this file holds the mappings of Unicode 17.0.0 (confusables.txt of UTS 39, (c) 2025 Unicode,
-Inc., under the Unicode License v3, https://www.unicode.org/license.txt), as code points and nothing else. To make it
+Inc., under the terms of https://www.unicode.org/license.txt), as code points and nothing else. To make it
 anew of a newer edition: `python -m farshift.leaderboard.confusables < confusables.txt > leaderboard/confusables.txt`.
 
 Source: Unicode Technical Standard 39, Unicode Security Mechanisms, section 4, Confusable Detection.
