@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from tempfile import gettempdir
 from threading import get_ident
 
 from filelock import FileLock, Timeout
@@ -63,8 +64,12 @@ def plain_disk_errors(path: Path, advice: str = ADVICE, kept: bool = True) -> It
 
 def lock_elsewhere(path: Path) -> Path:
     """Where the lock of something outside the cache lies: in the cache, by the path's digest, so that nothing is left
-    beside it."""
-    return cache_root() / "locks" / sha256(str(path.resolve()).encode()).hexdigest()[:32]
+    beside it; in the folder for temporary files where the cache may only be read."""
+    root = cache_root()
+    there = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
+    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK):
+        root = Path(gettempdir()) / f"farshift-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    return root / "locks" / sha256(str(path.resolve()).encode()).hexdigest()[:32]
 
 
 @contextmanager

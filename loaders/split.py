@@ -15,6 +15,7 @@ from ..splits.catalogue import find
 from ..splits.manifest import Manifest
 from .acquire.match import compare_rows
 from .acquire.source import Source, find_source
+from .cache.blocks import Verify, verifying
 from .cache.store import stored_table
 from .freezing.first_contact import at_first_contact
 from .part import Part
@@ -108,10 +109,12 @@ def locate(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndarray[Any, Any
     return found.places
 
 
-def load(name: str, part: str = "train", mirror: Path | str | None = None) -> Part:
+def load(name: str, part: str = "train", mirror: Path | str | None = None, verify: Verify | None = None) -> Part:
     """One part of a split, verified and memory-mapped: `load("scan/length", part="train")`.
 
-    `mirror` is a folder searched first for the source's files (by sha256). Raises a `FarshiftError` of one line
+    `mirror` is a folder searched first for the source's files (by sha256). `verify` says when stored files are compared
+    with their checksums: "always", on the first "open" of a process (the default, or what `FARSHIFT_VERIFY` says), or
+    "never" while size, time and inode are as they were. Raises a `FarshiftError` of one line
     for an unknown name, version or part, or data that cannot be had or is not what its digest promises.
 
     >>> import farshift as fs
@@ -122,4 +125,5 @@ def load(name: str, part: str = "train", mirror: Path | str | None = None) -> Pa
     {'a': 47, 'b': 24, 'sum': 71, 'row_id': 3308743156776566, 'corrupted': False}
     """
     folders = () if mirror is None else (Path(mirror),)
-    return open_split(name, folders).part(part)
+    with verifying(verify):
+        return open_split(name, folders).part(part)

@@ -10,6 +10,7 @@ that losses and calibration need a run of one's own. The file's metadata say wha
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from ...core.canonical import canonical_json
 from ...core.errors import BadRun, FarshiftError, UnknownName, first_line
 from ...core.files import cache_root, file_sha256, write_atomically
 from ...core.plugins import PACKAGE
+from ...core.progress import say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,7 +133,11 @@ def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
     identity = found.identity(budget.name, budget.steps, rule)
     out = cache_root() / "recorded" / f"{benchmark.replace('/', '__')}-{name}-{digest[:16]}-{identity[:8]}"
     if (out / "run.toml").is_file():
-        return read_run(out)
+        try:
+            return read_run(out)
+        except FarshiftError as error:
+            say(f"{first_line(error, 200)}; writing it again from the recorded result")
+            shutil.rmtree(out, ignore_errors=True)
     model = card["model"] | {"recorded": digest, "spent": json.dumps(card["spent"], sort_keys=True)[:2000]}
     model = {key: value for key, value in model.items() if key not in ("candidates", "finals")}
     answers = _answers(found, table, stated["seeds"])

@@ -23,9 +23,9 @@ import numpy as np
 from ...core import errors
 from ...core.canonical import canonical_json, identity_of
 from ...core.errors import FarshiftError, restated
-from ...core.files import cache_root, locked, write_atomically
+from ...core.files import cache_root, locked
 from ...core.progress import Listener, advance, listening, say
-from ...loaders.cache.store import intact, stored_table
+from ...loaders.cache.store import intact, store_bytes, stored_table
 from ...loaders.part import Part
 from ..benchmark import Benchmark
 from ..definition import BenchmarkDefinition
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
+
+CARD = "handout.json"
+"""What blind data are: the definition, the parts, shapes, and the examples of the prompt."""
 
 
 def _folder(benchmark: Benchmark) -> Path:
@@ -76,10 +79,9 @@ def prepared(benchmark: Benchmark) -> BlindData | None:
 
 
 def _opened(folder: Path, benchmark: Benchmark) -> BlindData | None:
-    try:
-        card = json.loads((folder / "handout.json").read_text("utf-8"))
-    except (OSError, ValueError):
+    if not intact(folder / CARD):
         return None
+    card = json.loads((folder / CARD).read_text("utf-8"))
     whole = all(intact(folder / f"{name}.arrow") for name in card["streams"])
     if not whole:
         return None
@@ -148,7 +150,9 @@ def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
         train = benchmark.part("train")
         shown = train.numpy([*benchmark.task.inputs, benchmark.task.label, "row_id"])
         card["shots"] = [_json_row(row) for row in draw_shots(definition.prompt, benchmark.name, shown, benchmark.task)]
-    write_atomically(folder / "handout.json", canonical_json(card))
+    if (folder / f"{CARD}.ok").exists() and not intact(folder / CARD):
+        say(f"{folder / CARD} was cut off or changed: writing it again")
+    store_bytes(folder / CARD, canonical_json(card))
 
 
 def _json_row(row: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Rank sets, ties and paired differences need the scores of rows, not only their means. They are a pure function of the
 stored submission; `derived/rows/<entry>-<key>.npz` keeps them, and may be deleted at any time. Whatever is read from
-there is checked against the score in the ledger: a file that does not give it is made again.
+there is checked against a digest behind it and the score in the ledger: a file that does not fit is made again.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
 from ...benchmarks.statistics.worst_group import worst_group
 from ...core.canonical import canonical_json, identity_of
+from ...core.digested import with_digest, without_digest
 from ...core.durable import ADVICE
 from ...core.engines import Needs, map_jobs
 from ...core.errors import Unavailable, first_line
@@ -37,7 +38,7 @@ from ..entries import Standing
 from ..submission.validate import ValidRun, check
 from .standings import older
 
-KEPT = 2
+KEPT = 3
 """The version of what is kept: raised by any change of it."""
 
 VIEWS = ("id", "ood")
@@ -139,7 +140,7 @@ def _keep(job: tuple[Path, Mapping[int, Path]]) -> str:
 
 
 def packed(rows: EntryRows) -> bytes:
-    """The rows as an .npz file."""
+    """The rows as an .npz file with a digest behind it."""
     arrays: dict[str, NDArray[Any]] = {}
     for view, sample in ((view, getattr(rows, view)) for view in VIEWS):
         arrays[f"{view}.bounds"] = np.array(sample.bounds)
@@ -158,7 +159,7 @@ def packed(rows: EntryRows) -> bytes:
     arrays["said"] = np.frombuffer(canonical_json(said), np.uint8)
     content = io.BytesIO()
     np.savez_compressed(content, allow_pickle=False, **arrays)
-    return content.getvalue()
+    return with_digest(content.getvalue())
 
 
 def _small(scores: NDArray[np.float64]) -> NDArray[Any]:
@@ -168,8 +169,8 @@ def _small(scores: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def unpacked(content: bytes) -> EntryRows:
-    """The rows of an .npz file; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not one."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+    """What `packed` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any more."""
+    with np.load(io.BytesIO(without_digest(content)), allow_pickle=False) as arrays:
         said = json.loads(arrays["said"].tobytes())
         on_id, on_ood = (_sample(arrays, view, said["clustering"][view]) for view in VIEWS)
         return EntryRows(on_id, on_ood, said["worst"], tuple(said["declared"]))

@@ -31,6 +31,11 @@ def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
             return path
         reasons: list[str] = []
         with plain_disk_errors(path):
+            if path.exists():
+                if file_sha256(path) == pin.sha256:  # its marker alone was lost
+                    mark(path, pin.sha256)
+                    return path
+                say(f"{path} ({pin.name}) was cut off or changed: fetching it again")
             for bring in (_from_folders, _from_mirrors):
                 if bring(pin, path, own_folders, reasons):
                     mark(path, pin.sha256)

@@ -1,9 +1,10 @@
 """The local cache: content-addressed files, and rows decoded once into memory-mapped columns.
 
 Every write goes to a temporary neighbour and is renamed into place, under a lock per target, so a killed or a
-second process never leaves or sees half a file. A stored file carries a marker (its sha256, size, mtime and inode):
-while the marker fits, the file is opened as it is; otherwise it is hashed again, and rebuilt if it changed. A marker's
-own time of change says when the file was last used. What is in use is not removed: see `entries.py`.
+second process never leaves or sees half a file. A stored file carries a marker (its sha256, the CRC-32 of its blocks,
+its size, mtime and inode): when a process first opens the file its blocks are compared (`blocks.py`), and it is rebuilt
+where they differ. A marker's own time of change says when the file was last used. What is in use is not removed: see
+`entries.py`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...core.errors import FarshiftError
 from ...core.files import cache_root as cache_root
 from ...core.files import file_sha256, locked, plain_disk_errors, write_atomically
 from ...core.files import lock_is_free as lock_is_free
 from ...core.progress import say
+from .blocks import BLOCK, digests, fits, verify_when
 from .entries import one_call, use
 from .limit import cache_limit, keep_within_limit
 
@@ -38,26 +42,47 @@ def _stamp(path: Path) -> list[int]:
     return [state.st_size, state.st_mtime_ns, state.st_ino]
 
 
-def mark(path: Path, digest: str) -> None:
-    """Note that `path` was found to have this sha256."""
-    write_atomically(_marker(path), json.dumps({"sha256": digest, "stamp": _stamp(path)}).encode())
+def mark(path: Path, digest: str, blocks: Sequence[int] | None = None) -> None:
+    """Note that `path` was found to have this sha256, and its blocks these CRC-32s (which are computed by default)."""
+    each = digests(path)[1] if blocks is None else list(blocks)
+    content = json.dumps({"sha256": digest, "stamp": _stamp(path), "block": BLOCK, "crc32": each})
+    write_atomically(_marker(path), content.encode())
+
+
+_compared: dict[Path, list[int]] = {}
+"""The stamps of the files that this process has compared with their checksums."""
 
 
 def intact(path: Path) -> bool:
-    """Whether `path` is what was once stored there: by its marker, else by hashing it anew. Counts as a use of it."""
+    """Whether `path` is what was once stored there, by the checksums of its blocks; they are compared when the process
+    first asks, or as `FARSHIFT_VERIFY` says (`blocks.py`). Counts as a use of it."""
     use(path)
+    way = verify_when()
     try:
-        marker = json.loads(_marker(path).read_text("utf-8"))
-        if marker["stamp"] == _stamp(path):
-            with suppress(OSError):  # a cache that may only be read
-                os.utime(_marker(path))
-            return True
-        if marker["sha256"] != file_sha256(path):
+        marker, stamp = json.loads(_marker(path).read_text("utf-8")), _stamp(path)
+        known = marker["stamp"] == stamp
+        trusted = way != "always" and (_compared.get(path) == stamp or (way == "never" and known))
+        if not trusted and not _unchanged(path, marker):
+            _compared.pop(path, None)
             return False
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    mark(path, marker["sha256"])
+    if not trusted:
+        _compared[path] = stamp
+    with suppress(OSError, FarshiftError):  # a cache that may only be read
+        if known and marker.get("block") == BLOCK:
+            os.utime(_marker(path))
+        else:
+            mark(path, marker["sha256"])
     return True
+
+
+def _unchanged(path: Path, marker: dict[str, Any]) -> bool:
+    """Whether a file is what its marker says. The sha256 decides where no checksums say that it is: those of an older
+    version are not there, and the marker itself lies on a disk too."""
+    if marker.get("block") == BLOCK and fits(path, marker.get("crc32", ())):
+        return True
+    return file_sha256(path) == str(marker["sha256"])
 
 
 def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
@@ -133,6 +158,13 @@ def keep(temporary: Path, path: Path) -> None:
     """Move a finished file to its place in the cache: on the disk first, then renamed and marked."""
     with temporary.open("rb+") as file:
         os.fsync(file.fileno())
-    digest = file_sha256(temporary)
+    digest, blocks = digests(temporary)
     temporary.replace(path)
-    mark(path, digest)
+    mark(path, digest, blocks)
+
+
+def store_bytes(path: Path, content: bytes) -> None:
+    """Store a small file with its marker; `intact` tells whether it is still what it was."""
+    _marker(path).unlink(missing_ok=True)
+    write_atomically(path, content)
+    mark(path, sha256(content).hexdigest())

@@ -123,6 +123,19 @@ def test_rows_are_read_back_as_they_were_kept(board):
         assert packed(unpacked(path.read_bytes())) == path.read_bytes()
 
 
+def test_a_flipped_byte_of_kept_rows_is_found_wherever_it_is(board):
+    """Also one in a member's name in the archive's directory, which its checksums do not cover."""
+    path = min((board.path / "derived" / "rows").iterdir())
+    whole = path.read_bytes()
+    for place in range(0, len(whole), max(1, len(whole) // 200)):
+        with pytest.raises(ValueError, match="digest"):
+            unpacked(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    directory = whole.rindex(b"id.bounds")
+    path.write_bytes(whole[:directory] + b"iD" + whole[directory + 2 :])
+    rows_of_entries(board, board.standings())
+    assert path.read_bytes() == whole
+
+
 def test_a_submission_that_was_changed_gives_no_rows(board):
     shutil.rmtree(board.path / "derived")
     (file,) = (board.path / "submissions").iterdir()

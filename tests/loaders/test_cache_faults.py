@@ -1,0 +1,214 @@
+"""What a disk or a copy does to the cache: no wrong byte is read, and what is right is read wherever it lies."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import farshift as fs
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.benchmarks.blind import data
+from farshift.benchmarks.blind.data import blind_data
+from farshift.core.errors import FarshiftError
+from farshift.core.files import file_sha256
+from farshift.core.progress import listening
+from farshift.loaders.acquire.fetch import fetch_file
+from farshift.loaders.cache import blocks, store
+from farshift.loaders.cache.blocks import fits, verifying
+from farshift.loaders.cache.store import intact, stored_table
+from farshift.splits.pins import FilePin
+from support import Heard
+
+ON = "modadd97/xi35"
+
+
+@pytest.fixture(autouse=True)
+def _a_new_process(monkeypatch):
+    """Has compared nothing yet."""
+    monkeypatch.setattr(store, "_compared", {})
+    monkeypatch.delenv("FARSHIFT_VERIFY", raising=False)
+
+
+def flip(path: Path, place: float = 0.5) -> None:
+    """Flip a bit as a disk does: size, times and inode stay."""
+    state = path.stat()
+    with path.open("rb+") as file:
+        file.seek(int(state.st_size * place))
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 1]))
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def hundred() -> pa.Table:
+    return pa.table({"x": list(range(100))})
+
+
+@pytest.fixture
+def table(cache):
+    path = cache / "sources" / "a.arrow"
+    stored_table(path, hundred)
+    store._compared.clear()
+    return path
+
+
+def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, monkeypatch):
+    """The attack: a byte changed under an equal size and time, in each file that a benchmark leaves in the cache."""
+    monkeypatch.setattr(data, "_write_elsewhere", data.write_blind_data)  # in this process: as well, and sooner
+    blind, truth = blind_data(fs.benchmark(ON)), fs.benchmark(ON).view("ood")[1]
+    rows = {name: blind.part(name).batch(slice(None)) for name in fs.benchmark(ON).predicted_parts}
+    files = sorted(path.with_suffix("") for path in cache.rglob("*.ok"))
+    assert {path.parent.parent.name for path in files} >= {"cache", "handouts"}
+    assert any(path.name == "handout.json" for path in files)
+    for path in files:
+        right = path.read_bytes()
+        flip(path)
+        assert path.read_bytes() != right
+        store._compared.clear()
+        heard = Heard()
+        with listening(heard):
+            again = blind_data(fs.benchmark(ON))
+            assert np.array_equal(fs.benchmark(ON).view("ood")[1], truth)
+        for name, expected in rows.items():
+            found = again.part(name).batch(slice(None))
+            assert all(np.array_equal(expected[column], found[column]) for column in expected)
+        assert path.read_bytes() == right
+        (line,) = heard.lines
+        assert str(path) in line
+        assert "was cut off or changed" in line
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.999999])
+def test_a_change_in_any_block_is_found(tmp_path, monkeypatch, place):
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(100_001))
+    digest, each = blocks.digests(path)
+    assert digest == file_sha256(path)
+    assert len(each) == 101
+    assert fits(path, each)
+    flip(path, place)
+    assert not fits(path, each)
+
+
+def test_an_empty_file_has_no_blocks_and_fits(tmp_path):
+    (tmp_path / "file").touch()
+    assert blocks.digests(tmp_path / "file")[1] == []
+    assert fits(tmp_path / "file", [])
+
+
+def test_a_file_is_compared_once_in_a_process_or_always_or_never(table, monkeypatch):
+    asked = []
+    monkeypatch.setattr(store, "fits", lambda path, expected: asked.append(path) or fits(path, expected))
+    assert intact(table)
+    assert intact(table)
+    assert len(asked) == 1
+    monkeypatch.setenv("FARSHIFT_VERIFY", "always")
+    assert intact(table)
+    assert len(asked) == 2
+    flip(table)
+    with verifying("never"):
+        assert intact(table), "what its marker says of size, time and inode is believed"
+    assert not intact(table)
+    monkeypatch.setenv("FARSHIFT_VERIFY", "never")
+    table.touch()
+    assert not intact(table), "another time: nobody vouches for it"
+
+
+def test_a_way_that_is_none_is_refused(monkeypatch):
+    with pytest.raises(FarshiftError, match="verify: 'sometimes' is none of always, open, never"):
+        fs.load(ON, verify="sometimes")
+    monkeypatch.setenv("FARSHIFT_VERIFY", "yes")
+    with pytest.raises(FarshiftError, match="FARSHIFT_VERIFY: 'yes' is none of"):
+        fs.load(ON)
+
+
+def test_a_damaged_marker_accuses_no_file(table):
+    marker = table.with_name("a.arrow.ok")
+    said = json.loads(marker.read_text())
+    marker.write_text(json.dumps(said | {"crc32": [said["crc32"][0] ^ 1]}))
+    heard = Heard()
+    with listening(heard):
+        stored_table(table, lambda: pytest.fail("built again"))
+    assert heard.lines == []
+
+
+def test_a_marker_of_an_older_version_is_believed_by_its_sha256_and_gets_checksums(table):
+    marker = table.with_name("a.arrow.ok")
+    said = json.loads(marker.read_text())
+    marker.write_text(json.dumps({"sha256": said["sha256"], "stamp": said["stamp"]}))
+    stored_table(table, lambda: pytest.fail("built again"))
+    assert json.loads(marker.read_text()) == said
+
+
+def test_a_downloaded_file_that_changed_is_fetched_again_and_one_whose_marker_is_lost_is_kept(cache, tmp_path):
+    (tmp_path / "own").mkdir()
+    own = tmp_path / "own" / "rows.csv"
+    own.write_bytes(b"1,2\n" * 100)
+    pin = FilePin(name="rows.csv", sha256=file_sha256(own), bytes=400, mirrors=[])
+    path = fetch_file(pin, (own.parent,))
+    flip(path)
+    store._compared.clear()
+    heard = Heard()
+    with listening(heard):
+        assert fetch_file(pin, (own.parent,)).read_bytes() == own.read_bytes()
+    assert heard.lines == [f"{path} (rows.csv) was cut off or changed: fetching it again"]
+    path.with_name(f"{path.name}.ok").unlink()
+    own.unlink()
+    assert fetch_file(pin) == path
+
+
+READ = """
+import sys
+import farshift as fs
+
+def add(batch):
+    return (batch["a"] + batch["b"]) % 97
+
+run = fs.evaluate(add, on="modadd97/xi35", seeds=1, budget="quick", out=sys.argv[1])
+print(fs.score(run).ood.value, len(fs.load("modadd97/xi35")))
+try:
+    fs.load("prefix_sums/32_to_64")
+except fs.FarshiftError as error:
+    print(error)
+"""
+
+
+def unwritable(folder: Path) -> list[str]:
+    """What a command begins with to which a folder may only be read: a mount for root, whom no mode holds back."""
+    if os.geteuid():
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(path.stat().st_mode & ~0o222)
+        return []
+    script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+    begin = ["unshare", "--mount", "sh", "-c", script, str(folder)]
+    if not shutil.which("unshare") or subprocess.run([*begin, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine does not let root mount")
+    return begin
+
+
+def test_a_copied_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_one_line(tmp_path, monkeypatch):
+    """Other times, other inodes, another path: nothing is built, nothing is written."""
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "made"))
+    blind_data(fs.benchmark(ON))
+    copy = tmp_path / "copied"
+    shutil.copytree(tmp_path / "made", copy, copy_function=shutil.copyfile)
+    shutil.rmtree(tmp_path / "made")
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    begin = unwritable(copy)
+    environment = os.environ | {"FARSHIFT_CACHE": str(copy)}
+    command = [*begin, sys.executable, "-c", READ, str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "building it again" not in done.stderr
+    read, refused = done.stdout.splitlines()
+    assert read == "1.0 4704"
+    assert "cannot be written" in refused
+    assert "set FARSHIFT_CACHE" in refused
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
