@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -11,6 +12,13 @@ from .runs import BudgetName, Device, Options, Seeds, Selection, Settings, Steps
 from .terminal import Json, emit_json, exit_if, give_up, line, table, watched
 
 app = typer.Typer()
+
+
+class Randomness(StrEnum):
+    """Sources of public randomness."""
+
+    drand = "drand"
+
 
 Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="The board's folder.")]
 WindowName = Annotated[str, typer.Argument(metavar="WINDOW", help="A window's name, or a benchmark's: its latest one.")]
@@ -22,23 +30,68 @@ def seal(
     board: Folder,
     closes: Annotated[str, typer.Option("--closes", metavar="T", help="When the window closes, UTC.")],
     opens: Annotated[str, typer.Option("--opens", metavar="T", help="Such as 2026-12-01T18:00:00Z.")] = "now",
+    reveals: Annotated[
+        str, typer.Option("--reveals", metavar="T", help="When its seed is revealed at the latest; 7 days after.")
+    ] = "",
+    randomness: Annotated[
+        Optional[Randomness],  # noqa: UP045  (typer reads the annotation at run time)
+        typer.Option("--randomness", help="Public randomness that joins the board's; default: the board's alone."),
+    ] = None,
+    drawn: Annotated[
+        str, typer.Option("--drawn", metavar="T", help="When that is known; by default when the window opens.")
+    ] = "",
     json: Json = False,
 ) -> None:
-    """Commit to a secret seed, draw a test that nobody has seen, and announce a window for answers."""
+    """Commit to a secret seed and announce a window for answers to a test that nobody has seen. With public randomness
+    it is drawn once that is known (farshift board open), else at once."""
+    from ..core.errors import FarshiftError
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.seal import profile_of
+    from ..leaderboard.sealed.randomness import announce
     from ..leaderboard.sealed.seal import seal as go
 
+    if drawn and randomness is None:
+        raise FarshiftError("seal: --drawn is when --randomness is known: name its source")
     with watched():
-        opened = Board(board)
-        window = go(opened, benchmark, opens, closes)
-        profile = profile_of(opened, window.name)
-    said = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
+        announced = None if randomness is None else announce(randomness.value, drawn or opens)
+        window = go(Board(board), benchmark, opens, closes, reveals=reveals, randomness=announced)
+    _tell_window(window, board, json)
+
+
+def _tell_window(window: Any, board: Path, json: bool) -> None:
+    """What was announced of a window and, once it is drawn, its profile."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.seal import profile_of
+
+    profile = None if window.opened is None else profile_of(Board(board), window.name)
     if json:
+        said = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
         return emit_json({**said, "profile": profile})
     line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
-    _print_profile(profile)
-    line(f"Hand it out: farshift board draw {window.name} --board {board} --out DRAW")
+    line(f"drawn by {window.sources}")
+    if profile is None:
+        line(f"Open it when that is known: farshift board open {window.name} --board {board} --beacon FILE")
+    else:
+        _print_profile(profile)
+        line(f"Hand it out: farshift board draw {window.name} --board {board} --out DRAW")
+
+
+@app.command("open")
+def open_(
+    window: WindowName,
+    board: Folder,
+    beacon: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--beacon", metavar="FILE", help="The announced round, JSON as drand's API gives it."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Draw and open a window once the public randomness that it announced is known."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.opening import open_window
+
+    with watched():
+        opened = open_window(Board(board), window, beacon)
+    _tell_window(opened, board, json)
 
 
 @app.command()
@@ -234,6 +287,7 @@ def _print_results(found: dict[str, Any]) -> None:
 
     terms = found["terms"]
     line(f"{terms['window']}: {found['state']}, from {terms['opens']} to {terms['closes']}, {found['answers']} answers")
+    line(f"drawn by {found['randomness']}")
     if found["profile"] is not None:
         _print_profile(found["profile"])
     rows = []

@@ -27,6 +27,7 @@ KINDS = (
     "window_opened",
     "window_closed",
     "seed_committed",
+    "randomness",
     "seed_revealed",
     "challenged",
 )

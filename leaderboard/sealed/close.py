@@ -18,7 +18,8 @@ from .draw_folder import benchmark_of, read_draw
 from .drawing import draw
 from .scoring import result
 from .seal import secret_seed
-from .window import Clock, Places, Window, find_window, stamp, utc_now, windows
+from .times import Clock, utc_now
+from .window import Places, Window, find_window, windows
 
 if TYPE_CHECKING:
     from ..board import Board
@@ -35,19 +36,19 @@ def close(board: Board, window: str, clock: Clock = utc_now) -> Window:
         if state != "due":
             raise FarshiftError(f"window {found.name} closes at {found.terms.closes}: it is {state} now")
         if found.closed is None:
-            board.ledger.append([("window_closed", {"window": found.name, "time": stamp(clock())})])
+            board.ledger.append([("window_closed", {"window": found.name})])
         _reveal(board, found)
         return windows(board.ledger.records())[found.name]
 
 
 def _reveal(board: Board, window: Window) -> None:
-    seed = secret_seed(board, window.name)
-    if window.terms.commitment(seed) != window.commitment:
+    secret = secret_seed(board, window.name)
+    if window.terms.commitment(secret) != window.commitment:
         raise FarshiftError(f"the seed of window {window.name} is not the one that the board committed to: put it back")
     public = benchmark_of(window.terms)
     places = Places(window.name)
     given = read_draw((board.path / places.card).parent)
-    sealed = sealed_benchmark(public, given, draw(public, seed))
+    sealed = sealed_benchmark(public, given, draw(public, window.drawn_by(secret)))
     events: list[tuple[str, dict[str, Any]]] = []
     files: dict[str, bytes] = {}
     for number, (digest, body) in enumerate(window.answers.items()):
@@ -57,4 +58,4 @@ def _reveal(board: Board, window: Window) -> None:
         events.append(("scored", said | {"files": digests(mine)}))
         files |= mine
         advance("scoring", number + 1, len(window.answers))
-    board.enter([*events, ("seed_revealed", {"window": window.name, "seed": seed.hex()})], files)
+    board.enter([*events, ("seed_revealed", {"window": window.name, "seed": secret.hex()})], files)

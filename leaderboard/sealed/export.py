@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from ...core.errors import FarshiftError
 from ...core.files import write_atomically
 from .draw_folder import CARD, INPUTS
-from .window import Clock, Places, find_window, utc_now
+from .times import Clock, utc_now
+from .window import Places, find_window
 
 if TYPE_CHECKING:
     from ..board import Board

@@ -10,7 +10,8 @@ from ...core.errors import FarshiftError
 from ..storage.board_files import digests
 from .contrast import flagged
 from .seal import profile_of
-from .window import Places, Window, find_window, utc_now, windows
+from .times import utc_now
+from .window import Places, Window, find_window, windows
 
 if TYPE_CHECKING:
     from ..board import Board
@@ -25,7 +26,8 @@ def results(board: Board, window: str) -> dict[str, Any]:
         "commitment": found.commitment,
         "state": found.state(utc_now()),
         "answers": len(found.answers),
-        "seed": None if found.seed is None else found.seed.hex(),
+        "seed": None if found.secret is None else found.secret.hex(),
+        "randomness": found.sources,
         "profile": None if found.opened is None else profile_of(board, found.name),
     }
     scores = {digest: _score(board, found, digest) for digest in found.scores}

@@ -1,8 +1,9 @@
-"""A board opens a window: secret seed, commitment, draw, and then the window, in this order.
+"""A board seals a benchmark: secret, commitment, draw, and then the open window, in this order. Where its terms
+announce public randomness, the commitment is the end of it, and `opening.py` goes on once that is there.
 
 Each step is on the disk before the next, and each can be repeated: a process that is killed between any two leaves a
-window that `seal` of the same benchmark carries on, with the seed and the terms that it began with. Until the reveal
-the seed is in one file only, in the board's private folder, with mode 600.
+window that `seal` of the same benchmark carries on, with the secret and the terms that it began with. Until the reveal
+the secret is in one file only, in the board's private folder, with mode 600.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,9 @@ from ...core.private import read_private, write_private
 from ..storage.board_files import digests
 from .draw_folder import draw_files, inputs_digest, inputs_of
 from .drawing import CIPHER, Drawn, check_sealable, draw
-from .window import SEED_BYTES, Clock, Places, Terms, Window, moment, stamp, utc_now, windows
+from .randomness import Announced
+from .times import Clock, moment, stamp, utc_now
+from .window import SEED_BYTES, Places, Terms, Window, windows
 
 if TYPE_CHECKING:
     from ..board import Board
@@ -30,21 +34,33 @@ Entropy = Callable[[int], bytes]
 
 NOW = "now"
 
+TO_REVEAL = timedelta(days=7)
+"""How long after the close the seed is revealed at the latest, where nothing else is said."""
+
 
 def seal(
-    board: Board, benchmark: str, opens: str, closes: str, clock: Clock = utc_now, entropy: Entropy = os.urandom
+    board: Board,
+    benchmark: str,
+    opens: str,
+    closes: str,
+    clock: Clock = utc_now,
+    entropy: Entropy = os.urandom,
+    reveals: str = "",
+    randomness: Announced | None = None,
 ) -> Window:
-    """Commit to a secret seed, draw, and announce a window from `opens` (ISO 8601, or "now") to `closes`. Repeated
-    after a crash it carries on. `FarshiftError` where the benchmark cannot be sealed, or the times are invalid."""
+    """Commit to a secret and announce a window from `opens` (ISO 8601, or "now") to `closes`, whose seed is revealed by
+    `reveals` (seven days later by default). Without public randomness it is drawn and opened at once. Repeated after a
+    crash it carries on. `FarshiftError` where the benchmark cannot be sealed, or the times are invalid."""
     found = find_benchmark(benchmark)
     check_sealable(found)
-    times = _times(opens, closes, clock)
+    times = _times(opens, closes, reveals, clock)
     with board.locked():
         known = windows(board.ledger.records())
         terms = _begun(board, benchmark, known)
         if terms is None:
             if opens != NOW and times[0] < stamp(clock()):
                 raise FarshiftError(f"a window cannot open before it is announced: --opens {opens} is past")
+            _check_randomness(randomness, times[0], clock)
             manifest = found.manifest
             number = 1 + sum(window.terms.benchmark == benchmark for window in known.values())
             terms = Terms(
@@ -52,11 +68,13 @@ def seal(
                 benchmark,
                 manifest.full_name,
                 manifest.identity,
-                *times,
+                *times[:2],
                 CIPHER,
+                times[2],
+                randomness,
             )
             write_private(_plan(board, terms.window), canonical_json(terms.record()))
-        elif (terms.opens, terms.closes) != times and opens != NOW:
+        elif (terms.opens, terms.closes) != times[:2] and opens != NOW:
             raise FarshiftError(
                 f"the sealing of {terms.window} was cut off: to carry it on, say --opens {terms.opens} "
                 f"--closes {terms.closes}, as it was begun"
@@ -65,16 +83,34 @@ def seal(
         return windows(board.ledger.records())[terms.window]
 
 
+def _check_randomness(randomness: Announced | None, opens: str, clock: Clock) -> None:
+    """Refuse public randomness that is known already, or comes after the opening."""
+    if randomness is None:
+        return
+    if randomness.time <= stamp(clock()):
+        raise FarshiftError(f"{randomness} is past: announce randomness that nobody can know yet")
+    if randomness.time > opens:
+        raise FarshiftError(f"{randomness} comes after the window opens ({opens}): it has to be drawn before")
+
+
 def _carry_on(board: Board, benchmark: Benchmark, terms: Terms, known: Mapping[str, Window], entropy: Entropy) -> None:
-    """Every step from the seed to the open window that is not done yet."""
+    """Every step from the secret to the open window, or to the wait for public randomness, that is not done yet."""
     place = seed_file(board, terms.window)
     if not place.exists() and terms.window not in known:
         write_private(place, entropy(SEED_BYTES).hex().encode())
-    seed = secret_seed(board, terms.window)
-    drawn = draw(benchmark, seed)  # before anything is promised: a benchmark may prove impossible to draw
+    secret = secret_seed(board, terms.window)
+    # Before anything is promised: a benchmark may prove impossible to draw. (With public randomness to come the rows
+    # will be others, of the same generator.)
+    drawn = draw(benchmark, secret)
     if terms.window not in known:
-        board.ledger.append([("seed_committed", terms.record() | {"commitment": terms.commitment(seed)})])
-    files = opening_files(terms, seed, drawn, benchmark)
+        board.ledger.append([("seed_committed", terms.record() | {"commitment": terms.commitment(secret)})])
+    if terms.randomness is None:
+        enter_draw(board, benchmark, terms, secret, drawn)
+
+
+def enter_draw(board: Board, benchmark: Benchmark, terms: Terms, secret: bytes, drawn: Drawn) -> None:
+    """Open a window with its draw."""
+    files = opening_files(terms, secret, drawn, benchmark)
     inputs = inputs_of(drawn.rows, benchmark)
     body = {
         "window": terms.window,
@@ -86,10 +122,10 @@ def _carry_on(board: Board, benchmark: Benchmark, terms: Terms, known: Mapping[s
     board.enter([("window_opened", body)], files)
 
 
-def opening_files(terms: Terms, seed: bytes, drawn: Drawn, benchmark: Benchmark) -> dict[str, bytes]:
+def opening_files(terms: Terms, secret: bytes, drawn: Drawn, benchmark: Benchmark) -> dict[str, bytes]:
     """The files of an open window: the draw as participants get it, its profile beside the public test's."""
     places = Places(terms.window)
-    served = draw_files(terms, terms.commitment(seed), inputs_of(drawn.rows, benchmark), benchmark)
+    served = draw_files(terms, terms.commitment(secret), inputs_of(drawn.rows, benchmark), benchmark)
     card, inputs = served.values()
     return {places.card: card, places.inputs: inputs, places.profile: canonical_json(drawn.profile)}
 
@@ -99,17 +135,21 @@ def _begun(board: Board, benchmark: str, known: Mapping[str, Window]) -> Terms |
     for plan in sorted((board.private / "sealed").glob("*/plan.json")):
         terms = Terms.of(json.loads(read_private(plan, "the plan of a window")))
         window = known.get(terms.window)
-        if terms.benchmark == benchmark and (window is None or window.opened is None):
+        waits = window is not None and window.terms.randomness is not None
+        if terms.benchmark == benchmark and not waits and (window is None or window.opened is None):
             return terms if window is None else window.terms
     return None
 
 
-def _times(opens: str, closes: str, clock: Clock) -> tuple[str, str]:
+def _times(opens: str, closes: str, reveals: str, clock: Clock) -> tuple[str, str, str]:
     first = clock().replace(microsecond=0) if opens == NOW else moment(opens)
     last = moment(closes)
     if last <= first:
         raise FarshiftError(f"a window cannot close ({closes}) before it opens ({opens})")
-    return stamp(first), stamp(last)
+    revealed = moment(reveals) if reveals else last + TO_REVEAL
+    if revealed < last:
+        raise FarshiftError(f"a window cannot be revealed ({reveals}) before it closes ({closes})")
+    return stamp(first), stamp(last), stamp(revealed)
 
 
 def _folder(board: Board, window: str) -> Path:

@@ -15,7 +15,8 @@ from ..storage.board_files import digests
 from .answers import check_answers
 from .benchmark import sealed_benchmark
 from .draw_folder import benchmark_of, read_draw
-from .window import Clock, Places, Window, find_window, team_id, utc_now, windows
+from .times import Clock, utc_now
+from .window import Places, Window, find_window, team_id, windows
 
 if TYPE_CHECKING:
     from ..board import Board

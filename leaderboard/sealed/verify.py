@@ -5,22 +5,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from ...benchmarks.benchmark import SCORER
 from ...core.canonical import canonical_json
-from ...core.errors import FarshiftError, Unavailable
+from ...core.errors import FarshiftError, MissingExtra, Unavailable
 from .answers import check_answers
 from .benchmark import SealedBenchmark, sealed_benchmark
+from .deadlines import deadline_problems, last_moment
+from .drand import randomness
 from .draw_folder import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
 from .drawing import CIPHER, draw
 from .scoring import result
-from .window import Places, Recorded, Window, moment, team_id, windows
-
-GRACE = 60
-"""Seconds that may pass from the check that a window is open until the ledger has the answers."""
+from .times import Clock, utc_now
+from .window import Places, Recorded, Window, team_id, windows
 
 
 class Copied(Protocol):
@@ -29,44 +29,54 @@ class Copied(Protocol):
     def file(self, path: str) -> Path | None: ...
 
 
-def verify_sealed(copy: Copied, records: Sequence[Recorded]) -> tuple[list[str], list[str]]:
+def verify_sealed(copy: Copied, records: Sequence[Recorded], clock: Clock = utc_now) -> tuple[list[str], list[str]]:
     """What is wrong with the windows of a board, and what could not be recomputed here, with why. That the files are
-    those that the ledger names is checked before, with all others."""
+    those that the ledger names is checked before, with all others. What is due by `clock`, or by the time of the newest
+    record, and was not done is wrong."""
     differences = _out_of_order(records)
     not_recomputed: list[str] = []
     try:
         found = windows(records)
+        now = last_moment(records, clock())
     except FarshiftError as error:
         return [*differences, str(error)], []
+    draw_problems = partial(_verify_draw, copy=copy, not_recomputed=not_recomputed)
+    checks = (_teams, partial(deadline_problems, now=now), _randomness, draw_problems)
     for window in found.values():
-        name = f"window {window.name}"
-        try:
-            differences += [f"{name}: {problem}" for problem in _verify_window(copy, window, not_recomputed)]
-        except Unavailable as error:
-            not_recomputed.append(f"{name}: {error}")
-        except FarshiftError as error:
-            differences.append(f"{name}: {error}")
+        for check in checks:
+            try:
+                differences += [f"window {window.name}: {problem}" for problem in check(window)]
+            except (Unavailable, MissingExtra) as error:
+                not_recomputed.append(f"window {window.name}: {error}")
+            except FarshiftError as error:
+                differences.append(f"window {window.name}: {error}")
     return differences, not_recomputed
 
 
 _BEFORE = {
+    "randomness": ("seed_committed", "has public randomness from before the board committed to a seed"),
     "window_opened": ("seed_committed", "was opened before the board committed to a seed"),
     "submitted": ("window_opened", "took answers before it was opened"),
     "window_closed": ("window_opened", "was closed before it was opened"),
     "scored": ("window_closed", "had answers scored before it was closed"),
     "seed_revealed": ("window_closed", "was revealed before it was closed"),
 }
-_ONCE = ("seed_committed", "window_opened", "window_closed", "seed_revealed")
+_ONCE = ("seed_committed", "randomness", "window_opened", "window_closed", "seed_revealed")
 
 
 def _out_of_order(records: Sequence[Recorded]) -> list[str]:
     """Windows whose records stand in an order that no board writes."""
     problems = []
     seen: set[tuple[str, str]] = set()
+    public = set()
     for record in records:
         window = record.body.get("window")
         if not isinstance(window, str) or record.kind not in (*_BEFORE, *_ONCE):
             continue
+        if record.kind == "seed_committed" and "randomness" in record.body:
+            public.add(window)
+        if record.kind == "window_opened" and window in public and (window, "randomness") not in seen:
+            problems.append(f"window {window[:80]} was opened before its public randomness (record {record.seq})")
         needed, problem = _BEFORE.get(record.kind, ("", ""))
         if needed and (window, needed) not in seen:
             problems.append(f"window {window[:80]} {problem} (record {record.seq})")
@@ -78,11 +88,11 @@ def _out_of_order(records: Sequence[Recorded]) -> list[str]:
     return problems
 
 
-def _verify_window(copy: Copied, window: Window, not_recomputed: list[str]) -> list[str]:
-    problems = _teams(window) + _times(window)
+def _verify_draw(window: Window, copy: Copied, not_recomputed: list[str]) -> list[str]:
+    problems: list[str] = []
     if window.opened is None:
         return problems
-    if window.seed is not None and window.terms.commitment(window.seed) != window.commitment:
+    if window.secret is not None and window.terms.commitment(window.secret) != window.commitment:
         problems.append("the revealed seed is not the one that was committed to")
     try:
         benchmark_of(window.terms)
@@ -101,7 +111,7 @@ def _verify_window(copy: Copied, window: Window, not_recomputed: list[str]) -> l
         problems.append("draw.toml says other terms, or another commitment, than the ledger")
     if (given.digest, given.inputs.num_rows) != (window.opened.get("inputs"), window.opened.get("rows")):
         problems.append("the published inputs are not those that the ledger names")
-    if window.seed is not None and not problems:
+    if window.secret is not None and not problems:
         problems += _verify_revealed(copy, window, given, profile.read_bytes(), not_recomputed)
     return problems
 
@@ -111,18 +121,22 @@ def _teams(window: Window) -> list[str]:
     return [f"team {name!r} has more than one submission" for name in sorted(set(names)) if names.count(name) > 1]
 
 
-def _times(window: Window) -> list[str]:
-    terms = window.terms
-    first, last = moment(terms.opens), moment(terms.closes) + timedelta(seconds=GRACE)
-    late = [digest for digest, time in window.times.items() if not first <= moment(time) < last]
-    return [f"answers {digest[:12]}.. were taken at {window.times[digest]}, outside the window" for digest in late]
+def _randomness(window: Window) -> list[str]:
+    """What is wrong with the public randomness that a window was drawn by. `MissingExtra` where it cannot be known."""
+    announced, body = window.terms.randomness, window.published
+    if body is None:
+        return []
+    if announced is None:
+        return ["has public randomness that was not announced"]
+    found = randomness(announced.of, announced.number, str(body.get("signature")))
+    return [] if body["randomness"] == found.hex() else ["its public randomness is not that of the beacon's signature"]
 
 
 def _verify_revealed(copy: Copied, window: Window, given: Draw, profile: bytes, not_recomputed: list[str]) -> list[str]:
-    assert window.seed is not None
+    assert window.secret is not None
     problems = []
     public = benchmark_of(window.terms)
-    drawn = draw(public, window.seed)
+    drawn = draw(public, window.drawn_by(window.secret))
     if inputs_digest(inputs_of(drawn.rows, public), public) != given.digest:
         return ["the revealed seed gives another draw than the published one"]
     if canonical_json(drawn.profile) != profile:

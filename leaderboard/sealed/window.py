@@ -2,33 +2,32 @@
 
 The records of a window, in their order:
 
-    seed_committed   window, benchmark, split, manifest, opens, closes, cipher; commitment
+    seed_committed   window, benchmark, split, manifest, opens, closes, cipher; reveals, randomness; commitment
+    randomness       window; round and signature of the beacon; the randomness (32 bytes, hexadecimal)
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
     submitted        window, submission (sha256 of the answers' zip), team, note, model, team_key, entries (none); files
     window_closed    window
     scored           window, submission, team, model; files
-    seed_revealed    window, seed
+    seed_revealed    window, seed: the board's secret
+
+Windows of earlier versions have neither `reveals` nor `randomness`.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Protocol
 
 from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError, UnknownName
+from .randomness import OWN, Announced, announced, drawing_seed
+from .times import moment
 
 SEED_BYTES = 32
-
-Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Recorded(Protocol):
@@ -44,25 +43,11 @@ class Recorded(Protocol):
     def body(self) -> dict[str, Any]: ...
 
 
-def moment(text: str) -> datetime:
-    """A time as people write it, ISO 8601, UTC where it names no zone; `FarshiftError` for anything else."""
-    try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise FarshiftError(f"{text[:60]!r} is not a time: write it as 2026-12-01 or 2026-12-01T18:00:00Z") from error
-    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    return found.replace(microsecond=0)
-
-
-def stamp(time: datetime) -> str:
-    """A time as the records write it."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 @dataclass(frozen=True)
 class Terms:
-    """What is announced of a window before anything is drawn. `opens` and `closes`: UTC, ISO 8601. `cipher`: what draws
-    its rows from the seed."""
+    """What is announced of a window before anything is drawn. `opens`, `closes`, and `reveals`, the deadline of the
+    reveal: UTC, ISO 8601. `cipher`: what draws its rows from the seed. `randomness`: the public randomness that joins
+    the board's secret; None where there is none."""
 
     window: str
     benchmark: str
@@ -71,41 +56,78 @@ class Terms:
     opens: str
     closes: str
     cipher: str
+    reveals: str = ""
+    randomness: Announced | None = None
 
-    def commitment(self, seed: bytes) -> str:
-        """sha256 over the secret seed (32 bytes) and the canonical JSON of these terms: benchmark, manifest identity,
-        window. It binds the board to the seed and, for want of 256 bits of it, hides it."""
-        return sha256(seed + canonical_json(self.record())).hexdigest()
+    def commitment(self, secret: bytes) -> str:
+        """sha256 over the board's secret (32 bytes) and the canonical JSON of these terms: benchmark, manifest
+        identity, window. It binds the board to the secret and, for want of 256 bits of it, hides it."""
+        return sha256(secret + canonical_json(self.record())).hexdigest()
 
-    def record(self) -> dict[str, str]:
-        return asdict(self)
+    def record(self) -> dict[str, Any]:
+        """As the ledger has them; what a window of an earlier version does not have is not there."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
+        if self.reveals:
+            found["reveals"] = self.reveals
+        if self.randomness is not None:
+            found["randomness"] = self.randomness.record()
+        return found
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Terms:
-        return cls(*(str(body[name]) for name in cls.__dataclass_fields__))
+        """`KeyError` where a term is missing, `FarshiftError` where they announce no possible randomness."""
+        randomness = announced(body["randomness"]) if "randomness" in body else None
+        window, benchmark, split, manifest, opens, closes, cipher = (str(body[name]) for name in _ALWAYS)
+        reveals = str(body.get("reveals", ""))
+        return cls(window, benchmark, split, manifest, opens, closes, cipher, reveals, randomness)
+
+
+_ALWAYS = ("window", "benchmark", "split", "manifest", "opens", "closes", "cipher")
 
 
 @dataclass
 class Window:
     """A window as the ledger has it. `answers`, `scores`: the bodies of its submitted and scored records, by the
-    digest of the answers; `times`: when the ledger took each."""
+    digest of the answers; `times`: when the ledger took each; `when`: the time of the first record of each other kind;
+    `secret`: the board's, once it is revealed."""
 
     terms: Terms
     commitment: str
+    published: dict[str, Any] | None = None
     opened: dict[str, Any] | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     times: dict[str, str] = field(default_factory=dict)
     closed: dict[str, Any] | None = None
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
-    seed: bytes | None = None
+    secret: bytes | None = None
+    when: dict[str, str] = field(default_factory=dict)
+
+    def drawn_by(self, secret: bytes) -> bytes:
+        """The seed of its draw, by the board's secret. `FarshiftError` where the public randomness is not there yet."""
+        if self.terms.randomness is None:
+            return secret
+        if self.published is None:
+            raise FarshiftError(f"window {self.name} waits for its public randomness: {self.terms.randomness}")
+        return drawing_seed(secret, self.name, bytes.fromhex(self.published["randomness"]))
+
+    @property
+    def sources(self) -> str:
+        """Whose randomness draws it, in words."""
+        return OWN if self.terms.randomness is None else f"the board's secret and {self.terms.randomness}"
 
     @property
     def name(self) -> str:
         return self.terms.window
 
+    @property
+    def ends(self) -> datetime:
+        """When it closes."""
+        return moment(self.terms.closes)
+
     def state(self, now: datetime) -> str:
-        """committed, announced, open, due (its time is over, nothing is revealed yet), or revealed."""
-        if self.seed is not None:
+        """committed (it waits for public randomness, or its sealing was cut off), announced, open, due (its time is
+        over, nothing is revealed yet), or revealed."""
+        if self.secret is not None:
             return "revealed"
         if self.closed is not None:
             return "due"
@@ -113,7 +135,7 @@ class Window:
             return "committed"
         if now < moment(self.terms.opens):
             return "announced"
-        return "open" if now < moment(self.terms.closes) else "due"
+        return "open" if now < self.ends else "due"
 
 
 def windows(records: Iterable[Recorded]) -> dict[str, Window]:
@@ -127,28 +149,35 @@ def windows(records: Iterable[Recorded]) -> dict[str, Window]:
     return found
 
 
+_KINDS = ("randomness", "window_opened", "submitted", "window_closed", "scored", "seed_revealed")
+
+
 def _take(found: dict[str, Window], record: Recorded) -> None:
     body = record.body
     if record.kind == "seed_committed":
         terms = Terms.of(body)
-        found.setdefault(terms.window, Window(terms, body["commitment"]))
+        if terms.window not in found:
+            found[terms.window] = Window(terms, body["commitment"], when={record.kind: record.time})
         return
-    if record.kind not in ("window_opened", "submitted", "window_closed", "scored", "seed_revealed"):
-        return
-    if "window" not in body:  # an ordinary submission or score
+    if record.kind not in _KINDS or "window" not in body:  # an ordinary submission or score
         return
     window = found[body["window"]]
-    if record.kind == "window_opened":
-        window.opened = body
-    elif record.kind == "submitted":
+    if record.kind == "submitted":
         window.answers[body["submission"]] = body
         window.times[body["submission"]] = record.time
+        return
+    window.when.setdefault(record.kind, record.time)
+    if record.kind == "randomness":
+        bytes.fromhex(body["randomness"])
+        window.published = body
+    elif record.kind == "window_opened":
+        window.opened = body
     elif record.kind == "window_closed":
         window.closed = body
     elif record.kind == "scored":
         window.scores[body["submission"]] = body
-    else:
-        window.seed = bytes.fromhex(body["seed"])
+    elif record.kind == "seed_revealed":
+        window.secret = bytes.fromhex(body["seed"])
 
 
 def find_window(records: Iterable[Recorded], name: str) -> Window:

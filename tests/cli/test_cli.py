@@ -124,6 +124,7 @@ def test_the_leaderboard_never_imports_torch():
         "board challenge",
         "board reply",
         "board seal",
+        "board open",
         "board draw",
         "board answer",
         "board hand-in",

@@ -188,6 +188,7 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
             "closes": "2026-02-01T00:00:00Z",
         },
         "commitment": "ab" * 32,
+        "randomness": "the board's randomness alone",
         "seed": "cd" * 32,
         "answers": 2,
         "entries": [
@@ -207,6 +208,7 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
     assert "better on public" in text
     assert "+20.0" in text
     assert "n/a: it broke" in text
+    assert "drawn by the board&#39;s randomness alone" in text
     assert Page(text).wrong == []
 
 

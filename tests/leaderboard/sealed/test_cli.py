@@ -13,7 +13,7 @@ import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.sealed.seal import seal
-from farshift.leaderboard.sealed.window import stamp
+from farshift.leaderboard.sealed.times import stamp
 from sealed_cases import ON
 from support import one_line_error
 

@@ -12,8 +12,9 @@ from farshift.leaderboard.sealed.close import close
 from farshift.leaderboard.sealed.results import results
 from farshift.leaderboard.sealed.seal import seal, seed_file
 from farshift.leaderboard.sealed.submit import submit_answers
-from farshift.leaderboard.sealed.window import moment, windows
-from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, Clock, kinds, sealed
+from farshift.leaderboard.sealed.times import moment
+from farshift.leaderboard.sealed.window import windows
+from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, kinds, sealed
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
 
@@ -116,7 +117,7 @@ def test_a_window_is_not_closed_before_its_time(opened, clock):
 def test_at_the_close_every_answer_is_scored_and_the_seed_revealed(revealed):
     assert kinds(revealed)[3:] == ["submitted"] * 3 + ["window_closed"] + ["scored"] * 3 + ["seed_revealed"]
     window = windows(revealed.ledger.records())[WINDOW]
-    assert window.seed == SEED
+    assert window.secret == SEED
     found = results(revealed, WINDOW)
     assert found["state"] == "revealed"
     for entry in found["entries"]:
@@ -138,7 +139,7 @@ def test_the_team_that_knew_the_published_test_is_flagged_and_no_other(revealed)
 
 def test_closing_again_changes_nothing(revealed, clock):
     before = len(revealed.ledger.records())
-    assert close(revealed, WINDOW, clock).seed == SEED
+    assert close(revealed, WINDOW, clock).secret == SEED
     assert len(revealed.ledger.records()) == before
 
 
@@ -149,7 +150,8 @@ def test_a_seed_that_is_lost_after_the_commitment_is_asked_for(board, clock):
         close(board, WINDOW, clock)
 
 
-def test_a_window_nobody_answered_is_revealed_all_the_same(opened):
-    close(opened, WINDOW, Clock(CLOSES))
+def test_a_window_nobody_answered_is_revealed_all_the_same(opened, clock):
+    clock.set(CLOSES)
+    close(opened, WINDOW, clock)
     assert results(opened, WINDOW)["entries"] == []
     assert verify(opened).differences == []

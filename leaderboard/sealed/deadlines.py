@@ -1,0 +1,83 @@
+"""Whether a board kept to the times that it announced of a window: by the times of the ledger's records, and by the
+clock of who verifies.
+
+The times are the board's own. What holds them from outside: a record stands before every later one, so a head of the
+ledger that somebody saw or signed was written by then; and a drand beacon in a record was not there before its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from .times import moment
+from .window import Recorded, Window
+
+GRACE = timedelta(seconds=60)
+"""What may pass from the check of a time until the ledger has the record."""
+
+TO_OPEN = timedelta(hours=1)
+"""What may pass from the announced opening until a window is open: public randomness has to come, rows to be drawn."""
+
+
+def last_moment(records: Iterable[Recorded], clock: datetime) -> datetime:
+    """The latest time that is known to be over: that of the clock, or of the newest record."""
+    return max([clock, *(moment(record.time) for record in records)])
+
+
+def deadline_problems(window: Window, now: datetime) -> list[str]:
+    """Everything that was done before its time or after it, or is still not done `now`. Windows of earlier versions
+    announced no time of the reveal: nothing of theirs is late."""
+    return [*_too_early(window), *_answers(window), *_out_of_order(window), *_too_late(window, now)]
+
+
+def _too_early(window: Window) -> list[str]:
+    problems, closes = [], window.terms.closes
+    for kind, what in (("window_closed", "closed"), ("scored", "scored"), ("seed_revealed", "revealed")):
+        if kind in window.when and moment(window.when[kind]) < moment(closes):
+            problems.append(f"was {what} at {window.when[kind]}, before it was to close ({closes})")
+    if (announced := window.terms.randomness) is not None:
+        if moment(window.when["seed_committed"]) >= announced.due:
+            problems.append(
+                f"was announced at {window.when['seed_committed']}, when its public randomness was known: {announced}"
+            )
+        if "randomness" in window.when and moment(window.when["randomness"]) < announced.due - GRACE:
+            problems.append(f"has its public randomness from {window.when['randomness']}, before there was any")
+    return problems
+
+
+def _answers(window: Window) -> list[str]:
+    first, last = moment(window.terms.opens), moment(window.terms.closes) + GRACE
+    late = [digest for digest, time in window.times.items() if not first <= moment(time) < last]
+    return [f"answers {digest[:12]}.. were taken at {window.times[digest]}, outside the window" for digest in late]
+
+
+_STEPS = ("seed_committed", "randomness", "window_opened", "window_closed", "seed_revealed")
+
+
+def _out_of_order(window: Window) -> list[str]:
+    times = [(kind, window.when[kind]) for kind in _STEPS if kind in window.when]
+    return [
+        f"has {after} at {later}, and {before}, which came first, at {earlier}"
+        for (before, earlier), (after, later) in pairwise(times)
+        if moment(later) < moment(earlier) - GRACE
+    ]
+
+
+def _too_late(window: Window, now: datetime) -> list[str]:
+    terms = window.terms
+    if not terms.reveals:
+        return []
+    steps = [
+        ("window_opened", "opened", terms.opens, TO_OPEN),
+        ("seed_revealed", "closed and its seed revealed", terms.reveals, GRACE),
+    ]
+    problems = []
+    for kind, what, due, grace in steps:
+        limit = moment(due) + grace
+        if kind not in window.when and now > limit:
+            problems.append(f"was never {what}: that was due by {due}")
+        elif kind in window.when and moment(window.when[kind]) > limit:
+            problems.append(f"was {what} at {window.when[kind]}: that was due by {due}")
+    return problems

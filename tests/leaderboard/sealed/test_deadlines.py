@@ -1,0 +1,137 @@
+"""A board that does not keep to the times that it announced of a window is found, by the ledger's times or the clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from farshift.core.errors import FarshiftError
+from farshift.leaderboard.sealed.close import close
+from farshift.leaderboard.sealed.seal import seal
+from farshift.leaderboard.sealed.verify import verify_sealed
+from farshift.leaderboard.sealed.window import windows
+from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, Clock, sealed
+from test_window_verify import Folder
+
+pytestmark = pytest.mark.usefixtures("decoded_once")
+
+REVEALS = "2031-01-15T00:00:00Z"
+"""Seven days after the close."""
+
+
+def at(board, **times):
+    """The board's records, those of a kind at another time."""
+    return [replace(record, time=times.get(record.kind, record.time)) for record in board.ledger.records()]
+
+
+def problems(board, records=None, clock=CLOSES):
+    return verify_sealed(Folder(board.path), records or board.ledger.records(), Clock(clock))[0]
+
+
+def test_a_board_that_keeps_to_its_times_is_right(revealed):
+    assert windows(revealed.ledger.records())[WINDOW].terms.reveals == REVEALS
+    assert problems(revealed, clock="2040-01-01T00:00:00Z") == []
+
+
+def test_a_window_that_was_closed_early_is_found(revealed):
+    """An operator who closes once a friend has answered, and nobody else can."""
+    early = at(revealed, window_closed="2031-01-07T23:59:59Z", scored=CLOSES, seed_revealed=CLOSES)
+    assert problems(revealed, early) == [
+        f"window {WINDOW}: was closed at 2031-01-07T23:59:59Z, before it was to close ({CLOSES})"
+    ]
+
+
+def test_a_seed_that_was_revealed_early_is_found(revealed):
+    """An operator who lets a friend see the seed while answers are taken."""
+    time = "2031-01-05T00:00:00Z"
+    found = problems(revealed, at(revealed, window_closed=time, scored=time, seed_revealed=time))
+    for what in ("closed", "scored", "revealed"):
+        assert any(f"was {what} at {time}" in line for line in found)
+
+
+@pytest.mark.parametrize("time", ["2030-12-31T23:59:59Z", "2031-01-08T00:01:00Z"])
+def test_answers_before_the_opening_or_after_the_close_are_found(revealed, time):
+    found = problems(revealed, at(revealed, submitted=time, window_opened="2030-12-31T00:00:00Z"))
+    assert len([line for line in found if "outside the window" in line]) == 3
+
+
+def test_a_reveal_past_its_deadline_is_found(revealed):
+    on_time = at(revealed, seed_revealed="2031-01-15T00:01:00Z")
+    assert problems(revealed, on_time) == []
+    (found,) = problems(revealed, at(revealed, seed_revealed="2031-01-15T00:01:01Z"))
+    assert f"revealed at 2031-01-15T00:01:01Z: that was due by {REVEALS}" in found
+
+
+def test_a_window_that_is_never_closed_is_found_by_the_clock(opened):
+    """An operator who does not like the results."""
+    assert problems(opened, clock=CLOSES) == []
+    assert problems(opened, clock="2031-01-15T00:01:00Z") == []
+    (found,) = problems(opened, clock="2031-01-15T00:01:01Z")
+    assert f"was never closed and its seed revealed: that was due by {REVEALS}" in found
+
+
+def test_a_window_that_is_never_closed_is_found_by_later_records(opened, clock):
+    """A verifier's clock may be wrong: the board itself went on after the deadline."""
+    clock.set("2031-02-01T00:00:00Z")
+    opened.ledger.append([("withdrawn", {"entry": "x", "reason": "y"})])
+    assert any("was never closed" in line for line in problems(opened, clock="2030-01-01T00:00:00Z"))
+
+
+def test_a_window_that_was_closed_and_never_revealed_is_found(revealed):
+    kept = [record for record in revealed.ledger.records() if record.kind not in ("scored", "seed_revealed")]
+    found = problems(revealed, kept, clock="2031-02-01T00:00:00Z")
+    assert any("its seed revealed: that was due by" in line for line in found)
+
+
+def test_a_window_that_was_opened_late_is_found(revealed):
+    """An operator who leaves strangers less time than friends."""
+    (found,) = problems(revealed, at(revealed, window_opened="2031-01-01T01:00:01Z"))
+    assert f"was opened at 2031-01-01T01:00:01Z: that was due by {OPENS}" in found
+
+
+def test_times_that_go_back_within_a_window_are_found(revealed):
+    found = problems(revealed, at(revealed, seed_committed="2030-12-31T00:05:00Z"))
+    assert any(
+        "has window_opened at 2030-12-31T00:00:00Z, and seed_committed, which came first" in one for one in found
+    )
+    assert problems(revealed, at(revealed, seed_committed="2030-12-31T00:01:00Z")) == []  # a clock set right
+
+
+def test_times_that_are_none_are_named(revealed):
+    (found,) = problems(revealed, at(revealed, window_closed="soon"))
+    assert "'soon' is not a time" in found
+
+
+def test_a_board_closes_a_late_window_all_the_same(opened, clock):
+    clock.set("2031-03-01T00:00:00Z")
+    close(opened, WINDOW, clock)
+    (found,) = problems(opened)
+    assert "that was due by" in found
+
+
+def test_a_deadline_of_the_reveal_is_announced_and_bound_by_the_commitment(board, clock):
+    terms = windows(board.ledger.records())[WINDOW].terms
+    assert terms.record()["reveals"] == REVEALS
+    assert replace(terms, reveals="2032-01-01T00:00:00Z").commitment(SEED) != terms.commitment(SEED)
+    with pytest.raises(FarshiftError, match="before it closes"):
+        seal(board, ON, OPENS, CLOSES, clock, reveals=OPENS)
+
+
+def test_windows_of_earlier_versions_have_no_deadline_and_keep_their_commitment(coins, clock, tmp_path, monkeypatch):
+    """A ledger as version 0.1.0 wrote it before there were deadlines."""
+    from farshift.leaderboard.board import Board
+    from farshift.leaderboard.sealed import window as module
+
+    made = Board.init(tmp_path / "board", "Old")
+    written = module.Terms.record
+    monkeypatch.setattr(module.Terms, "record", lambda terms: written(replace(terms, reveals="")))
+    old = sealed(made, clock)
+    monkeypatch.undo()
+    body = next(record.body for record in made.ledger.records() if record.kind == "seed_committed")
+    names = {"window", "benchmark", "split", "manifest", "opens", "closes", "cipher", "commitment"}
+    assert set(body) == names
+    found = windows(made.ledger.records())[WINDOW]
+    assert found.terms.commitment(SEED) == old.commitment == body["commitment"]
+    assert found.sources == "the board's randomness alone"
+    monkeypatch.setenv("FARSHIFT_PATH", str(coins))
+    assert problems(made, clock="2040-01-01T00:00:00Z") == []
