@@ -30,7 +30,7 @@ _EXTRAS = {
     "notebook": ("pandas",),
     "ray": ("ray",),
     "molecules": ("rdkit",),
-    "beacon": ("py-ecc",),
+    "beacon": ("py_ecc",),
 }
 
 
