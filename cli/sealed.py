@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from .runs import BudgetName, Device, Options, Seeds, Selection, Settings, Steps, read_settings
 from .terminal import Json, emit_json, exit_if, give_up, line, table, watched
+
+if TYPE_CHECKING:
+    from ..leaderboard.ledger import Record
 
 app = typer.Typer()
 
@@ -115,11 +118,15 @@ def draw(
 def answer(
     draw: Annotated[Path, typer.Argument(metavar="DRAW", help="What farshift board draw wrote.")],
     model: Annotated[str, typer.Argument(help="As for farshift evaluate, or baseline:NAME.")],
-    team: Annotated[str, typer.Option("--team", help="Who answers; one submission is taken of each.")],
+    team: Annotated[str, typer.Option("--team", help="Who answers: the name that is shown.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The answers' zip; the run folder is beside it.")],
     card: Annotated[
         Optional[Path],  # noqa: UP045  (typer reads the annotation at run time)
         typer.Option("--card", metavar="FILE", help="TOML with the model card, as for farshift pack."),
+    ] = None,
+    key: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--key", metavar="FILE", help="The team's key, which signs them; farshift team create's."),
     ] = None,
     seeds: Seeds = None,
     budget: BudgetName = "full",
@@ -132,10 +139,15 @@ def answer(
     json: Json = False,
 ) -> None:
     """Train a model on the public training rows, have it answer a draw, and pack the answers."""
+    from ..core.errors import FarshiftError
     from ..leaderboard.sealed.answers import pack_answers
     from ..leaderboard.sealed.draw_folder import read_draw
     from ..leaderboard.sealed.predicting import predict_draw
+    from ..leaderboard.submission.team_key import default_key
 
+    signing = default_key(key)
+    if signing is None:
+        raise FarshiftError("answers to a window are signed by your team's key: farshift team create makes it")
     with watched():
         given = read_draw(draw)
         found, code, own = _model(model, given.terms.benchmark, option or [])
@@ -153,7 +165,7 @@ def answer(
             code=code,
             on_hang=lambda: give_up("predict did not come back in time and cannot be interrupted; repeat the command"),
         )
-        file = pack_answers(run, out, given, team, card)
+        file = pack_answers(run, out, given, team, card, signing)
     if json:
         return emit_json({"file": str(file), "run": str(run.path), "window": given.terms.window, "team": team})
     line(f"{file}: answers of {run.model}. Hand them in: farshift board hand-in {file} --board DIR")
@@ -179,22 +191,66 @@ def hand_in(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift board answer wrote.")],
     board: Folder,
     window: Annotated[str, typer.Option("--window", metavar="W", help="The window, or its benchmark.")],
-    key: Annotated[
-        str,
-        typer.Option("--key", envvar="FARSHIFT_TEAM_KEY", help="A secret of the team's own, the same every time."),
-    ] = "",
+    receipt: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--receipt", metavar="FILE", help="Where the receipt is written; default: beside the answers."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Submit answers to an open window. They are scored when it closes."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.submit import submit_answers as go
 
+    out = receipt or file.with_suffix(".receipt.json")
     with watched():
-        receipt = go(Board(board), window, file, key)
+        taken = go(Board(board), window, file)
+        taken.write(out)
     if json:
-        return emit_json(receipt.record())
-    again = "" if receipt.new else " (they were there already)"
-    line(f"{receipt.window}: answers of {receipt.team} taken at {receipt.time}, record {receipt.seq}{again}")
+        return emit_json({**taken.record(), "new": taken.new, "receipt": str(out)})
+    again = "" if taken.new else " (they were there already)"
+    line(f"{taken.window}: answers of {taken.team} taken at {taken.time}, record {taken.seq}{again}")
+    line(f"Keep the receipt, {out}: farshift board receipt {out} BOARD holds the board to it")
+
+
+@app.command("receipt")
+def receipt_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift board hand-in wrote.")],
+    board: Annotated[str, typer.Argument(metavar="BOARD", help="The board's folder, an export of it, or its address.")],
+    json: Json = False,
+) -> None:
+    """Hold a board to its receipt: whether its ledger has the answers as it signed them. Exit code 1 where it has
+    not."""
+    from ..leaderboard.sealed.receipt import held_to, read_receipt
+
+    given = read_receipt(file)
+    with watched():
+        problems = held_to(given, *_ledger_of(board))
+    if json:
+        emit_json({**given.record(), "held": not problems, "problems": problems})
+    else:
+        line(f"{given.window}: answers {given.submission[:12]}.. taken at {given.time}, record {given.seq}")
+        for problem in problems:
+            line(f"The board signed this receipt, and {problem}.")
+        line("The board did not keep to it: receipt and ledger are the proof." if problems else "The ledger has them.")
+    exit_if(bool(problems))
+
+
+def _ledger_of(place: str) -> tuple[list[Record], str]:
+    """The records of a board, an export of it, or one behind an address, and the board's public key."""
+    from tempfile import TemporaryDirectory
+
+    from ..leaderboard.board import Board
+    from ..leaderboard.storage.readers import LEDGER, ExportReader, UrlReader
+
+    if "://" in place:
+        with TemporaryDirectory(prefix="farshift-board-") as folder:
+            there = UrlReader(place, Path(folder))
+            return there.read()[0], str(there.card.get("key"))
+    if (Path(place) / LEDGER).is_file():
+        export = ExportReader(Path(place))
+        return export.read()[0], str(export.card.get("key"))
+    board = Board(Path(place))
+    return board.ledger.store.records(), board.ledger.key
 
 
 @app.command()
@@ -296,10 +352,11 @@ def _print_results(found: dict[str, Any]) -> None:
             rows.append([entry["team"], entry["model"], f"n/a ({entry['n/a']})", "", "", "", ""])
             continue
         score, contrast = entry["score"], entry["contrast"]
+        equal = f" (equal to {entry['equal_to']}'s)" if entry["equal_to"] else ""
         shown = [in_words(read_interval(score[view])) for view in ("id", "ood")]
         apart = [_difference(contrast[view]) for view in ("id", "ood")]
         flags = [f"{view} {contrast[view]['flag']}" for view in ("id", "ood") if contrast[view].get("flag")]
-        rows.append([entry["team"], entry["model"], *shown, *apart, ", ".join(flags)])
+        rows.append([entry["team"], entry["model"] + equal, *shown, *apart, ", ".join(flags)])
     if rows:
         columns = ["team", "model", "sealed ID", "sealed OOD", "ID: public - sealed", "OOD: public - sealed", "flag"]
         caption = "95 % t intervals. A flag: p < 5 % after Holm's correction over the entries."

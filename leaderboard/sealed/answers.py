@@ -8,20 +8,33 @@ from pathlib import Path
 
 from ...benchmarks.runs.run import Run
 from ...core.errors import BadSubmission, FarshiftError
+from ..ledger.keys import SigningKey
 from ..submission.pack import Card, pack
+from ..submission.team_key import default_key
 from ..submission.validate import Submission, ValidRun, checked
 from ..validation.process import Reader
 from .benchmark import SealedBenchmark, sealed_benchmark
 from .draw_folder import Draw, benchmark_of, read_draw
 
 
-def pack_answers(run: Run, out: Path | str, draw: Draw | Path | str, team: str, card: Card | None = None) -> Path:
-    """Pack the run that `predict_draw` wrote. `card`: the model card, as for any submission. Raises `BadSubmission`
-    with every problem, the same that the board would find."""
+def pack_answers(
+    run: Run,
+    out: Path | str,
+    draw: Draw | Path | str,
+    team: str,
+    card: Card | None = None,
+    key: SigningKey | None = None,
+) -> Path:
+    """Pack the run that `predict_draw` wrote. `card`: the model card, as for any submission; `key`: the team's, which
+    signs the answers; by default that of the user's home (`farshift team create`). Raises `BadSubmission` with every
+    problem, the same that the board would find."""
     _require_team(team)
+    signing = key or default_key()
+    if signing is None:
+        raise FarshiftError("answers to a window are signed by your team's key: farshift team create makes it")
     given = draw if isinstance(draw, Draw) else read_draw(draw)
     sealed = sealed_benchmark(benchmark_of(given.terms), given)
-    return pack([run], out, team=team, card=card, known={sealed.name: sealed})
+    return pack([run], out, team=team, card=card, known={sealed.name: sealed}, key=signing)
 
 
 def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission, ValidRun]:
@@ -40,4 +53,4 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
 def _require_team(team: str) -> None:
     """Refuse answers without a team."""
     if not team.strip():
-        raise FarshiftError("answers to a window need a team: one submission is taken of each (--team)")
+        raise FarshiftError("answers to a window need a team: the name that is shown (--team)")

@@ -16,7 +16,7 @@ from .answers import check_answers
 from .benchmark import sealed_benchmark
 from .draw_folder import benchmark_of, read_draw
 from .drawing import draw
-from .scoring import result
+from .scoring import predictions_digest, result
 from .seal import secret_seed
 from .times import Clock, utc_now
 from .window import Places, Window, find_window, windows
@@ -55,6 +55,7 @@ def _reveal(board: Board, window: Window) -> None:
         _, entry = check_answers(board.path / places.answers(digest), sealed)
         mine = {places.score(digest): canonical_json(result(sealed, entry))}
         said = {name: body[name] for name in ("window", "submission", "team", "model")}
+        said["predictions"] = predictions_digest(entry)
         events.append(("scored", said | {"files": digests(mine)}))
         files |= mine
         advance("scoring", number + 1, len(window.answers))

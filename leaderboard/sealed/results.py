@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError
 from ..storage.board_files import digests
+from ..teams import labels, team_of
 from .contrast import flagged
 from .seal import profile_of
 from .times import utc_now
@@ -31,13 +33,48 @@ def results(board: Board, window: str) -> dict[str, Any]:
         "profile": None if found.opened is None else profile_of(board, found.name),
     }
     scores = {digest: _score(board, found, digest) for digest in found.scores}
-    contrasts = flagged([score.get("contrast", {}) for score in scores.values()])
+    first = _first_of_equals(found)
+    # Equal answers are one: they count once among the comparisons that Holm's correction is over.
+    own = [digest for digest in scores if first[digest] == digest]
+    contrasts = dict(zip(own, flagged([scores[digest].get("contrast", {}) for digest in own]), strict=True))
+    names = labels(_team(found, digest) for digest in found.answers)
     record["entries"] = [
-        {"team": found.answers[digest]["team"], "model": found.answers[digest]["model"], "submission": digest}
-        | {"score": score.get("score"), "contrast": one, "n/a": score.get("n/a")}
-        for (digest, score), one in zip(scores.items(), contrasts, strict=True)
+        {
+            "team": names[team_of(_team(found, digest))],
+            "model": found.answers[digest]["model"],
+            "submission": digest,
+            "signed_by": _team(found, digest).team_key,
+            "equal_to": "" if first[digest] == digest else names[team_of(_team(found, first[digest]))],
+            "score": score.get("score"),
+            "contrast": contrasts[first[digest]],
+            "n/a": score.get("n/a"),
+        }
+        for digest, score in scores.items()
     ]
     return record
+
+
+@dataclass(frozen=True)
+class Team:
+    """The name and the public key that answers were given under."""
+
+    team: str
+    team_key: str
+
+
+def _team(window: Window, digest: str) -> Team:
+    body = window.answers[digest]
+    return Team(str(body["team"]), str(body.get("signed_by", "")))
+
+
+def _first_of_equals(window: Window) -> dict[str, str]:
+    """The answers that were taken first of those with the same predictions, for each."""
+    known: dict[str, str] = {}
+    return {
+        digest: known.setdefault(str(window.scores[digest].get("predictions", digest)), digest)
+        for digest in window.answers
+        if digest in window.scores
+    }
 
 
 def all_results(board: Board) -> list[dict[str, Any]]:

@@ -1,49 +1,32 @@
-"""A board takes answers to a window: valid ones, one of each team, while the window is open. What it gives back is a
-receipt, and says nothing of whether anything is right."""
+"""A board takes answers to a window: valid ones, signed, one of each team's key, while the window is open. What it
+gives back is a receipt, and says nothing of whether anything is right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..storage.board_files import digests
+from ..teams import fingerprint
 from .answers import check_answers
 from .benchmark import sealed_benchmark
 from .draw_folder import benchmark_of, read_draw
+from .receipt import Receipt
 from .times import Clock, utc_now
-from .window import Places, Window, find_window, team_id, windows
+from .window import Places, Window, find_window, windows
 
 if TYPE_CHECKING:
     from ..board import Board
 
 
-@dataclass(frozen=True)
-class Receipt:
-    """What a team gets back. submission: sha256 of its file; seq: the ledger's record; new: whether this is the first
-    time that this file was submitted."""
+def submit_answers(board: Board, window: str, file: Path | str, clock: Clock = utc_now) -> Receipt:
+    """Take a team's answers to a window. Handing the same file in again changes nothing, and gives the receipt again.
 
-    window: str
-    team: str
-    submission: str
-    seq: int
-    time: str
-    new: bool
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def submit_answers(board: Board, window: str, file: Path | str, key: str = "", clock: Clock = utc_now) -> Receipt:
-    """Take a team's answers to a window. Handing the same file in again changes nothing.
-
-    key: a secret of the team's own. A team that once gave one must give it ever after, so that nobody else answers
-    under its name; the ledger has its digest only. `FarshiftError` where the window is not open, the team has answered,
-    or the key is another; `BadSubmission` with every problem of the file."""
+    Who a team is, is the key that signed them: names are labels, and anybody may have any. `FarshiftError` where the
+    window is not open, nobody signed, or the key has answered; `BadSubmission` with every problem of the file."""
     found = find_window(board.ledger.records(), window)
     _require_open(found, clock())
     content = Path(file).read_bytes() if Path(file).is_file() else b""
@@ -51,18 +34,19 @@ def submit_answers(board: Board, window: str, file: Path | str, key: str = "", c
     submission, entry = check_answers(file, sealed_benchmark(benchmark_of(found.terms), given))
     if sha256(content).hexdigest() != submission.digest:
         raise FarshiftError(f"{file} changed while it was being checked: hand it in again")
+    if not submission.team_key:
+        raise FarshiftError(
+            f"{file} is not signed: farshift team create makes your team's key, and farshift board answer signs with it"
+        )
     with board.locked():
         records = board.ledger.records()
-        current = windows(records)
-        found = current[found.name]
+        found = windows(records)[found.name]
         for record in records:
             mine = record.kind == "submitted" and record.body.get("window") == found.name
             if mine and record.body["submission"] == submission.digest:
-                return Receipt(found.name, submission.team, submission.digest, record.seq, record.time, False)
+                return Receipt(board.ledger.key, record)
         _require_open(found, clock())
-        hashed = key_digest(submission.team, key)
-        _require_first(found, submission.team)
-        _require_key(current.values(), submission.team, hashed)
+        _require_first(found, submission.team_key)
         files = {Places(found.name).answers(submission.digest): content}
         body = {
             "window": found.name,
@@ -70,17 +54,12 @@ def submit_answers(board: Board, window: str, file: Path | str, key: str = "", c
             "team": submission.team,
             "note": submission.note,
             "model": entry.model,
-            "team_key": hashed,
+            "signed_by": submission.team_key,
             "entries": [],
             "files": digests(files),
         }
         (added,) = board.enter([("submitted", body)], files)
-    return Receipt(found.name, submission.team, submission.digest, added.seq, added.time, True)
-
-
-def key_digest(team: str, key: str) -> str:
-    """What the ledger has of a team's key: sha256 over its name and the key; empty where it gave none."""
-    return sha256(f"{team_id(team)}\n{key}".encode()).hexdigest() if key else ""
+    return Receipt(board.ledger.key, added, new=True)
 
 
 def _require_open(window: Window, now: datetime) -> None:
@@ -91,17 +70,10 @@ def _require_open(window: Window, now: datetime) -> None:
         )
 
 
-def _require_first(window: Window, team: str) -> None:
+def _require_first(window: Window, key: str) -> None:
     for digest, body in window.answers.items():
-        if team_id(body["team"]) == team_id(team):
+        if body.get("signed_by") == key:
             raise FarshiftError(
-                f"team {team!r} submitted its answers to window {window.name} at {window.times[digest]} "
-                f"({digest[:12]}..): one submission is taken of each team"
+                f"the key {fingerprint(key)} signed answers to window {window.name}, taken at {window.times[digest]} "
+                f"({digest[:12]}..): one submission is taken of each key"
             )
-
-
-def _require_key(every: Iterable[Window], team: str, hashed: str) -> None:
-    mine = [body for one in every for body in one.answers.values() if team_id(body["team"]) == team_id(team)]
-    known = {body["team_key"] for body in mine} - {""}
-    if known and hashed not in known:
-        raise FarshiftError(f"team {team!r} has submitted with a key before: give it (--key), or take another name")

@@ -18,7 +18,7 @@ from .deadlines import deadline_problems, last_moment
 from .drand import randomness
 from .draw_folder import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
 from .drawing import CIPHER, draw
-from .scoring import result
+from .scoring import predictions_digest, result
 from .times import Clock, utc_now
 from .window import Places, Recorded, Window, team_id, windows
 
@@ -117,8 +117,8 @@ def _verify_draw(window: Window, copy: Copied, not_recomputed: list[str]) -> lis
 
 
 def _teams(window: Window) -> list[str]:
-    names = [team_id(str(body.get("team"))) for body in window.answers.values()]
-    return [f"team {name!r} has more than one submission" for name in sorted(set(names)) if names.count(name) > 1]
+    names = [team_id(body) for body in window.answers.values()]
+    return [f"team {name} has more than one submission" for name in sorted(set(names)) if names.count(name) > 1]
 
 
 def _randomness(window: Window) -> list[str]:
@@ -170,6 +170,10 @@ def _verify_score(
     problems = []
     if submission.team != window.answers[digest].get("team"):
         problems.append(f"{which} are of team {submission.team!r} by their own card")
+    if submission.team_key != window.answers[digest].get("signed_by", ""):
+        problems.append(f"{which} are signed by {submission.team_key or 'nobody'}, and the ledger says otherwise")
+    if "predictions" in window.scores[digest] and window.scores[digest]["predictions"] != predictions_digest(entry):
+        problems.append(f"{which} have other predictions than the digest in the ledger")
     if canonical_json(result(sealed, entry)) != content:
         problems.append(f"{which}: computed again, their score differs")
     return problems

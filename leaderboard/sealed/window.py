@@ -5,12 +5,14 @@ The records of a window, in their order:
     seed_committed   window, benchmark, split, manifest, opens, closes, cipher; reveals, randomness; commitment
     randomness       window; round and signature of the beacon; the randomness (32 bytes, hexadecimal)
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
-    submitted        window, submission (sha256 of the answers' zip), team, note, model, team_key, entries (none); files
+    submitted        window, submission (sha256 of the answers' zip), team, note, model, signed_by (the team's public
+                     key), entries (none); files
     window_closed    window
-    scored           window, submission, team, model; files
+    scored           window, submission, team, model, predictions (their digest); files
     seed_revealed    window, seed: the board's secret
 
-Windows of earlier versions have neither `reveals` nor `randomness`.
+Windows of earlier versions have neither `reveals` nor `randomness`, their answers are unsigned, one of each name (with
+`team_key`, the digest of a secret), and the scores have no `predictions`.
 """
 
 from __future__ import annotations
@@ -191,9 +193,13 @@ def find_window(records: Iterable[Recorded], name: str) -> Window:
     return of_benchmark[-1]
 
 
-def team_id(team: str) -> str:
-    """A team's name as it counts: without regard to case, width and spaces."""
-    return " ".join(unicodedata.normalize("NFKC", team).casefold().split())
+def team_id(body: dict[str, Any]) -> str:
+    """Who gave answers, by their record: the public key that signed them; in windows of earlier versions the name,
+    without regard to case, width and spaces."""
+    key = str(body.get("signed_by") or "")
+    return (
+        f"key {key}" if key else repr(" ".join(unicodedata.normalize("NFKC", str(body.get("team"))).casefold().split()))
+    )
 
 
 @dataclass(frozen=True)

@@ -196,11 +196,20 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
                 "team": "us",
                 "model": "seen",
                 "submission": one.submission,
+                "equal_to": "",
                 "score": score,
                 "contrast": contrast,
                 "n/a": None,
             },
-            {"team": "them", "model": "<b>", "submission": "e" * 64, "score": None, "contrast": {}, "n/a": "it broke"},
+            {
+                "team": "them",
+                "model": "<b>",
+                "submission": "e" * 64,
+                "equal_to": "us",
+                "score": None,
+                "contrast": {},
+                "n/a": "it broke",
+            },
         ],
     }
     write_site(snapshot(made, windows=[window]), tmp_path)
@@ -208,6 +217,7 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
     assert "better on public" in text
     assert "+20.0" in text
     assert "n/a: it broke" in text
+    assert "equal to the answers of us" in text
     assert "drawn by the board&#39;s randomness alone" in text
     assert Page(text).wrong == []
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.sealed.answers import pack_answers
 from farshift.leaderboard.sealed.predicting import predict_draw
 from farshift.leaderboard.sealed.seal import seal
@@ -193,9 +194,14 @@ class Guesser:
         return self.known.get(text, 1 - odd if errs else odd)
 
 
+def key_of(out: Path, team: str) -> SigningKey:
+    """A team's key, made where there is none."""
+    return create_key(out / f"{team}.pem", "team")
+
+
 def answered(draw: Path, out: Path, team: str, known: dict[str, int] | None = None, seeds: int = 2) -> Path:
-    """A team's answers to a draw, packed."""
+    """A team's answers to a draw, packed and signed."""
     run = predict_draw(
         lambda seed: Guesser(seed, known=known), draw, seeds=seeds, out=out / f"run-{team}", name=f"model of {team}"
     )
-    return pack_answers(run, out / f"{team}.zip", draw, team)
+    return pack_answers(run, out / f"{team}.zip", draw, team, key=key_of(out, team))

@@ -14,7 +14,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.sealed.seal import seal
 from farshift.leaderboard.sealed.times import stamp
-from sealed_cases import ON
+from sealed_cases import ON, key_of
 from support import one_line_error
 
 MODEL = """
@@ -37,9 +37,11 @@ def test_a_window_from_its_announcement_to_its_verification(coins, farshift, far
     draw = farshift_json("board", "draw", ON, "--board", board, "--out", tmp_path / "draw")["draw"]
     for team, model in (("a", f"{tmp_path / 'model.py'}:Model"), ("b", "baseline:most-frequent")):
         out = tmp_path / f"{team}.zip"
-        farshift_json("board", "answer", draw, model, "--team", team, "--out", out, "--seeds", 1)
+        key = key_of(tmp_path, team).path
+        farshift_json("board", "answer", draw, model, "--team", team, "--key", key, "--out", out, "--seeds", 1)
         receipt = farshift_json("board", "hand-in", out, "--board", board, "--window", ON)
         assert (receipt["team"], receipt["new"]) == (team, True)
+        assert farshift_json("board", "receipt", receipt["receipt"], board)["held"]
     early = one_line_error(farshift("board", "close", ON, "--board", board))
     assert "it is open now" in early
     (listed,) = farshift_json("board", "windows", board)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from farshift.core.errors import BadSubmission, FarshiftError
 from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.sealed import submit as collecting
 from farshift.leaderboard.sealed.close import close
 from farshift.leaderboard.sealed.results import results
 from farshift.leaderboard.sealed.seal import seal, seed_file
@@ -65,39 +64,6 @@ def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock):
     clock.set(OPENS)  # a board whose clock was set back
     with pytest.raises(FarshiftError, match="takes answers from"):
         submit_answers(board, WINDOW, handed.answers["bob"], clock=clock)
-
-
-def test_one_submission_is_taken_of_each_team(opened, handed, clock, tmp_path, monkeypatch):
-    first = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
-    again = submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
-    assert (again.new, again.seq, again.submission) == (False, first.seq, first.submission)
-    check = collecting.check_answers
-
-    def renamed(file, sealed):
-        submission, entry = check(file, sealed)
-        return replace(submission, card=replace(submission.card, team="  ANN ")), entry
-
-    monkeypatch.setattr(collecting, "check_answers", renamed)
-    with pytest.raises(FarshiftError, match="one submission is taken of each team"):
-        submit_answers(opened, WINDOW, handed.answers["bob"], clock=clock)
-    assert kinds(opened).count("submitted") == 1
-
-
-def test_a_team_that_once_gave_a_key_must_give_it_ever_after(opened, handed, clock):
-    submit_answers(opened, WINDOW, handed.answers["ann"], "a long secret", clock)
-    clock.set("2030-12-31T00:00:00Z")
-    again = sealed(opened, clock)  # the same seed again: the same answers fit but for the window's name
-    clock.set(OPENS)
-    known = windows(opened.ledger.records()).values()
-    for key, refused in (("", True), ("another", True), ("a long secret", False)):
-        hashed = collecting.key_digest("Ann ", key)
-        if refused:
-            with pytest.raises(FarshiftError, match="submitted with a key before"):
-                collecting._require_key(known, "Ann ", hashed)
-        else:
-            collecting._require_key(known, "Ann ", hashed)
-    assert again.name == "coins__longer-2"
-    assert "a long secret" not in str([record.body for record in opened.ledger.records()])
 
 
 def test_answers_to_another_window_are_refused(opened, handed, clock):

@@ -1,0 +1,107 @@
+"""What a team gets back for its answers: the ledger's own record of them, signed by the board.
+
+A receipt needs no further signature: the record has the window, the digest of the answers, the team's public key, the
+time and its place in the chain, and the board's signature over all of it. So a receipt and a ledger that does not have
+that record are proof, by the board's own key, that it dropped or replaced the answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core.canonical import canonical_json
+from ...core.errors import BadData, FarshiftError
+from ...core.files import write_atomically
+from ..ledger.chain import chain_problems
+from ..ledger.keys import signed_by
+from ..ledger.record import Record, read_line
+from .times import moment
+
+FORMAT = 1
+MAX_FILE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A receipt. board: the board's public key; taken: the record of the answers; new: whether they were taken just
+    now, or were there already."""
+
+    board: str
+    taken: Record
+    new: bool = False
+
+    @property
+    def window(self) -> str:
+        return str(self.taken.body["window"])
+
+    @property
+    def team(self) -> str:
+        return str(self.taken.body["team"])
+
+    @property
+    def submission(self) -> str:
+        """sha256 of the answers' file."""
+        return str(self.taken.body["submission"])
+
+    @property
+    def seq(self) -> int:
+        return self.taken.seq
+
+    @property
+    def time(self) -> str:
+        return self.taken.time
+
+    def record(self) -> dict[str, Any]:
+        """As it is written: what matters by name, and the signed record itself."""
+        body = self.taken.body
+        said = {"window": self.window, "team": self.team, "signed_by": body.get("signed_by", "")}
+        said |= {"submission": self.submission, "seq": self.seq, "time": self.time, "hash": self.taken.hash}
+        return {"format": FORMAT, "board": self.board, **said, "record": json.loads(self.taken.line())}
+
+    def write(self, file: Path) -> None:
+        write_atomically(file, json.dumps(self.record(), indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def read_receipt(file: Path | str) -> Receipt:
+    """A receipt, whose record is what its hash says and is signed by the board that it names. `BadData` for anything
+    else."""
+    path = Path(file)
+    content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_FILE else b""
+    try:
+        said = json.loads(content)
+        found = Receipt(str(said["board"]), read_line(canonical_json(said["record"])))
+        fits = found.record() == said and found.taken.kind == "submitted"
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadData(f"{path} is not a receipt of answers to a window") from error
+    if not fits or not found.taken.fits():
+        raise BadData(f"{path} was changed: what it says is not what its record says")
+    if not signed_by(found.board, found.taken.hash, found.taken.signature):
+        raise BadData(f"{path} is not signed by the board that it names, {found.board[:64]}")
+    return found
+
+
+def held_to(receipt: Receipt, records: Sequence[Record], key: str) -> list[str]:
+    """What a board, by its ledger, did against a receipt of its own; empty where it kept to it. `FarshiftError` where
+    nothing follows: the receipt is another board's, or this copy of the ledger is an older one, or not signed by it."""
+    if key != receipt.board:
+        raise FarshiftError(f"the receipt is of the board with the key {receipt.board}, and this one has the key {key}")
+    if wrong := chain_problems(records, key):
+        raise FarshiftError(f"this copy of the ledger is not as the board signed it: {wrong[0]}")
+    there = {record.seq: record for record in records}
+    found = there.get(receipt.seq)
+    if found is None:
+        newest = max(records, key=lambda record: record.seq, default=None)
+        if newest is None or (newest.seq < receipt.seq and moment(newest.time) <= moment(receipt.time)):
+            raise FarshiftError(
+                f"this copy of the ledger ends before record {receipt.seq}, which the receipt is of: get a newer one"
+            )
+        return [f"record {receipt.seq} is not in the ledger, which goes on after {receipt.time}"]
+    if found != receipt.taken:
+        return [f"record {receipt.seq} of the ledger is another ({found.kind} at {found.time})"]
+    scored = any(record.kind == "scored" and record.body.get("submission") == receipt.submission for record in records)
+    revealed = any(record.kind == "seed_revealed" and record.body.get("window") == receipt.window for record in records)
+    return ["the window was revealed, and the answers were never scored"] if revealed and not scored else []

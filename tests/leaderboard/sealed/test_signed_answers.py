@@ -1,0 +1,255 @@
+"""Answers are signed: one of each key, whatever the names; equal ones are one; and a receipt binds the board."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+import zipfile
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+import tomli_w
+import typer
+from farshift.cli.sealed import receipt_
+from farshift.core.errors import BadData, BadSubmission, FarshiftError
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger.record import Record, hash_of
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.sealed.answers import pack_answers
+from farshift.leaderboard.sealed.close import close
+from farshift.leaderboard.sealed.receipt import Receipt, held_to, read_receipt
+from farshift.leaderboard.sealed.results import results
+from farshift.leaderboard.sealed.submit import submit_answers
+from farshift.leaderboard.sealed.verify import verify_sealed
+from farshift.leaderboard.submission.signature import signed
+from sealed_cases import CLOSES, OPENS, WINDOW, Clock, key_of, kinds
+from test_window_verify import Folder, changed
+
+pytestmark = pytest.mark.usefixtures("decoded_once")
+
+
+def packed_again(answers, out, key=None, **changes):
+    """The same answers with another card: signed by a key, or by nobody."""
+    with zipfile.ZipFile(answers) as bundle:
+        files = {entry.filename: bundle.read(entry) for entry in bundle.infolist()}
+    card = {name: value for name, value in tomllib.loads(files["submission.toml"].decode()).items()}
+    card.pop("signature")
+    card |= changes
+    files["submission.toml"] = tomli_w.dumps(card if key is None else signed(card, key)).encode()
+    with zipfile.ZipFile(out, "w") as bundle:
+        for name, content in files.items():
+            bundle.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return out
+
+
+def test_one_submission_is_taken_of_each_key_whatever_name_it_gives(opened, handed, clock, tmp_path):
+    """A team that answers again under another name, once it has thought again."""
+    ann = handed.answers["ann"]
+    first = submit_answers(opened, WINDOW, ann, clock)
+    again = submit_answers(opened, WINDOW, ann, clock)
+    assert (first.new, again.new, again.taken) == (True, False, first.taken)
+    other = packed_again(ann, tmp_path / "other.zip", key_of(ann.parent, "ann"), team="Zoe")
+    with pytest.raises(FarshiftError, match="one submission is taken of each key"):
+        submit_answers(opened, WINDOW, other, clock)
+    assert kinds(opened).count("submitted") == 1
+
+
+def test_a_squatter_of_a_name_locks_nobody_out(opened, handed, clock, tmp_path):
+    """A stranger who answers first under the name of a team that is known."""
+    bob, key = handed.answers["bob"], key_of(tmp_path, "stranger")
+    submit_answers(opened, WINDOW, packed_again(bob, tmp_path / "squat.zip", key, team="ann"), clock)
+    assert submit_answers(opened, WINDOW, handed.answers["ann"], clock).new
+    clock.set(CLOSES)
+    close(opened, WINDOW, clock)
+    names = [entry["team"] for entry in results(opened, WINDOW)["entries"]]
+    assert len(set(names)) == 2
+    assert all(name.startswith("ann [") for name in names)  # with the fingerprints of their keys
+    assert verify(opened).differences == []
+
+
+def test_answers_that_nobody_signed_or_whose_signature_is_another_s_are_refused(opened, handed, clock, tmp_path):
+    ann = handed.answers["ann"]
+    with pytest.raises(FarshiftError, match="is not signed: farshift team create"):
+        submit_answers(opened, WINDOW, packed_again(ann, tmp_path / "unsigned.zip"), clock)
+    with zipfile.ZipFile(ann) as bundle:
+        signature = tomllib.loads(bundle.read("submission.toml").decode())["signature"]
+    stolen = packed_again(ann, tmp_path / "stolen.zip", team="eve", signature=signature)
+    with pytest.raises(BadSubmission, match="is not that of this card"):
+        submit_answers(opened, WINDOW, stolen, clock)
+    with zipfile.ZipFile(ann) as bundle, zipfile.ZipFile(tmp_path / "swapped.zip", "w") as out:
+        for entry in bundle.infolist():
+            content = bundle.read(entry)
+            out.writestr(zipfile.ZipInfo(entry.filename, (1980, 1, 1, 0, 0, 0)), content.replace(b"ann", b"eve"))
+    with pytest.raises(BadSubmission):
+        submit_answers(opened, WINDOW, tmp_path / "swapped.zip", clock)
+    assert "submitted" not in kinds(opened)
+
+
+def test_answers_are_not_packed_without_a_key(handed, tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
+    with pytest.raises(FarshiftError, match="farshift team create"):
+        pack_answers(None, tmp_path / "a.zip", handed.draw, "ann")
+
+
+@pytest.fixture
+def copied(opened, handed, clock, tmp_path):
+    """A closed window with ann's answers, and the same ones from a stranger later."""
+    submit_answers(opened, WINDOW, handed.answers["ann"], clock)
+    copy = packed_again(handed.answers["ann"], tmp_path / "copy.zip", key_of(tmp_path, "eve"), team="eve")
+    submit_answers(opened, WINDOW, copy, clock)
+    submit_answers(opened, WINDOW, handed.answers["cheat"], clock)
+    clock.set(CLOSES)
+    close(opened, WINDOW, clock)
+    return opened
+
+
+def test_equal_answers_are_one_whoever_sends_them(copied):
+    """A friend who sends a team's answers once more, under another key: shown as equal, and counted once."""
+    ann, eve, cheat = results(copied, WINDOW)["entries"]
+    assert [one["equal_to"] for one in (ann, eve, cheat)] == ["", "ann", ""]
+    assert eve["contrast"] == ann["contrast"]
+    for view in ("id", "ood"):  # Holm's correction is over two, not three
+        assert cheat["contrast"][view]["p_holm"] <= 2 * cheat["contrast"][view]["p"] + 1e-6
+    assert verify(copied).differences == []
+
+
+def test_a_board_that_makes_equal_answers_different_is_found(copied):
+    records = changed(copied, "scored", predictions="0" * 64)
+    differences, _ = verify_sealed(Folder(copied.path), records, Clock(CLOSES))
+    assert any("have other predictions than the digest" in line for line in differences)
+    records = changed(copied, "submitted", signed_by="0" * 64)
+    differences, _ = verify_sealed(Folder(copied.path), records, Clock(CLOSES))
+    assert any("the ledger says otherwise" in line for line in differences)
+    assert any("has more than one submission" in line for line in differences)
+
+
+@pytest.fixture
+def taken(opened, handed, clock, tmp_path):
+    """A board, and the receipt that ann got from it."""
+    submit_answers(opened, WINDOW, handed.answers["ann"], clock).write(tmp_path / "receipt.json")
+    return opened, tmp_path / "receipt.json"
+
+
+def test_a_receipt_is_signed_and_names_what_was_taken(taken, handed):
+    board, file = taken
+    said, receipt = json.loads(file.read_text()), read_receipt(file)
+    record = board.ledger.records()[-1]
+    assert (said["board"], said["seq"], said["hash"], said["time"]) == (
+        board.ledger.key,
+        record.seq,
+        record.hash,
+        record.time,
+    )
+    assert said["signed_by"] == key_of(handed.answers["ann"].parent, "ann").public
+    assert said["submission"] == receipt.submission
+    assert held_to(receipt, board.ledger.records(), board.ledger.key) == []
+
+
+@pytest.mark.parametrize("name", ["team", "window", "submission", "time", "board", "hash", "record"])
+def test_a_receipt_that_an_entrant_changed_is_refused(taken, name):
+    """An entrant who accuses a board."""
+    _, file = taken
+    said = json.loads(file.read_text())
+    said[name] = {**said["record"], "time": "2031-01-02T00:00:00Z"} if name == "record" else "00" * 32
+    file.write_text(json.dumps(said))
+    with pytest.raises(BadData, match=r"was changed|not signed|not a receipt"):
+        read_receipt(file)
+
+
+def test_a_receipt_of_another_key_is_refused(taken, tmp_path):
+    board, file = taken
+    stranger = key_of(tmp_path, "stranger")
+    record = board.ledger.records()[-1]
+    body = record.body | {"team": "eve"}
+    hash = hash_of(record.seq, record.time, record.kind, body, record.previous)
+    forged = Receipt(board.ledger.key, replace(record, body=body, hash=hash, signature=stranger.sign(hash)))
+    forged.write(file)
+    with pytest.raises(BadData, match="is not signed by the board"):
+        read_receipt(file)
+
+
+def rewritten(board, kept):
+    """The ledger as its operator might write it anew: these records, chained and signed by the board's own key."""
+    previous, found = "0" * 64, []
+    for seq, record in enumerate(kept):
+        hash = hash_of(seq, record.time, record.kind, record.body, previous)
+        found.append(
+            Record(seq, record.time, record.kind, record.body, previous, hash, board.ledger.signing.sign(hash))
+        )
+        previous = hash
+    return found
+
+
+def test_answers_that_a_board_dropped_are_proved_by_the_receipt(taken, clock, handed):
+    """An operator who rewrites its ledger without the answers of a team that it does not like."""
+    board, file = taken
+    receipt, key = read_receipt(file), board.ledger.key
+    clock.set(OPENS, seconds=600)
+    submit_answers(board, WINDOW, handed.answers["bob"], clock)
+    honest = board.ledger.records()
+    assert held_to(receipt, honest, key) == []
+    without = rewritten(board, [record for record in honest if record.body.get("team") != "ann"])
+    (problem,) = held_to(receipt, without, key)
+    assert f"record {receipt.seq} of the ledger is another (submitted at 2031-01-01T00:10:00Z)" in problem
+    clock.set(CLOSES)
+    late = board.ledger.append([("window_closed", {"window": WINDOW})])[0]
+    short = rewritten(board, [*honest[: receipt.seq - 1], late])
+    (problem,) = held_to(receipt, short, key)
+    assert "is not in the ledger, which goes on after" in problem
+
+
+def test_an_older_or_forged_copy_of_the_ledger_proves_nothing(taken, tmp_path):
+    board, file = taken
+    receipt, records = read_receipt(file), board.ledger.records()
+    with pytest.raises(FarshiftError, match="get a newer one"):
+        held_to(receipt, records[:-1], board.ledger.key)
+    with pytest.raises(FarshiftError, match="not as the board signed it"):
+        held_to(receipt, [*records[:-1], replace(records[-1], kind="withdrawn")], board.ledger.key)
+    other = Board.init(tmp_path / "other", "Other")
+    with pytest.raises(FarshiftError, match="is of the board with the key"):
+        held_to(receipt, other.ledger.records(), other.ledger.key)
+
+
+def test_answers_that_were_taken_and_never_scored_are_named(taken, clock):
+    board, file = taken
+    clock.set(CLOSES)
+    close(board, WINDOW, clock)
+    assert held_to(read_receipt(file), board.ledger.records(), board.ledger.key) == []
+    left = rewritten(board, [record for record in board.ledger.records() if record.kind != "scored"])
+    (problem,) = held_to(read_receipt(file), left, board.ledger.key)
+    assert "never scored" in problem
+
+
+def test_answers_of_windows_of_earlier_versions_stay_as_they_were(opened, handed, clock, tmp_path):
+    """Unsigned, with the digest of a secret: one of each name."""
+    submit_answers(opened, WINDOW, handed.answers["ann"], clock)
+    body = opened.ledger.records()[-1].body
+    unsigned = packed_again(handed.answers["ann"], tmp_path / "unsigned.zip")
+    digest = sha256(unsigned.read_bytes()).hexdigest()
+    place = f"sealed/{WINDOW}/answers/{digest}.zip"
+    old = {name: value for name, value in body.items() if name != "signed_by"}
+    old |= {"team_key": "ab" * 32, "submission": digest, "files": {place: digest}}
+    board = Board(shutil.copytree(opened.path, tmp_path / "old"))
+    board.enter([("submitted", {**old, "team": "Old  Team"})], {place: unsigned.read_bytes()})
+    assert verify_sealed(Folder(board.path), board.ledger.records(), Clock(OPENS)) == ([], [])
+    board.ledger.append([("submitted", {**old, "team": " old team", "submission": "0" * 64, "files": {}})])
+    differences, _ = verify_sealed(Folder(board.path), board.ledger.records(), Clock(OPENS))
+    assert differences == [f"window {WINDOW}: team 'old team' has more than one submission"]
+
+
+def test_a_receipt_is_checked_against_a_board_or_an_export_by_command(taken, capsys, tmp_path):
+    board, file = taken
+    receipt_(file, str(board.path))
+    assert "The ledger has them." in capsys.readouterr().out
+    export(board, tmp_path / "export")
+    kept = [record for record in board.ledger.records() if record.kind != "submitted"]
+    later = replace(kept[-1], kind="withdrawn", time="2031-02-01T00:00:00Z", body={"entry": "a", "reason": "b"})
+    lines = [record.line() + b"\n" for record in rewritten(board, [*kept, later])]
+    (tmp_path / "export" / "ledger.jsonl").write_bytes(b"".join(lines))
+    with pytest.raises(typer.Exit) as left:
+        receipt_(file, str(tmp_path / "export"))
+    assert left.value.exit_code == 1
+    assert "receipt and ledger are the proof" in " ".join(capsys.readouterr().out.split())
