@@ -69,6 +69,10 @@ class Unavailable(FarshiftError):
     """A source's bytes could not be had from any mirror (no network, `--offline`, every mirror failed)."""
 
 
+class LabelsWithheld(FarshiftError):
+    """Labels that a model was about to look up while it was trained or asked."""
+
+
 class BadDefinition(FarshiftError):
     """A source, split, benchmark or recipe file that does not say what it must."""
 

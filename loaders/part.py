@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
+from ..core.withheld import refuse_labels
 from ..splits.schema import Schema
 from .batching.categories import coded
 from .batching.columns import (
@@ -372,6 +373,7 @@ class Part:
         >>> part.truth()[:4].tolist(), part.given()[:4].tolist(), part.corrupted[:4].tolist()
         ([71, 62, 57, 54], [71, 62, 19, 54], [False, False, True, False])
         """
+        refuse_labels(f"{self.split}, {self.name}")
         return _whole(self._source_column(self.label), len(self))
 
     def given(self) -> NDArray[Any]:
@@ -385,6 +387,8 @@ class Part:
 
     def chosen(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         """The named columns, or all; `UnknownName` for one that there is not."""
+        if columns is None or self.label in columns:
+            refuse_labels(f"{self.split}, {self.name}")
         if columns is None:
             return self.columns
         for name in columns:
@@ -413,6 +417,8 @@ class Part:
 
     def column(self, name: str, text: Text = "str") -> Column:
         """What reads a column by position. Texts that are no Arrow data are objects, unless `text` is "bytes"."""
+        if name == self.label:
+            refuse_labels(f"{self.split}, {self.name}")
         if (name, text) not in self._opened:
             self._opened[name, text] = self._open(name, text)
         return self._opened[name, text]

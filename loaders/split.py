@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.errors import BadData, UnknownName
 from ..core.files import cache_root
+from ..core.withheld import refuse_labels
 from ..splits.assignment import PARTS
 from ..splits.catalogue import find
 from ..splits.manifest import Manifest
@@ -72,6 +73,7 @@ def _plain(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
 def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
     """The split called `name` or `name@version`, pulled, verified and cached where it is not yet. A definition is
     frozen in the user's home when it is first pulled."""
+    refuse_labels(f"split {name}")
     manifest = find(name)
     if not manifest.frozen:
         manifest = at_first_contact(manifest, own_folders)

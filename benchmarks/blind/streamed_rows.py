@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.withheld import for_the_harness
 from ...loaders.stream.columns import streamed_inputs
 from ...loaders.stream.part import StreamedPart
 from ..model import Task
@@ -44,7 +45,8 @@ class StreamedData(BlindData):
         if name != "train":
             return super().training(name)
         table = self.stored(name)
-        columns: dict[str, Any] = dict(streamed_inputs(self.benchmark.streamed(name), self.task.inputs))
+        with for_the_harness():
+            columns: dict[str, Any] = dict(streamed_inputs(self.benchmark.streamed(name), self.task.inputs))
         kept = (self.task.label, *(key for key in SEEN_IN_TRAINING if key in table.column_names))
         columns |= {key: np.array(table[key].to_numpy(zero_copy_only=False)) for key in kept}
         return TrainingTable(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])

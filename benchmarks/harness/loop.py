@@ -15,6 +15,7 @@ from typing import Any
 from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, ModelError
 from ...core.progress import say
+from ...core.withheld import labels_withheld
 from ...loaders.batching.forms import Forms
 from ..benchmark import Benchmark
 from ..blind.rows import BlindData, Inputs
@@ -62,7 +63,11 @@ class Evaluation:
     def run(self, seeds: Sequence[int], keep_going: bool = False) -> dict[int, FarshiftError]:
         """Train the models of some seeds together, ask them, and keep what they answer; what is there already is
         not done again. The seeds that failed, each with its first error: with `keep_going` the others go on then,
-        without it the first error ends the loop."""
+        without it the first error ends the loop. No labels can be opened meanwhile."""
+        with labels_withheld():
+            return self._run(seeds, keep_going)
+
+    def _run(self, seeds: Sequence[int], keep_going: bool) -> dict[int, FarshiftError]:
         failed: dict[int, FarshiftError] = {}
         jobs: _Jobs = {}
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])

@@ -21,6 +21,7 @@ from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName
 from ...core.files import cache_root, user_home
 from ...core.plugins import files, gathered, module, read_definition
 from ...core.progress import say
+from ...core.withheld import refuse_labels
 from ...splits.pins import FilePin, FirstFile, TreePin
 from ...splits.rows import heads, ids_and_repeats, row_digests, set_digest, with_repeated
 from ...splits.schema import Field, Schema
@@ -140,6 +141,7 @@ class Source:
 
         A source that is not pinned yet is built each time.
         """
+        refuse_labels(f"source {self.name}")
         if not self.definition.digest:
             return self.build(own_folders)
         return stored_file(self.cached_at, lambda target: self.write(target, own_folders, engine))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
+from ...core.withheld import refuse_labels
 from ...splits.catalogue import find
 from ...splits.manifest import Manifest
 from ..acquire.source import Source as DataSource
@@ -51,6 +52,7 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     """
     if memory < 1:
         raise FarshiftError(f"memory must be at least 1 byte, not {memory}")
+    refuse_labels(f"a stream of {name}")
     manifest = find(name)
     data = source_of(manifest)
     if part not in manifest.definition.parts:

@@ -1,0 +1,168 @@
+"""A model that looks its labels up by the library, while it is trained or asked, is refused them by one clear error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import farshift as fs
+import numpy as np
+import pytest
+from farshift.core.errors import LabelsWithheld, ModelError
+from farshift.core.withheld import labels_withheld, refuse_labels
+from farshift.loaders.acquire.source import find_source
+
+ON = "modadd97/xi35"
+
+
+def lookup(batch, benchmark=None):
+    """The attack of an entrant: the truth of every row, by its inputs."""
+    part, truth = (benchmark or fs.benchmark(ON)).view("ood")
+    return labelled(batch, part.numpy(["a", "b"]), truth)
+
+
+def labelled(batch, rows, truth):
+    known = dict(zip(zip(rows["a"].tolist(), rows["b"].tolist(), strict=True), truth.tolist(), strict=True))
+    return [known.get(pair, 0) for pair in zip(batch["a"].tolist(), batch["b"].tolist(), strict=True)]
+
+
+def refused(model, tmp_path):
+    with pytest.raises(LabelsWithheld, match="cannot be opened while a model is trained or asked") as found:
+        fs.evaluate(model, on=ON, seeds=1, budget="quick", out=tmp_path / "run")
+    assert "\n" not in str(found.value)
+
+
+def test_a_model_that_opens_the_benchmark_when_it_is_asked_is_refused(tmp_path):
+    refused(lookup, tmp_path)
+    assert fs.benchmark(ON).view("ood")[1].size, "the labels are there again, for scoring"
+
+
+def test_labels_that_were_opened_before_the_run_are_refused_in_it(tmp_path):
+    opened = fs.benchmark(ON)
+    part, truth = opened.view("ood")
+    rows = part.numpy()
+    refused(lambda batch: lookup(batch, opened), tmp_path)
+    refused(lambda batch: part.truth(), tmp_path)
+    refused(lambda batch: part.given(), tmp_path)
+    refused(lambda batch: next(part.batches(8))["sum"], tmp_path)
+    refused(lambda batch: part[0]["sum"], tmp_path)
+    assert np.array_equal(part.numpy()["sum"], rows["sum"])
+    assert np.array_equal(part.truth(), truth)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda: fs.load(ON, part="train"),  # the rows of the ID test are among the published training rows
+        lambda: find_source("modadd97").table(),
+        lambda: fs.load("modadd97/xi20", part="train"),  # another split of the same rows
+        lambda: fs.stream(ON, "train", "/nowhere"),
+    ],
+)
+def test_no_other_way_through_the_library_leads_to_them(look):
+    look_or_fail = pytest.raises(LabelsWithheld, match="score the run when it is finished")
+    with labels_withheld(), look_or_fail:
+        look()
+
+
+class Trained:
+    """Looks in `fit` and answers from memory."""
+
+    def fit(self, train, val, budget):
+        part, truth = fs.benchmark(ON).view("ood")
+        self.rows, self.truth = part.numpy(["a", "b"]), truth
+
+    def predict(self, batch):
+        return labelled(batch, self.rows, self.truth)
+
+
+class Made(Trained):
+    """Looks as it is made."""
+
+    def __init__(self):
+        super().fit(None, None, None)
+
+    def fit(self, train, val, budget):
+        """Trains nothing."""
+
+
+@pytest.mark.parametrize("model", [Trained, Made])
+def test_a_model_that_looks_before_it_is_asked_is_refused(model, tmp_path):
+    refused(model, tmp_path)
+
+
+def test_a_thread_is_refused_them_too(tmp_path):
+    def predict(batch):
+        found = []
+
+        def look():
+            try:
+                found.append(lookup(batch))
+            except LabelsWithheld as error:
+                found.append(error)
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        if isinstance(found[0], Exception):
+            raise found[0]
+        return found[0]
+
+    refused(predict, tmp_path)
+
+
+LOOK = """
+import farshift as fs
+try:
+    print(fs.benchmark("modadd97/xi35").view("ood")[1].tolist())
+except fs.FarshiftError as error:
+    print(type(error).__name__)
+"""
+
+
+def test_a_child_process_of_a_model_is_refused_them_until_the_run_is_over(tmp_path):
+    said = []
+
+    def predict(batch):
+        done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
+        said.append(done.stdout)
+        return np.zeros(len(batch["a"]), int)
+
+    fs.evaluate(predict, on=ON, seeds=1, budget="quick", out=tmp_path / "run", batch_size=10_000)
+    assert set(said) == {"LabelsWithheld\n"}
+    assert not [name for name in os.environ if "WITHHELD" in name]
+
+
+COMMAND = """
+import json, sys
+import farshift as fs
+json.loads(sys.stdin.readline())
+fs.benchmark("modadd97/xi35").view("ood")
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "prediction": 0}), flush=True)
+"""
+
+
+def test_a_command_is_refused_them(tmp_path):
+    from farshift.benchmarks.harness.model_spec import find_model
+
+    script = tmp_path / "model.py"
+    script.write_text(COMMAND)
+    model, code = find_model(f"cmd:{sys.executable} {script}")
+    with pytest.raises(ModelError, match="cannot be opened while a model is trained or asked"):
+        fs.evaluate(model, on=ON, seeds=1, budget="quick", out=tmp_path / "run", code=code)
+
+
+def test_what_a_process_inherited_ends_with_the_run_that_withheld(tmp_path, monkeypatch):
+    """A process that outlives a run, such as a server of workers, keeps the environment that it was begun with."""
+    with labels_withheld():
+        inherited = {name: value for name, value in os.environ.items() if "WITHHELD" in name}
+        with labels_withheld(), pytest.raises(LabelsWithheld):
+            refuse_labels("a split")
+        with pytest.raises(LabelsWithheld):
+            refuse_labels("a split")
+    for name, value in inherited.items():
+        monkeypatch.setenv(name, value)
+    refuse_labels("a split")
