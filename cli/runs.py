@@ -101,32 +101,37 @@ def evaluate(
         Optional[int],  # noqa: UP045
         typer.Option("--limit", min=1, metavar="N", help="Ask only N rows of each part: a trial, never ranked."),
     ] = None,
+    isolated: Annotated[
+        bool,
+        typer.Option("--isolated", help="Run the model without network, cache and home; the run card says so (Linux)."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Evaluate your own model on a benchmark and score it."""
     from ..benchmarks.harness.evaluate import evaluate as go
+    from ..benchmarks.harness.isolated import evaluate_isolated
     from ..benchmarks.harness.model_spec import find_model, read_options
     from ..core.world import world
 
+    how: dict[str, Any] = {
+        "seeds": seeds,
+        "device": device,
+        "budget": budget,
+        "steps": steps,
+        "name": name or None,
+        "batch_size": batch_size,
+        "selection": selection,
+        "settings": read_settings(settings),
+        "time_limit": time_limit,
+        "limit": limit,
+    }
     with watched():
-        found, code = find_model(model, read_options(option or []))
-        done = go(
-            found,
-            on,
-            seeds=seeds,
-            out=out,
-            device=device,
-            budget=budget,
-            steps=steps,
-            name=name or None,
-            batch_size=batch_size,
-            selection=selection,
-            settings=read_settings(settings),
-            time_limit=time_limit,
-            code=code,
-            limit=limit,
-            on_hang=lambda: give_up(f"predict did not return in time and cannot be interrupted; {_KEPT}"),
-        )
+        if isolated:
+            done = evaluate_isolated(model, on, out, read_options(option or []), how)
+        else:
+            found, code = find_model(model, read_options(option or []))
+            hung = f"predict did not return in time and cannot be interrupted; {_KEPT}"
+            done = go(found, on, out=out, code=code, on_hang=lambda: give_up(hung), **how)
     if world().rank == 0:
         print_scored(done, json)
 

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core import errors
 from ...core.canonical import canonical_json, identity_of
-from ...core.errors import FarshiftError, restated
+from ...core.elsewhere import Fail, done_elsewhere, serve
+from ...core.errors import FarshiftError
 from ...core.files import cache_root, locked
-from ...core.progress import Listener, advance, listening, say
+from ...core.progress import say
 from ...loaders.cache.store import intact, store_bytes, stored_table
 from ...loaders.part import Part
 from ..benchmark import Benchmark
@@ -94,33 +91,7 @@ def _write_elsewhere(benchmark: Benchmark, folder: Path) -> None:
     """Have a child process write the blind data; its progress is reported here, its errors are raised here."""
     address = benchmark.address if isinstance(benchmark, StreamedBenchmark) else ""
     asked = {"definition": _stated(benchmark), "path": str(benchmark.path), "folder": str(folder), "stream": address}
-    request = json.dumps(asked)
-    # -P: what lies in the folder that the user happens to be in is not imported.
-    command = [sys.executable, "-P", "-m", f"{__package__}.data"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
-        assert child.stdin and child.stdout
-        try:
-            child.stdin.write(request)
-            child.stdin.close()
-            for line in child.stdout:
-                _received(json.loads(line))
-        except BaseException:
-            child.kill()
-            raise
-    if child.returncode != 0:
-        raise FarshiftError(
-            f"preparing {benchmark.name} ended with code {child.returncode}; what it said stands above; try again"
-        )
-
-
-def _received(message: dict[str, Any]) -> None:
-    if "say" in message:
-        say(message["say"])
-    elif "advance" in message:
-        advance(*message["advance"])
-    elif "error" in message:
-        kind = getattr(errors, message["error"], FarshiftError)
-        raise restated(kind, message["message"])
+    done_elsewhere(f"{__package__}.data", asked, f"preparing {benchmark.name}")
 
 
 def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
@@ -181,39 +152,14 @@ def _visible(part: Part, task: Task, training: bool, grouped: bool) -> pa.Table:
     return table
 
 
-class _Sender:
-    """Sends progress and errors to the parent process, one JSON object a line."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._out = os.fdopen(descriptor, "w", encoding="utf-8")
-
-    def send(self, message: dict[str, Any]) -> None:
-        self._out.write(json.dumps(message) + "\n")
-        self._out.flush()
-
-    def say(self, text: str) -> None:
-        self.send({"say": text})
-
-    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
-        self.send({"advance": [label, done, total, note]})
-
-
-def main() -> None:
-    """The child process: read the request from stdin, write the files, report on stdout."""
-    sender = _Sender(os.dup(1))
-    os.dup2(2, 1)  # whatever else is printed must not be taken for a message
-    listener: Listener = sender
-    request = json.load(sys.stdin)
-    try:
-        with listening(listener):
-            definition = BenchmarkDefinition.model_validate(request["definition"])
-            benchmark = Benchmark(definition, Path(request["path"]))
-            if request["stream"]:
-                benchmark = streamed(benchmark, request["stream"])
-            write_blind_data(benchmark, Path(request["folder"]))
-    except FarshiftError as error:
-        sender.send({"error": type(error).__name__, "message": str(error)})
+def _write(request: dict[str, Any], _: Fail) -> None:
+    """The child process."""
+    definition = BenchmarkDefinition.model_validate(request["definition"])
+    benchmark = Benchmark(definition, Path(request["path"]))
+    if request["stream"]:
+        benchmark = streamed(benchmark, request["stream"])
+    write_blind_data(benchmark, Path(request["folder"]))
 
 
 if __name__ == "__main__":
-    main()
+    serve(_write)

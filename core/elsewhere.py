@@ -1,0 +1,80 @@
+"""Work done by another process: it gets a request, and reports its progress and its error to the one that waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from . import errors
+from .errors import FarshiftError, restated
+from .progress import advance, listening, say
+
+Fail = Callable[[FarshiftError], NoReturn]
+"""Reports an error from any thread, and ends the process at once."""
+
+
+def done_elsewhere(module: str, request: Any, what: str, environment: Mapping[str, str] | None = None) -> None:
+    """Have a process run `module`, whose main is `serve`, on a request (plain JSON). Its progress is reported here, its
+    error is raised here. what: the work, for people."""
+    # -P: what lies in the folder that the user happens to be in is not imported.
+    command = [sys.executable, "-P", "-m", module]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, encoding="utf-8", env=environment) as child:
+        assert child.stdin and child.stdout
+        try:
+            child.stdin.write(json.dumps(request))
+            child.stdin.close()
+            for line in child.stdout:
+                _received(json.loads(line))
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode != 0:
+        raise FarshiftError(f"{what} ended with code {child.returncode}; what it said stands above; repeat the command")
+
+
+def _received(message: dict[str, Any]) -> None:
+    if "say" in message:
+        say(message["say"])
+    elif "advance" in message:
+        advance(*message["advance"])
+    elif "error" in message:
+        kind = getattr(errors, message["error"], FarshiftError)
+        raise restated(kind, message["message"])
+
+
+class _Sender:
+    """Sends progress and errors to the parent process, one JSON object a line."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._out = os.fdopen(descriptor, "w", encoding="utf-8")
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._out.write(json.dumps(message) + "\n")
+        self._out.flush()
+
+    def say(self, text: str) -> None:
+        self.send({"say": text})
+
+    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
+        self.send({"advance": [label, done, total, note]})
+
+    def fail(self, error: FarshiftError) -> NoReturn:
+        self.send({"error": type(error).__name__, "message": str(error)})
+        os._exit(2)
+
+
+def serve(work: Callable[[Any, Fail], None]) -> None:
+    """The main of such a process: read the request from stdin, do the work, report on stdout."""
+    sender = _Sender(os.dup(1))
+    os.dup2(2, 1)  # whatever else is printed must not be taken for a message
+    request = json.load(sys.stdin)
+    try:
+        with listening(sender):
+            work(request, sender.fail)
+    except FarshiftError as error:
+        sender.send({"error": type(error).__name__, "message": str(error)})
