@@ -23,6 +23,9 @@ from ...core.errors import FarshiftError
 BLOCK = 4 * 2**20
 """Bytes that have a checksum together."""
 
+LARGE = 8 * 2**30
+"""Bytes from which on a file is compared by the first process of a day, not by each: that would take minutes."""
+
 Verify = Literal["always", "open", "never"]
 WAYS: tuple[Verify, ...] = get_args(Verify)
 """When stored files are compared with their checksums: whenever they are opened, when a process first opens them, or

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -23,7 +24,7 @@ from ...core.files import cache_root as cache_root
 from ...core.files import file_sha256, locked, plain_disk_errors, write_atomically
 from ...core.files import lock_is_free as lock_is_free
 from ...core.progress import say
-from .blocks import BLOCK, digests, fits, verify_when
+from .blocks import BLOCK, LARGE, Verify, digests, fits, verify_when
 from .entries import one_call, use
 from .limit import cache_limit, keep_within_limit
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
+
+_DAY = 86_400.0
 
 
 def _marker(path: Path) -> Path:
@@ -45,8 +48,10 @@ def _stamp(path: Path) -> list[int]:
 def mark(path: Path, digest: str, blocks: Sequence[int] | None = None) -> None:
     """Note that `path` was found to have this sha256, and its blocks these CRC-32s (which are computed by default)."""
     each = digests(path)[1] if blocks is None else list(blocks)
-    content = json.dumps({"sha256": digest, "stamp": _stamp(path), "block": BLOCK, "crc32": each})
-    write_atomically(_marker(path), content.encode())
+    noted: dict[str, Any] = {"sha256": digest, "stamp": _stamp(path), "block": BLOCK, "crc32": each}
+    if path.stat().st_size > LARGE:
+        noted["compared"] = int(time.time())
+    write_atomically(_marker(path), json.dumps(noted).encode())
 
 
 _compared: dict[Path, list[int]] = {}
@@ -60,29 +65,30 @@ def intact(path: Path) -> bool:
     way = verify_when()
     try:
         marker, stamp = json.loads(_marker(path).read_text("utf-8")), _stamp(path)
-        known = marker["stamp"] == stamp
-        trusted = way != "always" and (_compared.get(path) == stamp or (way == "never" and known))
-        if not trusted and not _unchanged(path, marker):
+        known = marker["stamp"] == stamp and marker.get("block") == BLOCK
+        if way == "always" or not (_compared.get(path) == stamp or (known and _believed(marker, way))):
             _compared.pop(path, None)
-            return False
+            fit = marker.get("block") == BLOCK and fits(path, marker.get("crc32", ()))
+            # Where no checksums say that the file is whole its sha256 decides: those of an older version are not
+            # there, and the marker itself lies on a disk too.
+            if not fit and file_sha256(path) != marker["sha256"]:
+                return False
+            _compared[path] = stamp
+            if not (fit and known) or stamp[0] > LARGE:
+                with suppress(OSError, FarshiftError):  # a cache that may only be read
+                    mark(path, marker["sha256"], marker["crc32"] if fit else None)
+                return True
+        with suppress(OSError):
+            os.utime(_marker(path))
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    if not trusted:
-        _compared[path] = stamp
-    with suppress(OSError, FarshiftError):  # a cache that may only be read
-        if known and marker.get("block") == BLOCK:
-            os.utime(_marker(path))
-        else:
-            mark(path, marker["sha256"])
     return True
 
 
-def _unchanged(path: Path, marker: dict[str, Any]) -> bool:
-    """Whether a file is what its marker says. The sha256 decides where no checksums say that it is: those of an older
-    version are not there, and the marker itself lies on a disk too."""
-    if marker.get("block") == BLOCK and fits(path, marker.get("crc32", ())):
-        return True
-    return file_sha256(path) == str(marker["sha256"])
+def _believed(marker: dict[str, Any], way: Verify) -> bool:
+    """Whether a file of the size, time and inode that its marker notes is not compared: never, or, a large one, not
+    again on the same day."""
+    return way == "never" or 0 <= time.time() - marker.get("compared", 0) < _DAY
 
 
 def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:

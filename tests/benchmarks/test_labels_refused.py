@@ -126,12 +126,13 @@ def test_a_child_process_of_a_model_is_refused_them_until_the_run_is_over(tmp_pa
     said = []
 
     def predict(batch):
-        done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
-        said.append(done.stdout)
+        if not said:
+            done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
+            said.append(done.stdout)
         return np.zeros(len(batch["a"]), int)
 
-    fs.evaluate(predict, on=ON, seeds=1, budget="quick", out=tmp_path / "run", batch_size=10_000)
-    assert set(said) == {"LabelsWithheld\n"}
+    fs.evaluate(predict, on=ON, seeds=1, budget="quick", out=tmp_path / "run")
+    assert said == ["LabelsWithheld\n"]
     assert not [name for name in os.environ if "WITHHELD" in name]
 
 

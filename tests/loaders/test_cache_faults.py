@@ -121,6 +121,24 @@ def test_a_file_is_compared_once_in_a_process_or_always_or_never(table, monkeypa
     assert not intact(table), "another time: nobody vouches for it"
 
 
+def test_a_large_file_is_compared_once_a_day_whatever_process_asks(table, monkeypatch):
+    monkeypatch.setattr(store, "LARGE", 10)
+    marker = table.with_name("a.arrow.ok")
+    assert intact(table)
+    store._compared.clear()
+    table.touch()
+    assert intact(table), "another time: compared, and noted"
+    said = json.loads(marker.read_text())
+    assert said["compared"] > 0
+    flip(table)
+    store._compared.clear()
+    assert intact(table)
+    with verifying("always"):
+        assert not intact(table)
+    marker.write_text(json.dumps(said | {"compared": said["compared"] - 86_401}))
+    assert not intact(table)
+
+
 def test_a_way_that_is_none_is_refused(monkeypatch):
     with pytest.raises(FarshiftError, match="verify: 'sometimes' is none of always, open, never"):
         fs.load(ON, verify="sometimes")
