@@ -1,0 +1,33 @@
+"""A fault of the disk on which somebody verifies a board is no fault of the board."""
+
+from __future__ import annotations
+
+import os
+
+from farshift.core.progress import listening
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.submission.pack import pack
+from farshift.loaders.cache import store
+from support import Heard
+
+
+def test_labels_that_a_disk_changed_in_the_cache_accuse_no_board(runs, cache, tmp_path, monkeypatch):
+    """The attack: other labels under an equal size and time, by which the entry's score would be another."""
+    board = Board.init(tmp_path / "board", "A test board")
+    submit(board, pack(runs[:1], tmp_path / "s.zip", team="us"))
+    (path,) = (cache / "sources").glob("modadd97*.arrow")
+    right, state = path.read_bytes(), path.stat()
+    wrong = bytearray(right)
+    wrong[len(wrong) // 4 : 3 * len(wrong) // 4 : 8] = bytes(len(range(len(wrong) // 4, 3 * len(wrong) // 4, 8)))
+    path.write_bytes(wrong)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert path.read_bytes() != right
+    monkeypatch.setattr(store, "_compared", {})
+    heard = Heard()
+    with listening(heard):
+        found = verify(board)
+    assert found.differences == []
+    assert f"{path} was cut off or changed: building it again" in heard.lines
+    assert path.read_bytes() == right
