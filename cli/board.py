@@ -17,6 +17,9 @@ board_app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
+Place = Annotated[
+    str, typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder, an export (folder or zip), or its address.")
+]
 Reason = Annotated[str, typer.Option("--reason", help="Why: the board shows it.")]
 
 
@@ -108,22 +111,25 @@ def board_init(
 
 @board_app.command("site")
 def board_site(
-    folder: Folder,
+    place: Place,
     out: Annotated[Optional[Path], typer.Option("--out", metavar="DIR", help="Default: DIR/site.")] = None,  # noqa: UP045
     json: Json = False,
 ) -> None:
     """Write the board as static pages."""
-    from ..leaderboard.board import Board
+    from ..core.errors import FarshiftError
+    from ..leaderboard.operations.places import viewed
     from ..leaderboard.publish.site import build
 
-    with watched():
-        page = build(Board(folder), out)
+    if out is None and not Path(place).is_dir():
+        raise FarshiftError(f"site: say where the pages of {place} are to be written (--out DIR)")
+    with watched(), viewed(place) as board:
+        page = build(board, out)
     emit_json({"page": str(page)}) if json else line(f"open {page.resolve()}")
 
 
 @board_app.command("verify")
 def board_verify(
-    place: Annotated[str, typer.Argument(metavar="DIR|URL|EXPORT")],
+    place: Place,
     head: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--head", metavar="HASH", help="A record's hash from an earlier look: it must still be there."),
@@ -132,24 +138,82 @@ def board_verify(
         Optional[str],  # noqa: UP045
         typer.Option("--key", metavar="HEX", help="The board's public key, from an earlier look."),
     ] = None,
+    witness: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Option("--witness", metavar="FILE", help="A checkpoint that the ledger must extend. May be repeated."),
+    ] = None,
+    witness_key: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--witness-key", metavar="KEY", help="A key that must have signed one. May be repeated."),
+    ] = None,
+    pages: Annotated[
+        str, typer.Option("--pages", metavar="DIR|URL", help="Where its pages are. Default: its folder's site/.")
+    ] = "",
+    workers: Annotated[int, typer.Option("--workers", min=0, help="Processes at work; 0 for one a core.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Use nothing that an earlier verification computed.")] = False,
     json: Json = False,
 ) -> None:
-    """Recompute chain, signatures and every score from the predictions. Exit code 1 on any difference."""
+    """Recompute all that a board shows from its predictions. Exit code 1 where something differs, or could not be
+    recomputed. Goes on where an earlier verification was cut off."""
     from ..leaderboard.operations.places import verify_at
 
+    seen, signed = witness or [], witness_key or []
     with watched():
-        found = verify_at(place, head, key)
+        found = verify_at(place, head, key, witness=seen, witness_key=signed, pages=pages, workers=workers, fresh=fresh)
     if json:
-        emit_json({"board": place, "verified": not found.differences, **found.__dict__})
+        emit_json({"board": place, **found.__dict__, "entries_verified": found.verified, "verified": found.whole})
     else:
-        whole = found.entries - len(found.not_recomputed)
-        state = _count(len(found.differences), "difference") if found.differences else f"{whole} verified"
-        left = f", {len(found.not_recomputed)} not recomputed" if found.not_recomputed else ""
-        line(f"{place}: {_count(found.entries, 'entry', 'entries')}: {state}{left}")
+        state = [f"{found.verified} verified"] if not found.differences else []
+        state += [_count(len(found.differences), "difference")] if found.differences else []
+        state += [f"{len(found.not_recomputed)} not recomputed"] if found.not_recomputed else []
+        line(f"{place}: {_count(found.entries, 'entry', 'entries')}: {', '.join(state)}")
         for text in (*found.differences, *(f"not recomputed: {why}" for why in found.not_recomputed)):
             line(f"  {text}")
+        for text in found.notes:
+            line(f"  note: {text}")
         line(f"{_count(found.records, 'record')}, head {found.head}, key {found.key}")
-    exit_if(bool(found.differences))
+    exit_if(not found.whole)
+
+
+@board_app.command("checkpoint")
+def board_checkpoint(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")],
+    json: Json = False,
+) -> None:
+    """Write the ledger's size and Merkle root, signed with the board's key: a C2SP tlog-checkpoint."""
+    from ..core.files import write_atomically
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.witness import checkpoint
+
+    made = checkpoint(Board(folder))
+    write_atomically(out, made.note().encode(), "write it to another place")
+    if json:
+        return emit_json({"file": str(out), "origin": made.origin, "size": made.size})
+    line(f"{out}: a checkpoint of {_count(made.size, 'record')}")
+
+
+@board_app.command("witness")
+def board_witness(
+    place: Place,
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help="The witness's private key: made where there is none.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The checkpoint to write; an earlier one must be extended.")
+    ],
+    name: Annotated[str, typer.Option("--name", help="The witness's name, such as an address.")] = "witness",
+    json: Json = False,
+) -> None:
+    """Sign, as a witness, that a board's ledger extends what was seen of it before."""
+    from ..leaderboard.operations.places import opened
+    from ..leaderboard.operations.witness import witness
+
+    with watched(), opened(place) as board:
+        made, told = witness(board, key, out, name)
+    if json:
+        return emit_json({"file": str(out), "origin": made.origin, "size": made.size, "key": told})
+    line(f"{out}: {_count(made.size, 'record')} witnessed; others check it with --witness {out} --witness-key {told}")
 
 
 @board_app.command("export")

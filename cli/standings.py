@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
+Place = Annotated[
+    str, typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder, an export (folder or zip), or its address.")
+]
 Against = Annotated[
     Optional[str],  # noqa: UP045  (typer reads the annotation at run time)
     typer.Option("--baseline", metavar="MODEL", help="Compare every entry with this model (adjusted by Holm)."),
@@ -25,7 +28,7 @@ Against = Annotated[
 
 @app.command()
 def standings(
-    folder: Folder,
+    place: Place,
     benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
     baseline: Against = None,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values on stdout.")] = False,
@@ -44,7 +47,7 @@ def standings(
         raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
     latex_alone(latex, False, caption, label)
     with watched():
-        found = _snapshot(folder, benchmark, baseline)
+        found = _snapshot(place, benchmark, baseline)
     if json:
         return emit_json(found.record())
     if forms:
@@ -53,11 +56,12 @@ def standings(
     _print(found)
 
 
-def _snapshot(folder: Path, benchmark: str = "", baseline: str | None = None) -> Snapshot:
-    from ..leaderboard.board import Board
+def _snapshot(place: str, benchmark: str = "", baseline: str | None = None) -> Snapshot:
+    from ..leaderboard.operations.places import viewed
     from ..leaderboard.tables.snapshot import take_snapshot
 
-    return take_snapshot(Board(folder), benchmark, baseline)
+    with viewed(place) as board:
+        return take_snapshot(board, benchmark, baseline)
 
 
 def _print(found: Snapshot) -> None:
@@ -102,7 +106,7 @@ def _margin(found: Any) -> str:
 
 @app.command()
 def publish(
-    folder: Folder,
+    place: Place,
     form: Annotated[str, typer.Option("--as", metavar="F", help="csv, latex, markdown, hf, eee, or one of your own.")],
     out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file or folder to write.")],
     benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
@@ -115,14 +119,26 @@ def publish(
     ] = "",
     caption: Caption = "",
     label: Label = "",
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing: exit code 1 where a file is not what the board gives.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write the tables in another format: CSV, LaTeX, Hugging Face Community Evals, EveryEvalEver."""
     from ..leaderboard.exports import publish as go
+    from ..leaderboard.exports import unlike
 
     with watched():
-        found = _snapshot(folder, benchmark, baseline)
-    files = go(found, form, out, {"dataset": dataset, "source": source, "caption": caption, "label": label})
+        found = _snapshot(place, benchmark, baseline)
+    options = {"dataset": dataset, "source": source, "caption": caption, "label": label}
+    if check:
+        wrong = unlike(found, form, out, options)
+        if json:
+            emit_json({"format": form, "differences": wrong})
+        for text in () if json else wrong or [f"{out}: as the board gives it"]:
+            line(text)
+        return exit_if(bool(wrong))
+    files = go(found, form, out, options)
     if json:
         return emit_json({"format": form, "files": [str(path) for path in files]})
     line(f"{out}: {len(files)} {'file' if len(files) == 1 else 'files'}")

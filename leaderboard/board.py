@@ -11,9 +11,7 @@ site/           pages
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -23,30 +21,29 @@ from typing import Any
 
 import tomli_w
 
-from ..benchmarks.scoring.record import Score
 from ..core.canonical import identity_of
-from ..core.clock import now
 from ..core.durable import ADVICE
 from ..core.errors import FarshiftError
 from ..core.files import lock_elsewhere, locked, write_atomically
 from ..core.plugins import read_toml
 from ..core.private import read_private, write_private
-from .entries import Entry, Scored, Standing, entries, submission_path
+from .board_view import BoardView, derived_here, may_write
 from .ledger import Ledger, Record
 from .ledger.book import Event
 from .ledger.keys import SigningKey, create_key
 from .ledger.migrate import migrate, require_current
 from .ledger.store import Store
+from .settings import baselines_of
 from .storage.board_files import INCOMING, publish, recover, stage
 
 FORMAT = 2
 
 
-class Board:
+class Board(BoardView):
     """A board's folder. Every change ends with an append to the ledger; files come first, in `incoming/`."""
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        self.path, self.place = Path(path), str(path)
         self.card = _read_card(self.path)
         self.ledger = Ledger(self._store(), SigningKey(key_file(self.path)), str(self.card["key"]))
         self._mutex, self._held = RLock(), 0
@@ -71,8 +68,14 @@ class Board:
             for left in ("ledger.sqlite", "ledger.sqlite-journal"):
                 (path / left).unlink(missing_ok=True)
             migrate(where)
-            _open(Ledger(where, signing, signing.public), name)
-            card = {"format": FORMAT, "name": name, "opened": now(), "key": signing.public, "store": where.dialect}
+            opened = _open(Ledger(where, signing, signing.public), name)
+            card = {
+                "format": FORMAT,
+                "name": name,
+                "opened": opened.time,
+                "key": signing.public,
+                "store": where.dialect,
+            }
             write_atomically(path / "board.toml", tomli_w.dumps(card).encode(), ADVICE)
         return cls(path)
 
@@ -81,9 +84,16 @@ class Board:
         require_current(store, self.path)
         return store
 
+    def records(self) -> list[Record]:
+        return self.ledger.records()
+
     @property
-    def name(self) -> str:
-        return str(self.card["name"])
+    def derived(self) -> Path:
+        """In its folder, or, where that may only be read, in the user's cache."""
+        return self.path / "derived" if may_write(self.path) else derived_here()
+
+    def baselines(self) -> dict[str, str]:
+        return baselines_of(self.path)
 
     @property
     def private(self) -> Path:
@@ -127,46 +137,10 @@ class Board:
         """The records, when every file that they name has come to its place."""
         records = self.ledger.records()
         folder = self.path / INCOMING
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and any(folder.iterdir()) and may_write(self.path):
             with self.locked():
                 pass
         return records
-
-    def standings(self) -> list[Standing]:
-        """Every entry that is in a table, in the ledger's order, with its newest score, whose digest is checked."""
-        return [self._standing(entry) for entry in self._entries() if entry.left is None]
-
-    def apart(self) -> list[Standing]:
-        """Every entry that was withdrawn or removed, in the ledger's order."""
-        return [self._standing(entry) for entry in self._entries() if entry.left is not None]
-
-    def attempts(self) -> dict[tuple[str, str], int]:
-        """How many entries each team had scored in each table: (team, entry identity) to a count. Entries that were
-        withdrawn or removed count: their scores were seen."""
-        seen = {(one.team, score.entry_identity, one.entry) for one in self._entries() for score in one.scores}
-        return dict(sorted(Counter((team, identity) for team, identity, _ in seen).items()))
-
-    def _entries(self) -> list[Entry]:
-        return list(entries(self.settled()).values())
-
-    def _standing(self, entry: Entry) -> Standing:
-        if not entry.scores:
-            raise FarshiftError(f"{entry} was never scored: farshift board verify {self.path}")
-        return Standing(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))
-
-    def stored(self, score: Scored) -> bytes:
-        """The file of a score, checked against its digest in the ledger."""
-        path = self.path / score.path
-        content = path.read_bytes() if path.is_file() else b""
-        if sha256(content).hexdigest() != score.digest:
-            raise FarshiftError(
-                f"{path} is missing or was changed: farshift board verify {self.path} lists what differs"
-            )
-        return content
-
-    def submission_file(self, digest: str) -> Path:
-        """Where a submission lies."""
-        return self.path / submission_path(digest)
 
 
 def key_file(path: Path) -> Path:
@@ -201,10 +175,11 @@ def _read_card(path: Path) -> dict[str, Any]:
     return card
 
 
-def _open(ledger: Ledger, name: str) -> None:
-    """Append the opening, unless an `init` that was killed had come so far."""
+def _open(ledger: Ledger, name: str) -> Record:
+    """Append the opening, unless an `init` that was killed had come so far; the record of it."""
     found = ledger.store.records()
     if not found:
-        ledger.append([("opened", {"name": name, "key": ledger.key})])
+        found = ledger.append([("opened", {"name": name, "key": ledger.key})])
     elif len(found) > 1 or found[0].body != {"name": name, "key": ledger.key}:
         raise FarshiftError(f"{ledger.store.name} holds another board's ledger: give this board a database of its own")
+    return found[0]

@@ -42,13 +42,27 @@ def exported(board: Snapshot, format: str, options: Mapping[str, str] | None = N
 def publish(board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[Path]:
     """Write an export: a single file to `out` where `out` has the file's suffix, else all files into the folder `out`.
     Returns what was written, sorted."""
-    out = Path(out)
-    made = exported(board, format, options)
-    only = next(iter(made)) if len(made) == 1 else ""
-    if only and out.suffix == Path(only).suffix and not out.is_dir():
-        targets = {out: made[only]}
-    else:
-        targets = {out / name: content for name, content in made.items()}
+    targets = _targets(board, format, Path(out), options)
     for path, content in targets.items():
         write_atomically(path, content, "write it to another place")
     return sorted(targets)
+
+
+def unlike(board: Snapshot, format: str, out: Path | str, options: Mapping[str, str] | None = None) -> list[str]:
+    """What of an export that was written to `out` is not what the board gives."""
+    problems = []
+    for path, content in sorted(_targets(board, format, Path(out), options).items()):
+        if not path.is_file():
+            problems.append(f"{path} is missing")
+        elif path.read_bytes() != content:
+            problems.append(f"{path} is not what the board gives at record {board.head.seq}")
+    return problems
+
+
+def _targets(board: Snapshot, format: str, out: Path, options: Mapping[str, str] | None) -> dict[Path, bytes]:
+    """What belongs where."""
+    made = exported(board, format, options)
+    only = next(iter(made)) if len(made) == 1 else ""
+    if only and out.suffix == Path(only).suffix and not out.is_dir():
+        return {out: made[only]}
+    return {out / name: content for name, content in made.items()}

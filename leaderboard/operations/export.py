@@ -10,15 +10,16 @@ import tomli_w
 
 from ...core.errors import FarshiftError
 from ...core.files import file_sha256, lock_elsewhere, locked, write_atomically
+from ...core.plugins import read_toml
 from ...core.progress import advance
-from ..storage.board_files import held_back, named_files
-from ..storage.readers import CARD, LEDGER, files_in
+from ..storage.board_files import files_in, held_back, named_files
+from ..storage.readers import CARD, LEDGER
 
 if TYPE_CHECKING:
     from ..board import Board
 
 PUBLIC = ("format", "name", "opened", "key")
-"""What of board.toml others see."""
+"""What of board.toml others see, beside the models that its tables are compared with."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ def export(board: Board, out: Path | str) -> Export:
     out = Path(out)
     records = board.settled()
     card = {name: board.card[name] for name in PUBLIC}
+    if baselines := board.baselines():
+        card["baselines"] = dict(sorted(baselines.items()))
     named, hidden = named_files(records), held_back(records)
     shown = {path: digest for path, digest in named.items() if path not in hidden}
     with locked(lock_elsewhere(out), str(out)):
@@ -63,8 +66,8 @@ def _refuse_others(out: Path, card: dict[str, object], shown: dict[str, str]) ->
         raise FarshiftError(f"{out} is a file: choose a folder")
     there = {item.name for item in out.iterdir() if not item.name.startswith(".")}
     folders = {path.split("/")[0] for path in shown}
-    foreign = there - folders - {CARD, LEDGER}
-    if (out / CARD).exists() and (out / CARD).read_bytes() != tomli_w.dumps(card).encode():
+    foreign = there - folders - {CARD, LEDGER, "site"}
+    if (out / CARD).exists() and read_toml(out / CARD).get("key") != card["key"]:
         foreign.add(CARD)
     foreign |= {path for path in files_in(out, folders) if path not in shown}
     if foreign:

@@ -1,27 +1,89 @@
-"""Where a board may be: a folder, an export of one, or behind an http(s) address."""
+"""Where a board may be: its folder, an export of it in a folder or a zip file, or behind an http(s) address."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...core.errors import FarshiftError
+from ...core.plugins import read_toml
 from ..board import Board
-from ..storage.readers import LEDGER, ExportReader, UrlReader
+from ..board_view import BoardView, Reading
+from ..ledger.chain import chain_problems
+from ..ledger.heads import remember, unlike_place, unlike_seen
+from ..storage.board_files import held_back, named_files
+from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader, ZipReader
 from ..submission.remote import RemoteBoard
 from .submit import submit
 from .verify import Verification, verify
+from .verify_shown import PageFolder, Pages, PageUrl
+from .witness import witnessed_by
 
 
-def verify_at(place: str, head: str | None = None, key: str | None = None) -> Verification:
-    """Verify the board at a place; see `verify`."""
-    if _is_url(place):
-        with TemporaryDirectory(prefix="farshift-board-") as folder:
-            return verify(UrlReader(place, Path(folder)), head, key)
+@contextmanager
+def opened(place: str) -> Iterator[Board | BoardReader]:
+    """The board at a place, or a reader of the copy that is there, while the context lasts."""
     path = Path(place)
-    if (path / LEDGER).is_file():
-        return verify(ExportReader(path), head, key)
-    return verify(Board(path), head, key)
+    if _is_url(place) or path.is_file():
+        with TemporaryDirectory(prefix="farshift-board-") as folder:
+            yield UrlReader(place, Path(folder)) if _is_url(place) else ZipReader(path, Path(folder))
+    elif (path / LEDGER).is_file() and "store" not in read_toml(path / CARD):
+        yield ExportReader(path)
+    else:
+        yield Board(path)
+
+
+@contextmanager
+def viewed(place: str) -> Iterator[BoardView]:
+    """The board at a place to be read, while the context lasts. The history of a copy is checked, held to the one that
+    was last seen, and kept. `FarshiftError` names the first thing that is wrong."""
+    with opened(place) as found:
+        if isinstance(found, Board):
+            yield found
+            return
+        records, problems = found.read()
+        key = str(found.card.get("key"))
+        problems += chain_problems(records, key)
+        problems = problems or unlike_seen(records, key) + (unlike_place(found.address, key) if found.address else [])
+        if problems:
+            raise FarshiftError(f"{place}: {problems[0]}")
+        remember(records, key, found.address)
+        hidden = held_back(records)
+        for path in named_files(records):
+            if path.startswith("sealed/") and path not in hidden:
+                found.file(path)  # read where they lie
+        yield Reading(found, records)
+
+
+def verify_at(
+    place: str,
+    head: str | None = None,
+    key: str | None = None,
+    *,
+    witness: Sequence[Path] = (),
+    witness_key: Sequence[str] = (),
+    pages: str = "",
+    workers: int = 1,
+    fresh: bool = False,
+) -> Verification:
+    """Verify the board at a place; see `verify`. witness: files of checkpoints; witness_key: the keys that must have
+    signed one each (NAME+ID+KEY); pages: the folder or address of its pages."""
+    witnessed, remarks = witnessed_by(witness, witness_key)
+    with opened(place) as found:
+        shown = _pages(pages) if pages else None
+        done = verify(found, head, key, witnessed=witnessed, pages=shown, workers=workers, fresh=fresh)
+    done.notes += remarks
+    return done
+
+
+def _pages(place: str) -> Pages:
+    if _is_url(place):
+        return PageUrl(place)
+    if not Path(place).is_dir():
+        raise FarshiftError(f"{place}: there is no folder of pages")
+    return PageFolder(Path(place))
 
 
 def submit_at(place: str, file: Path) -> tuple[list[str], bool]:

@@ -1,52 +1,68 @@
-"""Verification: everything on a board computed again from its submissions, by anybody who has an export."""
+"""Verification: everything that a board shows computed again from its submissions, by anybody who has an export."""
 
 from __future__ import annotations
 
-import json
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from ...benchmarks.benchmark import Benchmark, benchmarks
-from ...benchmarks.scoring.record import Score
-from ...core.canonical import identity_of
-from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName
+from ...benchmarks.benchmark import benchmarks
+from ...core.errors import BadData, FarshiftError, Unavailable, first_line
 from ...core.files import file_sha256
-from ...core.progress import advance
 from ..board import Board
-from ..entries import Entry, Rescored, read_entries, submission_path
+from ..board_view import derived_here
+from ..entries import Entry, read_entries
 from ..ledger import Record
 from ..ledger.chain import chain_problems
+from ..ledger.checkpoint import Checkpoint, not_extended
+from ..ledger.heads import remember, unlike_place, unlike_seen
+from ..ledger.objects import foreign_objects
+from ..publish.site import SITE
 from ..sealed.verify import verify_sealed
-from ..storage.board_files import held_back, named_files, named_problems
-from ..storage.readers import BoardReader, files_in, plain_file
-from ..submission.validate import Submission, ValidRun, check
-from .challenge import verify_challenges
-from .submit import entry_name, item_of, scored, values
+from ..storage.board_files import files_in, held_back, named_files, named_problems, plain_file
+from ..storage.readers import BoardReader, GoodFiles
+from .challenge import read_challenge_bodies, verify_challenges
+from .verify_entries import compute, verify_entry
+from .verify_shown import PageFolder, Pages, verify_card, verify_pages, verify_rows, verify_times
 
 
 @dataclass
 class Verification:
-    """What a recomputation found: entries, every difference, and what could not be recomputed here, with why.
+    """What a recomputation found: entries, how many of them are `verified`, every difference, and what could not be
+    recomputed here, with why.
 
     records, head: how many records the ledger has, and the hash of the last: note it, and a later look tells whether
-    records were cut off. key: the board's public key."""
+    records were cut off. key: the board's public key. notes: what is no difference and worth knowing; before: how many
+    submissions an earlier verification by this version had computed."""
 
     entries: int = 0
+    verified: int = 0
     records: int = 0
     head: str = ""
     key: str = ""
     differences: list[str] = field(default_factory=list)
     not_recomputed: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list, compare=False)
+    before: int = field(default=0, compare=False)
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was recomputed, and is as the board says."""
+        return not self.differences and not self.not_recomputed
 
 
 class FolderReader:
     """A board's own folder."""
 
     whole = True
+    address = ""
 
     def __init__(self, board: Board) -> None:
-        self.place, self.folder, self.card, self._board = str(board.path), board.path, board.card, board
+        self.place, self.folder, self._board = board.place, board.path, board
+        self.card: dict[str, Any] = board.card | {"baselines": board.baselines()}
 
     def read(self) -> tuple[list[Record], list[str]]:
         # What a killed submit left is finished first; where the chain is broken, that waits.
@@ -62,37 +78,83 @@ class FolderReader:
         return sorted(set(found) - set(named_files(self._board.ledger.store.records())))  # entered meanwhile
 
 
-def verify(board: Board | BoardReader, head: str | None = None, key: str | None = None) -> Verification:
-    """Recompute everything: the chain, each signature, each file's digest, each score from its predictions.
+def verify(
+    board: Board | BoardReader,
+    head: str | None = None,
+    key: str | None = None,
+    *,
+    witnessed: Sequence[tuple[str, Checkpoint]] = (),
+    pages: Pages | None = None,
+    workers: int = 1,
+    fresh: bool = False,
+) -> Verification:
+    """Recompute everything: the chain, each signature, each file's digest, each score from its predictions, each
+    challenge, each window, the pages.
 
-    head: the hash of a record, key: the board's public key, known from an earlier look."""
+    head: the hash of a record, key: the board's public key, known from an earlier look; witnessed: checkpoints that
+    others signed, each with how messages call it; pages: where its pages are, by default its folder's `site/`;
+    workers: how many processes compute, 0 for as many as there are cores; fresh: without what an earlier verification
+    computed. The history is kept (`ledger/heads.py`), and held to the one that was last seen."""
     copy = FolderReader(board) if isinstance(board, Board) else board
     records, unread = copy.read()
     found = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
-    found.differences += unread + _key_problems(records, found.key, key)
-    found.differences += chain_problems(records, found.key, head) + named_problems(records)
+    _verify_history(copy, records, unread, found, head, key, witnessed)
+    found.differences += named_problems(records) + verify_card(copy.card, records) + verify_times(records)
+    if isinstance(board, Board):
+        found.differences += foreign_objects(board.ledger.store)
     there, wrong = read_entries(records)
     found.entries = len(there)
     found.differences += wrong
     good = _verify_files(copy, records, found)
-    by_submission: dict[str, list[Entry]] = {}
-    for entered in there.values():
-        by_submission.setdefault(entered.submission, []).append(entered)
+    intact = GoodFiles(copy, good)
+    kept = board.derived if isinstance(board, Board) and board.derived != derived_here() else None
+    pages = pages or (PageFolder(copy.folder / SITE, SITE) if (copy.folder / SITE).is_dir() else None)
+    challenges, problems = read_challenge_bodies(records)
+    found.differences += problems
     known = benchmarks()
-    for number, (digest, those) in enumerate(by_submission.items()):
-        for entered in those:
-            found.differences += [f"{entered}: {problem}" for problem in _inconsistencies(copy, entered, good)]
-        due = _recomputable(those, known, found)
-        if due and submission_path(digest) in good:
-            _recompute(copy, digest, due, found)
-        advance("recomputing", number + 1, len(by_submission))
-    for differences, unsure in (verify_sealed(copy, records), verify_challenges(copy.folder, records)):
+    rows = pages is not None or (kept is not None and (kept / "rows").is_dir())
+    made = compute(intact, list(there.values()), challenges, known, good, rows, workers, fresh)
+    found.before = sum(one.before for one in made.values())
+    for entry in there.values():
+        one = verify_entry(intact, entry, known, good, made)
+        found.differences += one.differences
+        found.not_recomputed += one.not_recomputed
+        found.verified += one.verified
+    _guarded(found, "challenges", lambda: verify_challenges(records, made, there))
+    _guarded(found, "sealed windows", lambda: verify_sealed(intact, records))
+    if kept is not None:
+        found.differences += verify_rows(kept, list(there.values()))
+    if pages is not None:
+        differences, unsure, remarks = verify_pages(intact, records, pages)
         found.differences += differences
         found.not_recomputed += unsure
+        found.notes += remarks
+    found.notes += _replaced(list(there.values()))
     named = named_files(records)
     folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
     found.differences += [f"{path} belongs to no record" for path in copy.strays(folders) if path not in named]
     return found
+
+
+def _verify_history(
+    copy: BoardReader,
+    records: list[Record],
+    unread: list[str],
+    found: Verification,
+    head: str | None,
+    key: str | None,
+    witnessed: Sequence[tuple[str, Checkpoint]],
+) -> None:
+    """Hold the ledger to itself, and to what was seen of it before."""
+    problems = unread + _key_problems(records, found.key, key) + chain_problems(records, found.key, head)
+    for where, checkpoint in witnessed:
+        problems += not_extended(records, found.key, checkpoint, where)
+    if not unread and not problems:
+        problems += unlike_seen(records, found.key)
+        problems += unlike_place(copy.address, found.key) if copy.address else []
+        if not problems and (why := remember(records, found.key, copy.address)):
+            found.notes.append(f"this history could not be kept for the next time: {why}")
+    found.differences += problems
 
 
 def _key_problems(records: list[Record], stated: str, known: str | None) -> list[str]:
@@ -125,90 +187,20 @@ def _verify_files(copy: BoardReader, records: list[Record], found: Verification)
     return good
 
 
-def _recomputable(those: list[Entry], known: dict[str, Benchmark], found: Verification) -> list[Entry]:
-    """The entries whose newest score this version of Farshift makes; why the others are left is noted."""
-    due = []
-    for entered in those:
-        if why := _not_recomputable(known, entered):
-            found.not_recomputed.append(f"{entered}: {why}")
-        elif entered.scores:
-            due.append(entered)
-    return due
-
-
-def _recompute(copy: BoardReader, digest: str, due: list[Entry], found: Verification) -> None:
-    path = submission_path(digest)
-    file = copy.file(path)
-    assert file is not None, "it was found good"
+def _guarded(found: Verification, what: str, verified: Callable[[], tuple[list[str], list[str]]]) -> None:
+    """Add what a part of the verification found. Records may be anybody's: one that breaks it is a difference."""
     try:
-        submission = check(file, {entered.run for entered in due})
-    except Unavailable as error:
-        found.not_recomputed += [f"{entered}: {error}" for entered in due]
-        return
-    except FarshiftError as error:
-        found.differences.append(f"{path} no longer validates: {error}")
-        return
-    for entered, entry in zip(due, submission.entries, strict=True):
-        found.differences += [f"{entered}: {problem}" for problem in _differences(entered, submission, entry)]
+        differences, unsure = verified()
+    except (FarshiftError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        differences, unsure = [f"{what} cannot be read: {type(error).__name__}: {first_line(error)}"], []
+    found.differences += differences
+    found.not_recomputed += unsure
 
 
-def _inconsistencies(copy: BoardReader, entered: Entry, good: set[str]) -> list[str]:
-    """What in an entry's records contradicts the ledger or the stored scores."""
-    if not entered.scores:
-        return ["was submitted and never scored"]
-    problems = []
-    first = entered.scores[0].entry_identity
-    if entry_name(entered.submission, entered.run, first) != entered.entry:
-        problems.append("its name is not that of its submission, run and identity")
-    for score in entered.scores:
-        if list(score.files) != [score.path]:
-            problems.append(f"its record names other files than {score.path}")
-    for before, after in zip(entered.scores, entered.scores[1:], strict=False):
-        assert isinstance(after, Rescored)
-        for which, score in (("before", before), ("after", after)):
-            here = copy.file(score.path) if score.path in good else None
-            if here and values(Score.from_dict(json.loads(here.read_bytes()))) != getattr(after, which).model_dump():
-                problems.append(f"the value {which} its rescoring by scorer {after.scorer} is not that of {score.path}")
-    return problems
-
-
-def _not_recomputable(known: dict[str, Benchmark], entered: Entry) -> str:
-    """Why an entry's newest score is not one that this version of Farshift makes; empty where it is."""
-    if not entered.scores:
-        return ""
-    newest = entered.scores[-1]
-    try:
-        if entered.benchmark not in known:
-            raise UnknownName("benchmark", entered.benchmark, known)
-        benchmark = known[entered.benchmark]
-        if benchmark.identity(entered.budget, entered.steps, entered.selection) == newest.entry_identity:
-            return ""
-        made = benchmark.made_under(newest.entry_identity, entered.budget, entered.steps, entered.selection)
-    except FarshiftError as error:
-        return f"{error} (if it is your own, set FARSHIFT_PATH to the folder that defines it)"
-    if made is not None:
-        return f"scored by scorer {made}: farshift board rescore has it scored by this version's"
-    return "of an older identity, which this version does not score"
-
-
-def _differences(entered: Entry, submission: Submission, entry: ValidRun) -> list[str]:
-    newest = entered.scores[-1]
-    problems = []
-    for name, said, is_ in (
-        ("name", entered.name, submission.name),
-        ("team", entered.team, submission.team),
-        ("team_key", entered.team_key, submission.team_key),
-        ("note", entered.note, submission.note),
-        *((name, getattr(entered, name), value) for name, value in item_of(entered.entry, entered.run, entry).items()),
-    ):
-        if said != is_:
-            problems.append(f"its {name} is {said!r} in the ledger and {is_!r} in the submission")
-    try:
-        again: Score = scored(entry)
-    except FarshiftError as error:
-        return [*problems, f"can no longer be scored: {error}"]
-    if again.scorer != newest.scorer:
-        problems.append(f"scorer {newest.scorer} is stated, and {again.scorer} makes this identity")
-    if identity_of(again.to_dict()) != newest.digest:
-        problems.append("computed again, its score differs from the ledger")
-    return problems
+def _replaced(entries: Sequence[Entry]) -> list[str]:
+    """Of scores that a newer one replaced only the digests are checked."""
+    older = Counter(score.scorer for one in entries for score in one.scores[:-1])
+    return [
+        f"{count} scores by scorer {scorer}, replaced by newer ones, are compared by their digests only"
+        for scorer, count in sorted(older.items())
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import MissingExtra
 from ...core.files import write_atomically
 from ...core.listings.visible import LINES, visible
-from ..board import Board
+from ...core.version import version
+from ..board_view import BoardView
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..tables.table_view import Row, TableView
 from . import page_pictures as pictures
@@ -19,37 +22,63 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def build(board: Board, out: Path | str | None = None) -> Path:
+SITE, INDEX = "site", "index.html"
+
+
+def build(board: BoardView, out: Path | str | None = None) -> Path:
     """Write the pages of a board into `out` (its `site/` by default). Returns the path of the index."""
     _pages()  # what it lacks is said before rows are read
-    return write_site(take_snapshot(board), Path(out) if out is not None else board.path / "site")
+    return write_site(take_snapshot(board), Path(out) if out is not None else board.path / SITE)
 
 
 def write_site(found: Snapshot, where: Path) -> Path:
-    """Write the pages of a snapshot into the folder `where`; pages of entries that are no more go."""
+    """Write the pages of a snapshot into the folder `where`. What is there already is not written again; pages of
+    entries that are no more go."""
+    written = set()
+    for name, page in rendered(found):
+        path = where / name
+        written.add(path)
+        if not _holds(path, page):
+            write_atomically(path, page, "write the pages elsewhere")
+    for left in set((where / "entries").glob("*.html")) - written:
+        left.unlink()
+    return where / INDEX
+
+
+def rendered(found: Snapshot) -> Iterator[tuple[str, bytes]]:
+    """Every page of a snapshot: its path below the site's folder, and its bytes. The index comes last."""
     pages = _pages()
     entry = pages.get_template("entry.html")
-    written = set()
     for table_view in found.views:
         for row in table_view.rows:
-            written.add(_write(where, row.standing.entry, entry.render(**_entry(found, row, table_view))))
+            yield _place(row.standing.entry), entry.render(**_entry(found, row, table_view)).encode()
     for one in found.apart:
-        written.add(_write(where, one.entry, entry.render(**_entry(found, Row(standing=one), None))))
-    index = pages.get_template("index.html").render(
+        yield _place(one.entry), entry.render(**_entry(found, Row(standing=one), None)).encode()
+    index = pages.get_template(INDEX).render(
         board=found,
         now=[table_view for table_view in found.views if table_view.table.current],
         old=[table_view for table_view in found.views if not table_view.table.current],
     )
-    write_atomically(where / "index.html", index.encode())
-    for left in set((where / "entries").glob("*.html")) - written:
-        left.unlink()
-    return where / "index.html"
+    yield INDEX, index.encode()
 
 
-def _write(where: Path, entry: str, page: str) -> Path:
-    path = where / "entries" / f"{entry}.html"
-    write_atomically(path, page.encode())
-    return path
+def made_from(index: bytes) -> tuple[str, int, str] | None:
+    """Of an index page the version that wrote it, and the record that the ledger was at: its number and hash. None
+    where it does not say."""
+    writer = re.search(rb'<meta name="generator" content="Farshift ([^"<>]{1,60})">', index)
+    head = re.search(rb'<meta name="farshift-ledger" content="([0-9]{1,12}) ([0-9a-f]{64})">', index)
+    return (writer[1].decode("utf-8", "replace"), int(head[1]), head[2].decode()) if writer and head else None
+
+
+def _place(entry: str) -> str:
+    return f"entries/{entry}.html"
+
+
+def _holds(path: Path, page: bytes) -> bool:
+    try:
+        return path.read_bytes() == page
+    except OSError:
+        return False
 
 
 def _entry(found: Snapshot, row: Row, table_view: TableView | None) -> dict[str, Any]:
@@ -93,6 +122,7 @@ def _pages() -> Environment:
     }
     pages.tests["measured"] = pictures.is_measured
     pages.globals |= {
+        "version": version(),
         "scale_of": pictures.scale_of,
         "rank_bar": pictures.rank_bar,
         "letter_columns": pictures.letter_columns,

@@ -16,13 +16,13 @@ from .times import utc_now
 from .window import Places, Window, find_window, windows
 
 if TYPE_CHECKING:
-    from ..board import Board
+    from ..board_view import BoardView
 
 
-def results(board: Board, window: str) -> dict[str, Any]:
+def results(board: BoardView, window: str) -> dict[str, Any]:
     """The results of a window, as plain JSON: its terms and state, how its draw compares with the public test, and,
     once it is revealed, every team's score and contrast, with Holm's correction over them."""
-    found = find_window(board.ledger.records(), window)
+    found = find_window(board.records(), window)
     record: dict[str, Any] = {
         "terms": found.terms.record(),
         "commitment": found.commitment,
@@ -77,12 +77,12 @@ def _first_of_equals(window: Window) -> dict[str, str]:
     }
 
 
-def all_results(board: Board) -> list[dict[str, Any]]:
+def all_results(board: BoardView) -> list[dict[str, Any]]:
     """The results of every window of a board, in the ledger's order."""
-    return [results(board, name) for name in windows(board.ledger.records())]
+    return [results(board, name) for name in windows(board.records())]
 
 
-def _score(board: Board, window: Window, digest: str) -> Mapping[str, Any]:
+def _score(board: BoardView, window: Window, digest: str) -> Mapping[str, Any]:
     path = board.path / Places(window.name).score(digest)
     content = path.read_bytes() if path.is_file() else b""
     if digests({Places(window.name).score(digest): content}) != window.scores[digest]["files"]:

@@ -29,6 +29,7 @@ from .window import SEED_BYTES, Places, Terms, Window, windows
 
 if TYPE_CHECKING:
     from ..board import Board
+    from ..board_view import BoardView
 
 Entropy = Callable[[int], bytes]
 
@@ -178,7 +179,7 @@ def secret_seed(board: Board, window: str) -> bytes:
     return seed
 
 
-def profile_of(board: Board, window: str) -> dict[str, Any]:
+def profile_of(board: BoardView, window: str) -> dict[str, Any]:
     """The comparison of a window's draw with the public test, as it was announced."""
     path = board.path / Places(window).profile
     if not path.is_file():

@@ -114,3 +114,15 @@ def recover(board: Path, records: Iterable[Record]) -> None:
         named = named_files(records)
         for staged in left:
             publish(board, staged, named)
+
+
+def plain_file(folder: Path, path: str) -> Path | None:
+    """A file below `folder`; None for a path that leads elsewhere."""
+    found = folder / path
+    return None if place_problem(path) or found.is_symlink() or not found.is_file() else found
+
+
+def files_in(path: Path, folders: set[str]) -> list[str]:
+    """The files below some folders of `path`, sorted, but for what a killed process left of one."""
+    found = [item for folder in folders for item in (path / folder).rglob("*") if item.is_file()]
+    return sorted(item.relative_to(path).as_posix() for item in found if not item.name.startswith("."))

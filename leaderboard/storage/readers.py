@@ -1,12 +1,15 @@
-"""Copies of a board, an export in a folder or behind a URL, read in the same way as the board itself."""
+"""Copies of a board: an export in a folder, in a zip file or behind an address, read as the board itself is."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import zipfile
+import zlib
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Any, Protocol
 
-from ...core.errors import BadData
+from ...core.errors import BadData, Unavailable, first_line
 from ...core.files import write_atomically
 from ...core.plugins import read_toml
 from ...core.progress import say
@@ -14,7 +17,7 @@ from ...loaders.remote.http import HttpFile
 from ..ledger import Record
 from ..ledger.record import read_line
 from ..validation.limits import SUBMISSION_BYTES
-from .board_files import place_problem
+from .board_files import files_in, place_problem, plain_file
 
 LEDGER = "ledger.jsonl"
 CARD = "board.toml"
@@ -27,12 +30,13 @@ MAX_FETCHED = 1 << 36
 
 class BoardReader(Protocol):
     """A board, or a copy of one. card: what board.toml says; folder: where its files lie once `file` gave them; whole:
-    whether it must also have what is not public yet."""
+    whether it must also have what is not public yet; address: where it was fetched from, if it was."""
 
     place: str
     folder: Path
     card: dict[str, Any]
     whole: bool
+    address: str
 
     def read(self) -> tuple[list[Record], list[str]]:
         """The records as they lie there, and what could not be read as one."""
@@ -52,6 +56,7 @@ class ExportReader:
     """A folder that `farshift board export` wrote."""
 
     whole = False
+    address = ""
 
     def __init__(self, path: Path) -> None:
         self.place, self.folder = str(path), path
@@ -67,19 +72,25 @@ class ExportReader:
         return files_in(self.folder, folders)
 
 
-class UrlReader:
-    """An export behind an http(s) address, fetched file by file into a temporary folder."""
+class FetchingReader:
+    """A copy whose files are fetched one by one into a folder of this process's own, each when it is asked for."""
 
     whole = False
+    address = ""
 
-    def __init__(self, url: str, folder: Path) -> None:
-        self.place, self.url, self.folder = url, url.rstrip("/"), folder
+    def __init__(self, place: str, folder: Path) -> None:
+        self.place, self.folder = place, folder
         self._fetched = 0
         self._fetch(CARD)
         self.card = read_toml(folder / CARD)
 
+    def content(self, name: str, limit: int) -> bytes:
+        """A file, at most `limit` bytes. `Unavailable` where it is not there, `BadData` where it is too large."""
+        raise NotImplementedError
+
     def read(self) -> tuple[list[Record], list[str]]:
-        self._fetch(LEDGER)
+        if not (self.folder / LEDGER).is_file():
+            self._fetch(LEDGER)
         return read_lines((self.folder / LEDGER).read_bytes())
 
     def file(self, path: str) -> Path | None:
@@ -91,16 +102,78 @@ class UrlReader:
         return []  # the files of a web server cannot be listed
 
     def _fetch(self, name: str) -> None:
-        file = HttpFile.open(f"{self.url}/{name}")
-        limit = LIMITS.get(name, SUBMISSION_BYTES)
-        if file.size > limit:
-            raise BadData(f"{file.url} has {file.size} bytes; at most {limit} are taken")
-        self._fetched += file.size
+        content = self.content(name, LIMITS.get(name, SUBMISSION_BYTES))
+        write_atomically(self.folder / name, content)
+
+    def take(self, size: int, limit: int, name: str) -> None:
+        """Count what is about to be fetched; `BadData` where it is too much."""
+        if size > limit:
+            raise BadData(f"{name} has {size} bytes; at most {limit} are taken")
+        self._fetched += size
         if self._fetched > MAX_FETCHED:
-            raise BadData(f"{self.url}: over {MAX_FETCHED} bytes in all; at most that many are taken")
+            raise BadData(f"{self.place}: over {MAX_FETCHED} bytes in all; at most that many are taken")
+
+
+class UrlReader(FetchingReader):
+    """An export behind an http(s) address."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = self.address = url.rstrip("/")
+        super().__init__(url, folder)
+
+    def content(self, name: str, limit: int) -> bytes:
+        file = HttpFile.open(f"{self.url}/{name}")
+        self.take(file.size, limit, file.url)
         if name == LEDGER:
             say(f"fetching {self.url}")
-        write_atomically(self.folder / name, file.read(0, file.size, Event()))
+        return file.read(0, file.size, Event())
+
+
+class ZipReader(FetchingReader):
+    """An export in a zip file, at its root or in its only folder."""
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        try:
+            self._zip = zipfile.ZipFile(file)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise BadData(f"{file} is no zip file: {first_line(error)}") from error
+        cards = [name for name in self._zip.namelist() if PurePosixPath(name).name == CARD and name.count("/") < 2]
+        if len(cards) != 1:
+            raise BadData(f"{file} holds no export of a board: it has {len(cards)} files {CARD}")
+        self._root = cards[0].removesuffix(CARD)
+        super().__init__(str(file), folder)
+
+    def content(self, name: str, limit: int) -> bytes:
+        try:
+            size = self._zip.getinfo(self._root + name).file_size
+            self.take(size, limit, f"{self.place}: {name}")
+            with self._zip.open(self._root + name) as file:
+                return file.read(size)  # never more than was stated, whatever it would unpack to
+        except KeyError as error:
+            raise Unavailable(f"{self.place} has no {name}") from error
+        except (OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+            raise BadData(f"{self.place}: {name} cannot be unpacked: {first_line(error)}") from error
+
+    def strays(self, folders: set[str]) -> list[str]:
+        found = [name.removeprefix(self._root) for name in self._zip.namelist() if name.startswith(self._root)]
+        return sorted(name for name in found if name.split("/")[0] in folders and not name.endswith("/"))
+
+
+class GoodFiles:
+    """Of another reader's files those that are what the ledger says: whatever is read from them was checked."""
+
+    def __init__(self, reader: BoardReader, good: Collection[str]) -> None:
+        self.place, self.folder, self.card, self.whole = reader.place, reader.folder, reader.card, reader.whole
+        self.address, self._reader, self._good = reader.address, reader, good
+
+    def read(self) -> tuple[list[Record], list[str]]:
+        return self._reader.read()
+
+    def file(self, path: str) -> Path | None:
+        return self._reader.file(path) if path in self._good else None
+
+    def strays(self, folders: set[str]) -> list[str]:
+        return self._reader.strays(folders)
 
 
 def read_lines(content: bytes) -> tuple[list[Record], list[str]]:
@@ -115,15 +188,3 @@ def read_lines(content: bytes) -> tuple[list[Record], list[str]]:
         except ValueError as error:
             problems.append(f"{LEDGER}: line {number} {error}")
     return records, problems
-
-
-def plain_file(folder: Path, path: str) -> Path | None:
-    """A file below `folder`; None for a path that leads elsewhere."""
-    found = folder / path
-    return None if place_problem(path) or found.is_symlink() or not found.is_file() else found
-
-
-def files_in(path: Path, folders: set[str]) -> list[str]:
-    """The files below some folders of `path`, sorted, but for what a killed process left of one."""
-    found = [item for folder in folders for item in (path / folder).rglob("*") if item.is_file()]
-    return sorted(item.relative_to(path).as_posix() for item in found if not item.name.startswith("."))

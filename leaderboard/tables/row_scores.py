@@ -32,10 +32,11 @@ from ...core.engines import Needs, map_jobs
 from ...core.errors import Unavailable, first_line
 from ...core.files import write_atomically
 from ...core.progress import advance
-from ..board import Board
+from ..board_view import BoardView
 from ..contamination.declared import declared
 from ..entries import Standing
 from ..submission.validate import ValidRun, check
+from ..validation.card import ModelCard
 from .standings import older
 
 KEPT = 3
@@ -78,7 +79,7 @@ def _worst(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, An
     return where | found.to_dict()
 
 
-def rows_of_entries(board: Board, standings: Sequence[Standing]) -> tuple[dict[str, EntryRows], dict[str, str]]:
+def rows_of_entries(board: BoardView, standings: Sequence[Standing]) -> tuple[dict[str, EntryRows], dict[str, str]]:
     """The rows of entries by their names, and for those that have none here the reason: they are of an older identity,
     of a benchmark that is not known here, or their data cannot be had."""
     found: dict[str, EntryRows] = {}
@@ -103,15 +104,20 @@ def rows_of_entries(board: Board, standings: Sequence[Standing]) -> tuple[dict[s
     return found, without
 
 
-def _place(board: Board, standing: Standing) -> Path:
-    key = identity_of({"kept": KEPT, "submission": standing.submission, "identity": standing.score.entry_identity})
-    return board.path / "derived" / "rows" / f"{standing.entry}-{key[:12]}.npz"
+def _place(board: BoardView, standing: Standing) -> Path:
+    return rows_place(board.derived, standing.entry, standing.submission, standing.score.entry_identity)
+
+
+def rows_place(derived: Path, entry: str, submission: str, identity: str) -> Path:
+    """Where the rows of an entry are kept below a folder, by its name, its submission and the identity of its score."""
+    key = identity_of({"kept": KEPT, "submission": submission, "identity": identity})
+    return derived / "rows" / f"{entry}-{key[:12]}.npz"
 
 
 _OTHER_SCORE = "its rows, scored here, do not give the score in the ledger (`farshift board verify` says where)"
 
 
-def _make(board: Board, lacking: Mapping[str, list[Standing]]) -> dict[str, str]:
+def _make(board: BoardView, lacking: Mapping[str, list[Standing]]) -> dict[str, str]:
     """Compute and keep the rows of the entries of some submissions; by submission why those of some cannot be."""
     jobs = [
         (board.submission_file(submission), {one.run: _place(board, one) for one in group})
@@ -134,9 +140,15 @@ def _keep(job: tuple[Path, Mapping[int, Path]]) -> str:
     except Unavailable as error:
         return first_line(error)
     for number, entry in zip(sorted(places), read.entries, strict=True):
-        rows = replace(rows_of(entry), declared=tuple(declared(read.card.model, entry.benchmark)))
-        write_atomically(places[number], packed(rows), ADVICE)
+        keep_rows(places[number], entry, read.card.model)
     return ""
+
+
+def keep_rows(place: Path, entry: ValidRun, model: ModelCard) -> bytes:
+    """Compute the rows of a run whose team declares this of its model, and keep them; returns the file's bytes."""
+    content = packed(replace(rows_of(entry), declared=tuple(declared(model, entry.benchmark))))
+    write_atomically(place, content, ADVICE)
+    return content
 
 
 def packed(rows: EntryRows) -> bytes:

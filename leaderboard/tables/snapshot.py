@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ...benchmarks.scoring.record import in_words
 from ...core.listings.frame import frame
 from ...core.listings.html import table
-from ..board import Board
+from ..board_view import BoardView
 from ..challenges import read_challenges
 from ..entries import Standing
 from ..ledger import Record
 from ..sealed.results import all_results
-from ..settings import baselines_of
 from .row_scores import rows_of_entries
 from .standings import tables
 from .suite_table import SuiteTable, suite_tables
@@ -84,23 +83,23 @@ class Snapshot:
         )
 
 
-def take_snapshot(board: Board, benchmark: str = "", baseline: str | None = None) -> Snapshot:
+def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = None) -> Snapshot:
     """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are compared with; by default
     each benchmark's own, as the board's settings.toml says."""
     standings = [one for one in board.standings() if benchmark in ("", one.score.benchmark)]
     rows, without = rows_of_entries(board, standings)
-    against = baselines_of(board.path)
+    against = board.baselines()
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
     windows = [{name: value for name, value in one.items() if name != "state"} for one in all_results(board)]
-    filed, tried = read_challenges(board.ledger.records()), board.attempts()
+    filed, tried = read_challenges(board.records()), board.attempts()
     views = tuple(
         table_view(table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""))
         for table in tables(standings)
     )
     return Snapshot(
         board.name,
-        str(board.card["opened"]),
-        board.ledger.records()[-1],
+        board.opened,
+        board.records()[-1],
         views,
         tuple(one for one in board.apart() if benchmark in ("", one.score.benchmark)),
         suite_tables(views, rows),

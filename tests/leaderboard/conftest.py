@@ -30,6 +30,12 @@ def runs(tmp_path_factory) -> list[Path]:
     return [base / name for name in ("good", "worse", "echo")]
 
 
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home of each test's own: copies of one board go different ways, and a home remembers what it has seen."""
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
+
+
 @pytest.fixture
 def board(tmp_path) -> Board:
     return Board.init(tmp_path / "board", "A test board")

@@ -12,7 +12,7 @@ from farshift.core.files import file_sha256
 from farshift.leaderboard.operations import submit as submitting
 from farshift.leaderboard.submission import validate
 
-_USERS = ("operations.submit", "operations.verify", "operations.rescore")
+_USERS = ("operations.submit", "operations.recompute", "operations.rescore")
 _check, _scored = validate.check, submitting.scored
 
 _checked: dict[tuple[str, frozenset[int] | None], validate.Submission] = {}

@@ -177,10 +177,14 @@ def test_every_change_of_an_exported_ledger_is_named(exported, what):
     assert any(complaint in one for one in found), found
 
 
-def test_records_that_were_cut_off_are_found_with_a_head_from_an_earlier_look(exported):
+def test_records_that_were_cut_off_are_found_with_a_head_from_an_earlier_look(exported, monkeypatch, tmp_path):
     head = verify_at(str(exported)).head
     assert differences(exported, head=head) == []
     with_lines(exported, lambda records: records[:-1])
+    (found,) = differences(exported)
+    assert "the ledger has 5 records, and on 2" in found
+    assert "this user saw 6: the last were cut off, or this is an older copy" in found
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "who never looked"))
     assert differences(exported) == [], "the withdrawal is gone, and nothing says so"
     assert any(f"no record has the hash {head} that was given" in one for one in differences(exported, head=head))
 
@@ -322,8 +326,8 @@ def test_data_that_cannot_be_had_is_no_difference(board, monkeypatch):
     def unavailable(*_: object) -> None:
         raise Unavailable("no network")
 
-    monkeypatch.setattr("farshift.leaderboard.operations.verify.check", unavailable)
-    found = verify(board)
+    monkeypatch.setattr("farshift.leaderboard.operations.recompute.check", unavailable)
+    found = verify(board, fresh=True)
     assert found.differences == []
     assert len(found.not_recomputed) == 3
     assert all("no network" in why for why in found.not_recomputed)

@@ -13,7 +13,7 @@ from farshift.core.errors import BadSubmission, FarshiftError, UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.challenges import read_challenges
 from farshift.leaderboard.ledger import Record
-from farshift.leaderboard.operations.challenge import challenge, reply, verify_challenges
+from farshift.leaderboard.operations.challenge import challenge, read_challenge_bodies, reply, verify_challenges
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.publish.site import build
@@ -85,9 +85,11 @@ def test_filing_the_same_again_changes_nothing(entered, again):
 @pytest.mark.slow
 def test_a_packed_submission_challenges_as_a_run_folder_does(entered, again, tmp_path):
     board, name = entered
-    file = pack([again["good"]], tmp_path / "c.zip", team="them")
+    file = pack([again["good"]], tmp_path / "c.zip", team="them", note="why")
     found, _ = challenge(board, name, file, "them", "why")
     assert found.score["model"] == "good"
+    with pytest.raises(FarshiftError, match="a packed challenge says who files it and why"):
+        challenge(board, name, file, "others", "why")
 
 
 def test_a_challenge_may_be_answered(entered, again):
@@ -127,18 +129,56 @@ def test_what_is_no_run_of_the_same_model_and_protocol_is_refused_and_leaves_no_
     assert not (board.path / "challenges").exists()
 
 
-def test_a_challenge_s_score_is_computed_again_by_verifying(entered, again, monkeypatch):
-    board, name = entered
-    found, _ = challenge(board, name, again["good"], "them", "why")
+FORGED = {
+    "score": (
+        lambda body: body["score"]["ood"].update(value=0.999),
+        "its score, computed again, differs from the ledger",
+    ),
+    "difference": (
+        lambda body: body["difference"]["ood"].update(value=-0.5),
+        "its difference to the entry, computed again, is another than in the ledger",
+    ),
+    "team": (lambda body: body.update(team="nobody"), "its team is 'nobody' in the ledger and 'them' in its file"),
+    "reason": (lambda body: body.update(reason="spite"), "its reason is 'spite' in the ledger and 'why' in its file"),
+    "entry": (lambda body: body.update(entry="0" * 16), "its entry was never submitted"),
+    "name": (lambda body: body.update(challenge="0" * 16), "its name is not that of its entry and submission"),
+}
+
+
+@pytest.fixture(scope="module")
+def challenged_once(entered_once, again, tmp_path_factory) -> Path:
+    """That board with a challenge."""
+    board = Board(shutil.copytree(entered_once, tmp_path_factory.mktemp("challenged") / "board"))
+    (name,) = (one.entry for one in board.standings() if one.score.model == "good")
+    challenge(board, name, again["good"], "them", "why")
+    return board.path
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_board_that_signs_another_challenge_than_was_filed_is_found_by_verify(challenged_once, tmp_path, what):
+    board = Board(shutil.copytree(challenged_once, tmp_path / "board"))
+    assert verify(board).whole
+    last = board.ledger.records()[-1]
+    forged = json.loads(json.dumps(last.body))
+    change, complaint = FORGED[what]
+    change(forged)
+    rewritten(board, last.seq, forged)
+    found = verify(board)
+    assert any(complaint in one for one in found.differences), found
+    assert any("the history was rewritten from record" in one for one in found.differences), found
+
+
+def rewritten(board: Board, seq: int, body: dict) -> None:
+    """Rewrite a record and all after it with the board's own key."""
     records = board.ledger.records()
-    assert verify_challenges(board.path, records) == ([], [])
-    forged = json.loads(json.dumps(records[-1].body))
-    forged["score"]["ood"]["value"] = 0.999
-    lie = [*records[:-1], type(records[-1])(**{**records[-1].__dict__, "body": forged})]
-    differences, _ = verify_challenges(board.path, lie)
-    assert differences == [
-        f"challenge {found.challenge} of entry {name}: its score, computed again, differs from the ledger"
-    ]
+    with board.ledger.store.writing() as connection:
+        triggers = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").all()
+        for name, _ in triggers:
+            connection.exec_driver_sql(f"DROP TRIGGER {name}")
+        connection.exec_driver_sql(f"DELETE FROM records WHERE seq >= {seq}")
+        for _, sql in triggers:
+            connection.exec_driver_sql(sql)
+    board.ledger.append([(one.kind, body if one.seq == seq else one.body) for one in records[seq:]])
 
 
 @pytest.mark.slow
@@ -179,6 +219,8 @@ def test_a_strangers_record_that_lacks_what_a_challenge_has_is_named_and_nothing
     }
     record = Record(seq=5, time="now", kind="challenged", body=body | changed, previous="", hash="", signature="")
     (name,) = changed
-    assert verify_challenges(board.path, [record])[0] == [
-        f"record 5 lacks what a record of the kind challenged has ({name})"
-    ]
+    assert read_challenge_bodies([record]) == (
+        [],
+        [f"record 5 lacks what a record of the kind challenged has ({name})"],
+    )
+    assert verify_challenges([record], {}, {}) == ([], [])

@@ -1,0 +1,97 @@
+"""What a ledger's database holds beside what the migrations made: a trigger or a rule there could change what is
+appended, a view could stand for the records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from .migrate import migrate
+from .store import Store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_SQLITE = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master ORDER BY type, name"
+
+# Objects outside the system's schemas, each with what it does: of a trigger its definition and whether it is enabled.
+_POSTGRESQL = """
+SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'view' ELSE 'relation' END,
+       n.nspname || '.' || c.relname, '', ''
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+  AND n.nspname NOT LIKE 'pg_toast%'
+UNION ALL
+SELECT 'trigger', t.tgname, c.relname, pg_get_triggerdef(t.oid) || ' enabled ' || CAST(t.tgenabled AS text)
+FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal
+UNION ALL
+SELECT 'rule', r.rulename, c.relname, pg_get_ruledef(r.oid)
+FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND r.rulename <> '_RETURN'
+UNION ALL
+SELECT 'event trigger', e.evtname, '', CAST(e.evtevent AS text) FROM pg_event_trigger e
+UNION ALL
+SELECT 'function', n.nspname || '.' || p.proname, '', p.prosrc
+FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_t%'
+"""
+
+Objects = dict[tuple[str, str], str]
+"""By kind and name what an object does, blanks aside."""
+
+
+def foreign_objects(store: Store) -> list[str]:
+    """What in a ledger's database is not as the migrations of this version make it, sorted."""
+    with store.reading() as connection:
+        found = _objects(connection)
+    if store.dialect == "sqlite":
+        with TemporaryDirectory(prefix="farshift-schema-") as folder:
+            fresh = Store.in_file(Path(folder) / "ledger.sqlite")
+            migrate(fresh)
+            with fresh.reading() as connection:
+                due = _objects(connection)
+            fresh.close()
+    else:
+        due = _made_in_postgresql(found)
+    problems = [f"has the {kind} {name}, which no migration makes" for kind, name in found if (kind, name) not in due]
+    problems += [f"lacks the {kind} {name}" for kind, name in due if (kind, name) not in found]
+    for what, does in due.items():
+        if does and found.get(what, does) != does:
+            problems.append(f"has the {what[0]} {what[1]} otherwise than the migrations make it")
+    return sorted(f"the ledger's database {problem[:200]}" for problem in problems)
+
+
+def _objects(connection: Connection) -> Objects:
+    from sqlalchemy import text
+
+    query = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
+    found: Objects = {}
+    for kind, name, on, does in connection.execute(text(query)).all():
+        # What a table's definition says differs by Alembic's version; its columns are read by their names.
+        plain = "" if kind in ("table", "index") else " ".join(str(does).split()).lower()
+        found[kind, f"{name} on {on}" if kind in ("trigger", "rule") else str(name)] = plain
+    return found
+
+
+def _made_in_postgresql(found: Objects) -> Objects:
+    """What the migrations make in PostgreSQL, in the schema that the records lie in."""
+    from .migrations.versions.v0002_append_only import POSTGRESQL
+
+    schema = next(
+        (name.split(".")[0] for kind, name in found if kind == "table" and name.endswith(".records")), "public"
+    )
+    due: Objects = {("table", f"{schema}.{name}"): "" for name in ("records", "alembic_version")}
+    for statement in POSTGRESQL:
+        words = statement.split()
+        if words[1] == "FUNCTION":
+            due["function", f"{schema}.{words[2].removesuffix('()')}"] = " ".join(
+                statement.split("$$")[1].split()
+            ).lower()
+        else:
+            name = f"{words[2]} on records"
+            _, _, event = " ".join(words).partition(f"{words[2]} ")
+            timing, _, action = event.partition(" ON records ")
+            shown = f"create trigger {words[2]} {timing} on {schema}.records {action} enabled o"
+            due["trigger", name] = shown.lower().replace("update or delete", "delete or update")  # as it is shown
+    return due
