@@ -40,7 +40,8 @@ class Ledger:
                 f"the last record of the ledger in {self.store.name} was changed: nothing is appended to it "
                 "(farshift board verify lists what differs)"
             )
-        seq, previous, time = (head.seq + 1, head.hash, now()) if head else (0, GENESIS, now())
+        seq, previous = (head.seq + 1, head.hash) if head else (0, GENESIS)
+        time = _not_before(head, now())
         added = []
         for number, (kind, body) in enumerate(events, seq):
             hash = hash_of(number, time, kind, body, previous)
@@ -63,3 +64,8 @@ class Ledger:
         """All records as they are, and everything that is wrong with them, every signature checked."""
         found = self.store.records()
         return found, chain_problems(found, self.key, head)
+
+
+def _not_before(head: Record | None, time: str) -> str:
+    """A record's time is never before that of the one it follows, whatever the clock of this machine says."""
+    return max(time, head.time) if head else time

@@ -56,6 +56,20 @@ class Checkpoint:
         return self.text + "\n" + "".join(one.line() for one in self.signatures)
 
 
+@dataclass(frozen=True)
+class Witnessed:
+    """A checkpoint that somebody else signed. where: how messages call it; time: when (seconds since 1970), None where
+    no signature that was checked says so."""
+
+    where: str
+    checkpoint: Checkpoint
+    time: int | None = None
+
+
+SLACK = 60
+"""Seconds that the clocks of a board and of a witness may be apart."""
+
+
 def origin_of(key: str) -> str:
     """How a board is called in its checkpoints, by its public key."""
     return f"farshift-board/{key}"
@@ -154,14 +168,19 @@ def read_checkpoint(content: bytes, where: str) -> Checkpoint:
     return Checkpoint(found[1], int(found[2]), b64decode(found[3]), text, tuple(one for one in made if one))
 
 
-def not_extended(records: Sequence[Record], key: str, seen: Checkpoint, where: str) -> list[str]:
-    """What says that a ledger does not extend a checkpoint."""
-    if seen.origin != origin_of(key):
-        return [f"{where} is of {seen.origin[:100]!r}, and this board is {origin_of(key)}"]
-    if seen.size > len(records):
-        return [f"{where} is of {seen.size} records, and the ledger has {len(records)}: records were cut off"]
-    if checkpoint_of(records[: seen.size], key).root != seen.root:
-        return [f"{where}: the first {seen.size} records are not those that were witnessed: the history was rewritten"]
+def not_extended(records: Sequence[Record], key: str, seen: Witnessed) -> list[str]:
+    """What says that a ledger does not extend a checkpoint, or has later times in it than its witness."""
+    where, size = seen.where, seen.checkpoint.size
+    if seen.checkpoint.origin != origin_of(key):
+        return [f"{where} is of {seen.checkpoint.origin[:100]!r}, and this board is {origin_of(key)}"]
+    if size > len(records):
+        return [f"{where} is of {size} records, and the ledger has {len(records)}: records were cut off"]
+    if checkpoint_of(records[:size], key).root != seen.checkpoint.root:
+        return [f"{where}: the first {size} records are not those that were witnessed: the history was rewritten"]
+    if seen.time is not None and (
+        late := [one.seq for one in records[:size] if one.time > moment_of(seen.time + SLACK)]
+    ):
+        return [f"{where} was signed at {moment_of(seen.time)}, and record {late[0]} in it is of a later time"]
     return []
 
 

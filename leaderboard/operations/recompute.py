@@ -44,10 +44,10 @@ class Due:
 
 @dataclass(frozen=True)
 class Computed:
-    """What came out. said: name, team, its key and note of the submission; runs: by run what the ledger should say of it
-    (`item`), its `identity`, and `score`, the digest of its score, with the `scorer`, or `problem`; `rows`: the digest
-    of the file of its rows, where they were wanted. unavailable, invalid: why nothing could be computed. before:
-    whether an earlier verification computed it."""
+    """What came out. said: name, team, team key and note of the submission; runs: by run what the ledger should say of
+    it (`item`), its `identity`, and `score`, the digest of its score, with the `scorer`, or `problem`; `rows`: the
+    digest of the file of its rows, where they were wanted. unavailable, invalid: why nothing could be computed.
+    before: whether an earlier verification computed it."""
 
     said: Mapping[str, str]
     runs: Mapping[int, Mapping[str, Any]]

@@ -17,7 +17,7 @@ from ..board_view import derived_here
 from ..entries import Entry, read_entries
 from ..ledger import Record
 from ..ledger.chain import chain_problems
-from ..ledger.checkpoint import Checkpoint, not_extended
+from ..ledger.checkpoint import Witnessed, not_extended
 from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..ledger.objects import foreign_objects
 from ..publish.site import SITE
@@ -83,7 +83,7 @@ def verify(
     head: str | None = None,
     key: str | None = None,
     *,
-    witnessed: Sequence[tuple[str, Checkpoint]] = (),
+    witnessed: Sequence[Witnessed] = (),
     pages: Pages | None = None,
     workers: int = 1,
     fresh: bool = False,
@@ -92,7 +92,7 @@ def verify(
     challenge, each window, the pages.
 
     head: the hash of a record, key: the board's public key, known from an earlier look; witnessed: checkpoints that
-    others signed, each with how messages call it; pages: where its pages are, by default its folder's `site/`;
+    others signed; pages: where its pages are, by default its folder's `site/`;
     workers: how many processes compute, 0 for as many as there are cores; fresh: without what an earlier verification
     computed. The history is kept (`ledger/heads.py`), and held to the one that was last seen."""
     copy = FolderReader(board) if isinstance(board, Board) else board
@@ -143,12 +143,12 @@ def _verify_history(
     found: Verification,
     head: str | None,
     key: str | None,
-    witnessed: Sequence[tuple[str, Checkpoint]],
+    witnessed: Sequence[Witnessed],
 ) -> None:
     """Hold the ledger to itself, and to what was seen of it before."""
     problems = unread + _key_problems(records, found.key, key) + chain_problems(records, found.key, head)
-    for where, checkpoint in witnessed:
-        problems += not_extended(records, found.key, checkpoint, where)
+    for one in witnessed:
+        problems += not_extended(records, found.key, one)
     if not unread and not problems:
         problems += unlike_seen(records, found.key)
         problems += unlike_place(copy.address, found.key) if copy.address else []

@@ -15,6 +15,7 @@ from ..ledger.chain import chain_problems
 from ..ledger.checkpoint import (
     COSIGNATURE,
     Checkpoint,
+    Witnessed,
     checkpoint_of,
     cosigned,
     moment_of,
@@ -44,7 +45,9 @@ def witness(board: Board | BoardReader, key: Path, out: Path, name: str = NAME) 
     problems += chain_problems(records, copy_key)
     problems = problems or unlike_seen(records, copy_key)
     if out.exists():
-        problems = problems or not_extended(records, copy_key, read_checkpoint(_content(out), str(out)), str(out))
+        problems = problems or not_extended(
+            records, copy_key, Witnessed(str(out), read_checkpoint(_content(out), str(out)))
+        )
     if problems:
         raise FarshiftError(f"not signed: {problems[0]}")
     signing = create_key(key)
@@ -60,11 +63,13 @@ def _history(board: Board | BoardReader) -> tuple[str, list[Record], list[str]]:
     return str(board.card.get("key")), records, unread
 
 
-def witnessed_by(files: Sequence[Path], keys: Sequence[str]) -> tuple[list[tuple[str, Checkpoint]], list[str]]:
-    """The checkpoints in files, each with its name for messages; and remarks. Where keys are given, each must have
+def witnessed_by(files: Sequence[Path], keys: Sequence[str]) -> tuple[list[Witnessed], list[str]]:
+    """The checkpoints in files; and remarks. Where keys are given, each must have
     signed one of them, and every file must be signed by one: `BadData` otherwise."""
     found = [(str(file), read_checkpoint(_content(file), str(file))) for file in files]
-    remarks, signers = [], set()
+    remarks: list[str] = []
+    signers: set[str] = set()
+    witnessed = []
     for where, checkpoint in found:
         known = {key: made for key in keys if (made := signed_with(checkpoint, key)) is not None}
         if keys and not known:
@@ -72,6 +77,8 @@ def witnessed_by(files: Sequence[Path], keys: Sequence[str]) -> tuple[list[tuple
                 f"{where} is not signed with a key that was given: take the checkpoint from its witness again"
             )
         signers |= set(known)
+        times = [made.time for made in known.values() if made.time is not None]
+        witnessed.append(Witnessed(where, checkpoint, min(times, default=None)))
         for made in known.values():
             when = f" at {moment_of(made.time)}" if made.time is not None else ""
             remarks.append(f"{where}: {made.name} saw {checkpoint.size} records{when}")
@@ -81,7 +88,7 @@ def witnessed_by(files: Sequence[Path], keys: Sequence[str]) -> tuple[list[tuple
             )
     if missing := [key for key in keys if key not in signers]:
         raise BadData(f"no checkpoint is signed with {missing[0][:120]}: name its file (--witness)")
-    return found, remarks
+    return witnessed, remarks
 
 
 def _content(file: Path) -> bytes:

@@ -115,3 +115,12 @@ def test_a_window_of_a_benchmark_that_is_not_here_is_not_recomputed(revealed, mo
     assert differences == []
     assert len(not_recomputed) == 1
     assert "no benchmark named 'coins/longer'" in not_recomputed[0]
+
+
+def test_one_flipped_byte_of_a_sealed_score_is_named_in_a_line(revealed, decoded_once):
+    file = sorted(revealed.path.glob("sealed/*/scores/*.json"))[0]
+    content = bytearray(file.read_bytes())
+    content[0] ^= 0x80
+    file.write_bytes(content)
+    name = file.relative_to(revealed.path).as_posix()
+    assert verify(revealed).differences == [f"{name} was changed: its sha256 is not the ledger's"]
