@@ -108,3 +108,16 @@ def file_sha256(path: Path) -> str:
 
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def with_digest(content: bytes) -> bytes:
+    """The content and its sha256 behind it."""
+    return content + sha256(content).digest()
+
+
+def without_digest(kept: bytes) -> bytes:
+    """What `with_digest` was given; `ValueError` where it is not that any more."""
+    content = kept[:-32]
+    if with_digest(content) != kept:
+        raise ValueError("its digest is another")
+    return content

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
-from ..core.withheld import refuse_labels
+from ..core.isolation.withheld import refuse_labels
 from ..splits.schema import Schema
 from .batching.categories import coded
 from .batching.columns import (

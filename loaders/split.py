@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.errors import BadData, UnknownName
 from ..core.files import cache_root
-from ..core.withheld import refuse_labels
+from ..core.isolation.withheld import refuse_labels
 from ..splits.assignment import PARTS
 from ..splits.catalogue import find
 from ..splits.manifest import Manifest

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.canonical import canonical_json, identity_of
-from ...core.elsewhere import Fail, done_elsewhere, serve
 from ...core.errors import FarshiftError
 from ...core.files import cache_root, locked
+from ...core.isolation.elsewhere import Fail, done_elsewhere, serve
 from ...core.progress import say
 from ...loaders.cache.store import intact, store_bytes, stored_table
 from ...loaders.part import Part

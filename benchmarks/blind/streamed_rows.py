@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.withheld import for_the_harness
+from ...core.isolation.withheld import for_the_harness
 from ...loaders.stream.columns import streamed_inputs
 from ...loaders.stream.part import StreamedPart
 from ..model import Task

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...core.device import check_device
 from ...core.errors import FarshiftError
-from ...core.isolation import is_isolated
+from ...core.isolation.namespaces import is_isolated
 from ...core.progress import say
 from ...core.version import version
 from ...core.world import ALONE, World, world

@@ -2,8 +2,9 @@
 
 The model and the loop that asks it run in a process of their own, which sees the programs of the system, Python's
 packages, the folder that the command was started in, the folders of the files that the model names, the benchmark's
-blind data and the run folder; no cache, no mirror, no home, no network (`core/isolation.py`). Within what it sees, the
-digests of all rows are hidden, out of which labels could be told, and so are recorded answers.
+blind data and the run folder; no cache, no mirror, no home, no network (`core/isolation/namespaces.py`). Within what it
+sees, the digests of all rows are hidden, out of which labels could be told, and so are recorded answers and copies of
+the files that the rows were read from.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ...core.elsewhere import Fail, done_elsewhere, serve
 from ...core.errors import FarshiftError
-from ...core.files import cache_root, lock_elsewhere, locked, plain_disk_errors, user_home
-from ...core.isolation import View, enter
+from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors, user_home
+from ...core.isolation.elsewhere import Fail, done_elsewhere, serve
+from ...core.isolation.namespaces import View, enter
 from ...core.plugins import PACKAGE, homes
 from ...core.world import world
 
 if TYPE_CHECKING:
+    from ..benchmark import Benchmark
     from ..runs.run import Run
 
 
@@ -52,29 +54,33 @@ def evaluate_isolated(model: str, on: str, out: Path, options: Mapping[str, str]
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     environment |= {name: str(value.absolute() if isinstance(value, Path) else value) for name, value in home.items()}
     with TemporaryDirectory(prefix="farshift-isolated-") as room, locked(lock_elsewhere(out), str(out)):
+        own = list(_own_folders(model))
         view = {
             "room": room,
-            "read": [str(path) for path in (*_needed(model), blind.folder.absolute())],
+            "read": [str(path) for path in (*own, *_needed(), blind.folder.absolute())],
             "write": [str(out.absolute())],
-            "hide": [str(path.absolute()) for path in _hidden()],
+            "hide": [str(path.absolute()) for path in (*_hidden(), *_copies(benchmark, own))],
         }
         asked = {"model": model, "on": on, "out": str(out.absolute()), "options": dict(options), "how": dict(how)}
         done_elsewhere(f"{__package__}.isolated", {"view": view, **asked}, f"{model} on {on}, isolated,", environment)
     return read_run(out)
 
 
-def _needed(model: str) -> Iterator[Path]:
-    """Python, its packages, definitions, the folder that the command was started in, and what the model names."""
-    here = Path.cwd()
-    if here != Path("/"):
-        yield here
+def _own_folders(model: str) -> Iterator[Path]:
+    """The folder that the command was started in, and those of what the model names."""
+    if Path.cwd() != Path("/"):
+        yield Path.cwd()
+    for word in re.split(r"[\s:@]+", model):
+        named = Path(word).expanduser().absolute()
+        if len(word) < 1000 and named.exists() and named != Path("/"):
+            yield named if named.is_dir() else named.parent
+
+
+def _needed() -> Iterator[Path]:
+    """Python, its packages, and definitions."""
     yield from (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent, PACKAGE)
     yield from (Path(entry).absolute() for entry in sys.path if entry and Path(entry).exists())
     yield from (*(home.absolute() for home in homes()), user_home().absolute())
-    for word in re.split(r"[\s:@]+", model):
-        named = Path(word).expanduser().absolute()
-        if len(word) < 1000 and named.exists():
-            yield named if named.is_dir() else named.parent
 
 
 def _hidden() -> Iterator[Path]:
@@ -84,6 +90,19 @@ def _hidden() -> Iterator[Path]:
     yield PACKAGE / "baselines" / "results"
     for home in (*homes(), user_home()):
         yield from (home / "splits" / "manifests").rglob("rows.parquet")
+
+
+def _copies(benchmark: Benchmark, folders: Sequence[Path]) -> Iterator[Path]:
+    """The files that the benchmark's rows were read from, where one of them lies in a folder that the model sees."""
+    from ...loaders.acquire.source import find_source
+    from ...splits.pins import FilePin
+
+    source = find_source(benchmark.manifest.definition.source.name)
+    known = [file for one in source.definition.distributions for file in one.files if isinstance(file, FilePin)]
+    sizes, digests = {pin.bytes for pin in known}, {pin.sha256 for pin in known}
+    for path in (path for folder in folders for path in folder.rglob("*") if known):
+        if path.is_file() and path.stat().st_size in sizes and file_sha256(path) in digests:
+            yield path
 
 
 def _evaluate(request: dict[str, Any], fail: Fail) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, ModelError
+from ...core.isolation.withheld import labels_withheld
 from ...core.progress import say
-from ...core.withheld import labels_withheld
 from ...loaders.batching.forms import Forms
 from ..benchmark import Benchmark
 from ..blind.rows import BlindData, Inputs

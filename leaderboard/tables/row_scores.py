@@ -26,11 +26,10 @@ from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
 from ...benchmarks.statistics.worst_group import worst_group
 from ...core.canonical import canonical_json, identity_of
-from ...core.digested import with_digest, without_digest
 from ...core.durable import ADVICE
 from ...core.engines import Needs, map_jobs
 from ...core.errors import Unavailable, first_line
-from ...core.files import write_atomically
+from ...core.files import with_digest, without_digest, write_atomically
 from ...core.progress import advance
 from ..board_view import BoardView
 from ..contamination.declared import declared

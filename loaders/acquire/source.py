@@ -19,9 +19,9 @@ from ...core.accepted import require_accepted
 from ...core.canonical import identity_of
 from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName
 from ...core.files import cache_root, user_home
+from ...core.isolation.withheld import refuse_labels
 from ...core.plugins import files, gathered, module, read_definition
 from ...core.progress import say
-from ...core.withheld import refuse_labels
 from ...splits.pins import FilePin, FirstFile, TreePin
 from ...splits.rows import heads, ids_and_repeats, row_digests, set_digest, with_repeated
 from ...splits.schema import Field, Schema

@@ -7,27 +7,30 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import farshift as fs
 import pytest
 from farshift.benchmarks.blind.data import blind_data
-from farshift.benchmarks.harness.isolated import evaluate_isolated
-from farshift.core import isolation
+from farshift.benchmarks.harness.isolated import _copies, evaluate_isolated
 from farshift.core.errors import FarshiftError
-from farshift.core.files import cache_root
+from farshift.core.files import cache_root, file_sha256
+from farshift.core.isolation import namespaces
 from farshift.core.plugins import PACKAGE
+from farshift.loaders.acquire import source
+from farshift.splits.pins import FilePin
 
 ON = "modadd97/xi35"
 
 PROBE = """
 import sys
-from farshift.core.isolation import View, enter
+from farshift.core.isolation.namespaces import View, enter
 enter(View(sys.argv[1], [], [], []))
 """
 
 
 @pytest.fixture
-def namespaces(tmp_path):
+def permitted(tmp_path):
     """Skips where the system lets nobody be isolated."""
     (tmp_path / "room").mkdir()
     command = [sys.executable, "-c", PROBE, str(tmp_path / "room")]
@@ -92,7 +95,7 @@ class Spy:
 
 
 def test_a_model_that_looks_around_finds_no_cache_no_mirror_no_network_and_the_run_says_so(
-    tmp_path, monkeypatch, namespaces
+    tmp_path, monkeypatch, permitted
 ):
     secret, mirror, own = tmp_path / "elsewhere" / "labels.txt", tmp_path / "mirror", tmp_path / "own"
     for folder in (secret.parent, mirror, own, tmp_path / "here"):
@@ -131,6 +134,20 @@ def test_a_model_that_looks_around_finds_no_cache_no_mirror_no_network_and_the_r
     assert not list(Path(tmp_path / "here").iterdir())
 
 
+def test_copies_of_the_benchmarks_files_beside_a_model_are_found_whatever_their_names(tmp_path, monkeypatch):
+    def found(*folders):
+        return list(_copies(fs.benchmark(ON), folders))
+
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mine.csv").write_text("1,0\n")
+    (tmp_path / "other.csv").write_text("1,1\n")
+    assert found(tmp_path) == []
+    pin = FilePin(name="labels.csv", sha256=file_sha256(tmp_path / "data" / "mine.csv"), bytes=4)
+    definition = SimpleNamespace(distributions=[SimpleNamespace(files=[pin])])
+    monkeypatch.setattr(source, "find_source", lambda name: SimpleNamespace(definition=definition))
+    assert found(tmp_path) == [tmp_path / "data" / "mine.csv"]
+
+
 def test_a_run_that_was_not_isolated_says_nothing_of_it(tmp_path):
     run = fs.evaluate(lambda batch: batch["a"], on=ON, seeds=1, budget="quick", out=tmp_path / "run")
     assert "isolated" not in run.card.model.more
@@ -140,11 +157,11 @@ def test_a_system_without_namespaces_refuses_in_one_line(monkeypatch):
     def refused() -> None:
         raise PermissionError(1, "unshare: Operation not permitted")
 
-    monkeypatch.setattr(isolation, "_unshare", refused)
+    monkeypatch.setattr(namespaces, "_unshare", refused)
     with pytest.raises(FarshiftError, match="does not let a process be isolated .*Operation not permitted") as found:
-        isolation.enter(isolation.View("/nowhere", [], [], []))
+        namespaces.enter(namespaces.View("/nowhere", [], [], []))
     assert "\n" not in str(found.value)
-    assert not isolation.is_isolated()
+    assert not namespaces.is_isolated()
 
 
 def test_what_needs_a_network_or_other_processes_is_refused_at_once(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.core.errors import LabelsWithheld, ModelError
-from farshift.core.withheld import labels_withheld, refuse_labels
+from farshift.core.isolation.withheld import labels_withheld, refuse_labels
 from farshift.loaders.acquire.source import find_source
 
 ON = "modadd97/xi35"

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from . import errors
-from .errors import FarshiftError, restated
-from .progress import advance, listening, say
+from .. import errors
+from ..errors import FarshiftError, restated
+from ..progress import advance, listening, say
 
 Fail = Callable[[FarshiftError], NoReturn]
 """Reports an error from any thread, and ends the process at once."""

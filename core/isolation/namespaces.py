@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from .errors import FarshiftError
+from ..errors import FarshiftError
 
 _NEW = {"mounts": 0x20000, "users": 0x10000000, "processes": 0x20000000, "network": 0x40000000, "ipc": 0x08000000}
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 32, 4096, 1 << 14, 1 << 18
@@ -59,6 +59,7 @@ def enter(view: View) -> None:
     global _entered
     try:
         _unshare()
+        _end_with_parent()  # set now: other capabilities take it back
     except (OSError, AttributeError, KeyError) as error:
         raise FarshiftError(
             f"this system does not let a process be isolated ({error}): it takes Linux (x86_64 or aarch64) with user "
@@ -68,12 +69,17 @@ def enter(view: View) -> None:
     if child:
         _end_as(child)
     try:
-        _call("prctl", _PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
+        _end_with_parent()
         _build_root(view)
         _drop_capabilities()
     except OSError as error:
         raise FarshiftError(f"this system does not let a process be isolated: {error}") from None
     _entered = True
+
+
+def _end_with_parent() -> None:
+    """Also where the parent is killed."""
+    _call("prctl", _PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
 
 
 def _end_as(child: int) -> NoReturn:
@@ -96,7 +102,7 @@ def _call(name: str, *arguments: object) -> None:
 def _unshare() -> None:
     if sys.platform != "linux":
         raise OSError(f"it is {platform.system()}")
-    _PIVOT_ROOT[platform.machine()]
+    _PIVOT_ROOT[platform.machine()]  # KeyError where it is not known
     user, group = os.geteuid(), os.getegid()
     _call("unshare", sum(_NEW.values()))
     Path("/proc/self/setgroups").write_text("deny")
