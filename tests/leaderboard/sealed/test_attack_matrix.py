@@ -1,0 +1,188 @@
+"""Every generator that can be sealed, against every attack that needs no knowledge of the task: guessed seeds, the order
+of rows and ids, the lowest bits of inputs, and the mixing function. A budget of a second each; larger ones are slow.
+
+Where an attack works on published draws, a test says so: whoever knows a published seed has every row (all generators),
+the counter of a row tells its label (slabs), and whole draws give the key (prefix sums, test_attacks.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.benchmarks.benchmark import Benchmark, find_benchmark
+from farshift.core.errors import FarshiftError
+from farshift.core.plugins import files, module
+from farshift.core.secret_draws import stream_name
+from farshift.leaderboard.sealed.drawing import check_sealable
+from farshift.loaders.acquire.source import Source, find_source, identified
+from farshift.loaders.freezing.redraw import seeded
+from farshift.splits.rows import first_ids
+from numpy.typing import NDArray
+from sealed_cases import SEED
+from test_attacks import asked_of_each, lowest_bits, share_right
+
+SMALL: dict[str, dict[str, Any]] = {
+    "addition/length": {"sizes": [{"first": 12, "last": 16, "each": 240}]},
+    "arc_grids/pairs": {"per_combination": 10},
+    "balls/materials": {"regimes": [{"regime": "usual", "rows": 1200, "speed": [1.0, 4.0], "radius": [0.7, 1.5]}]},
+    "concept_shift/angle": {"counts": {"0": 1200}},
+    "gcog/productive": {"blocks": [{"regime": "one", "rows": 800, "depth": 1, "distractors": [20, 20]}]},
+    "mazes/9_to_21": {"counts": {"13": 1000}},
+    "prefix_sums/32_to_64": {"counts": {"64": 1200}},
+    "shapes/diagonal": {"per_combination": 4},
+    "skills/pairs": {"counts": {"3": 2}},
+    "slabs_5/shuffled": {"counts": {"as drawn": 1200}},
+}
+"""A benchmark of every generator that can be sealed, and options that make a thousand rows of it."""
+
+GUESSES = ("0", "seed", "prefix_sums__32_to_64-1")
+"""Seeds that an attacker tries, beside the published one and the commitment."""
+
+EVERY = pytest.mark.parametrize("under", SMALL, indirect=True)
+
+
+@dataclass
+class Attacked:
+    """A generator's rows, few of them."""
+
+    benchmark: Benchmark
+
+    @cached_property
+    def source(self) -> Source:
+        """Whose published rows are not made for it."""
+        return find_source(self.benchmark.manifest.definition.source.name)
+
+    def rows(self, seed: str) -> pa.Table:
+        """In the generator's own order."""
+        drawn = seeded(self.source)
+        options = drawn.options | SMALL[self.benchmark.name] | {"seed": seed}
+        return self.source.read(drawn.model_copy(update={"options": options}))
+
+    def shown(self, table: pa.Table) -> pa.Table:
+        """As a board hands them out: by ascending id."""
+        return identified(table, self.source.schema)[0]
+
+    @property
+    def published_seed(self) -> str:
+        return str(seeded(self.source).options["seed"])
+
+    @cached_property
+    def sealed(self) -> pa.Table:
+        return self.shown(self.rows(stream_name(SEED)))
+
+    def bit(self, table: pa.Table) -> NDArray[np.int64]:
+        """One bit of each label: of a class its lowest, of a number the side of the median, of a text a checksum's."""
+        labels = table[self.benchmark.task.label].to_pylist()
+        if isinstance(labels[0], str):
+            return np.array([crc32(label.encode()) & 1 for label in labels])
+        values = np.array(labels)
+        return (values % 2 if values.dtype.kind == "i" else values > np.median(values)).astype(np.int64)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Attacked]:
+    return {}
+
+
+@pytest.fixture
+def under(request: pytest.FixtureRequest, made: dict[str, Attacked]) -> Attacked:
+    return made.setdefault(request.param, Attacked(find_benchmark(request.param)))
+
+
+def bits_of(numbers: NDArray[Any], width: int) -> NDArray[np.float64]:
+    """-1 or 1; (n, width)."""
+    return 2.0 * ((numbers[:, None].astype(np.uint64) >> np.arange(width, dtype=np.uint64)) & np.uint64(1)) - 1
+
+
+def found_by(under: Attacked, guess: str, looked_for: pa.Table) -> float:
+    """The share of rows that are among those of a guessed seed, labels and all."""
+    return float(np.isin(looked_for["check"].to_numpy(), under.shown(under.rows(guess))["check"].to_numpy()).mean())
+
+
+REFUSED = {"rated_sums": "rated_sums/irt_1pl", "xor_clusters": "xor_clusters/eta5"}
+"""Generators whose benchmarks cannot be sealed for another reason than what their seed makes."""
+
+
+def test_the_matrix_has_every_generator_that_can_be_sealed():
+    found = set()
+    for path in files("loaders/generators", "[a-z]*.py"):
+        generator = module("loaders/generators", path.stem, "generator")
+        if "seed" in signature(generator.rows).parameters and not getattr(generator, "SEED_MAKES", ""):
+            found.add(path.stem)
+    for name in REFUSED.values():
+        with pytest.raises(FarshiftError, match="cannot be sealed"):
+            check_sealable(find_benchmark(name))
+    assert found - set(REFUSED) == {seeded(Attacked(find_benchmark(name)).source).generator for name in SMALL}
+
+
+@EVERY
+def test_whoever_knows_a_published_seed_has_every_row_and_label(under):
+    """The control of guessing."""
+    published = under.shown(under.rows(under.published_seed))
+    assert found_by(under, under.published_seed, published) == 1
+
+
+@EVERY
+def test_no_guessed_seed_gives_the_rows_of_a_draw(under):
+    for guess in (under.published_seed, SEED.hex()[:16], *GUESSES):
+        assert found_by(under, guess, under.sealed) < 0.05, guess
+
+
+@pytest.mark.slow
+@EVERY
+def test_no_seed_of_a_dictionary_gives_the_rows_of_a_draw(under):
+    name = under.published_seed.partition("@")[0]
+    dictionary = [f"{name}@{number}" for number in range(2, 20)] + [str(number) for number in range(40)]
+    for guess in (*dictionary, SEED.hex(), SEED.hex().upper(), f"/{stream_name(SEED)}", "secret:" + "00" * 32):
+        assert found_by(under, guess, under.sealed) < 0.05, guess
+
+
+def known_of(under: Attacked) -> NDArray[np.float64]:
+    """What an attacker sees of a draw beside the task: places, ids, and the lowest bits of inputs that are numbers."""
+    table = under.sealed
+    seen = [bits_of(np.arange(table.num_rows), 11), bits_of(table["row_id"].to_numpy(), 64)]
+    for name in under.benchmark.task.inputs:
+        values = table[name].combine_chunks()
+        if pa.types.is_fixed_size_list(values.type):
+            numbers = values.flatten().to_numpy().reshape(len(values), -1)
+            pixels = numbers.dtype == np.uint8
+            seen.append(2.0 * (numbers[:, :256] & 1) - 1 if pixels else lowest_bits(numbers))
+    return np.concatenate(seen, axis=1)
+
+
+@EVERY
+def test_places_ids_and_lowest_bits_of_a_draw_tell_no_label(under):
+    truth = under.bit(under.sealed)
+    chance = max(truth.mean(), 1 - truth.mean())
+    assert share_right(known_of(under), truth) < chance + 4 * np.sqrt(0.25 / (len(truth) // 2))
+
+
+def test_the_counter_of_a_published_row_of_slabs_tells_its_label(made):
+    """The control: in the generator's own order the label is the counter's lowest bit."""
+    slabs = made.setdefault("slabs_5/shuffled", Attacked(find_benchmark("slabs_5/shuffled")))
+    for seed in (slabs.published_seed, stream_name(SEED)):
+        rows = slabs.rows(seed)
+        assert share_right(bits_of(np.arange(rows.num_rows), 11), slabs.bit(rows)) == 1
+
+
+@EVERY
+def test_the_order_of_a_draw_does_not_show_the_counters(under):
+    """Which would tell the labels of slabs, and the blocks of every generator."""
+    rows = under.rows(stream_name(SEED))
+    counters = np.argsort(first_ids(rows, under.source.schema))
+    places = np.arange(len(counters))
+    assert abs(np.corrcoef(places, counters)[0, 1]) < 4 / np.sqrt(len(counters))
+
+
+@EVERY
+def test_every_number_of_a_draw_comes_from_the_cipher(under, monkeypatch):
+    """Of a stream that is not mixed there is no 64-bit key to recover, by any budget."""
+    mixed, enciphered = asked_of_each(lambda: under.rows(stream_name(SEED)), monkeypatch)
+    assert mixed == []
+    assert enciphered
