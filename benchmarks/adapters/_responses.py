@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core.canonical import canonical_json, identity_of
 from ...core.files import cache_root, write_atomically
+from ...core.progress import say
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,21 @@ def response_key(request: Mapping[str, Any]) -> str:
 
 
 def kept_response(key: str) -> Response | None:
-    """The response kept under `key`; None where there is none, or its file is damaged or another's."""
+    """The response kept under `key`; None where there is none, or its file is damaged or another's, which is told."""
+    path = _path(key)
     try:
-        record = json.loads(_path(key).read_text("utf-8"))
-        response = Response(**record["response"])
-    except (OSError, ValueError, KeyError, TypeError):
+        content = path.read_text("utf-8", "replace")
+    except OSError:
         return None
-    return response if record.get("check") == _check(key, response) else None
+    try:
+        record = json.loads(content)
+        response = Response(**record["response"])
+        if record.get("check") == _check(key, response):
+            return response
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    say(f"{path} was cut off or changed: asking again")
+    return None
 
 
 def keep_response(key: str, response: Response) -> None:

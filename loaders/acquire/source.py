@@ -190,6 +190,7 @@ class Source:
     def _first(self, make: Callable[[Distribution], tuple[T, pa.Table, str]]) -> T:
         """What `make` gives (beside the rows and their digest) of the first distribution that can be had and that has
         the pinned digest."""
+        refuse_labels(f"source {self.name}")
         reasons = []
         for distribution in self.definition.distributions:
             try:
