@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from .. import errors
@@ -43,8 +43,17 @@ def _received(message: dict[str, Any]) -> None:
     elif "advance" in message:
         advance(*message["advance"])
     elif "error" in message:
-        kind = getattr(errors, message["error"], FarshiftError)
-        raise restated(kind, message["message"])
+        raise restated(_kind(message["error"]), message["message"])
+
+
+def _kind(names: Sequence[str]) -> type[FarshiftError]:
+    """The error that the names of a class and of those it derives from stand for: the nearest that every caller may
+    catch."""
+    return next((getattr(errors, name) for name in names if hasattr(errors, name)), FarshiftError)
+
+
+def _error(error: FarshiftError) -> dict[str, Any]:
+    return {"error": [kind.__name__ for kind in type(error).__mro__], "message": str(error)}
 
 
 class _Sender:
@@ -64,7 +73,7 @@ class _Sender:
         self.send({"advance": [label, done, total, note]})
 
     def fail(self, error: FarshiftError) -> NoReturn:
-        self.send({"error": type(error).__name__, "message": str(error)})
+        self.send(_error(error))
         os._exit(2)
 
 
@@ -77,4 +86,4 @@ def serve(work: Callable[[Any, Fail], None]) -> None:
         with listening(sender):
             work(request, sender.fail)
     except FarshiftError as error:
-        sender.send({"error": type(error).__name__, "message": str(error)})
+        sender.send(_error(error))
