@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test test-slow test-lowest docs check format dist clean bench-features bench-gpu bench-harness bench-loaders bench-scoring \
-	bench-splits bench-startup bench-tokens bench-training same-as statistics-report fuzz fuzz-guided
+	bench-splits bench-startup bench-tokens bench-training same-as statistics-report attack fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -27,6 +27,7 @@ help:
 	@echo "                compare what this tree prints with what another commit prints (BOARD=--board: its board too)"
 	@echo "make statistics-report"
 	@echo "                simulate how often the statistics are right, and write docs/statistics.md (ARGS='--trials 1000')"
+	@echo "make attack     repeat every attack that is known on boards, draws, caches and screens, and print what held"
 	@echo "make fuzz, fuzz-guided"
 	@echo "                mutated submissions for the validator: CASES=200000, or by coverage for MINUTES=10"
 	@echo "make dist       build the wheel and the source distribution into dist/"
@@ -129,6 +130,10 @@ same-as: $(READY)
 
 statistics-report: $(READY)
 	$(BIN)/python tests/simulation/run.py $(ARGS)
+
+# Those that take long are among them. What is printed last is the table.
+attack: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m pytest -m attack -p attacks.table $(PARALLEL) $(ARGS)
 
 CASES ?= 200000
 MINUTES ?= 10

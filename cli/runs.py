@@ -205,7 +205,7 @@ def compare(
         rows += [[_severity(point), *_difference(point)] for point in found["severity"]]
         rows += [[f"group {name}", *_difference(item)] for name, item in found["groups"].items()]
     title = f"{found['left']} minus {found['right']} on {found['benchmark']}"
-    tests = [_test(view, test) for view, test in found["test"].items() if full and test and test["test"]]
+    tests = [_test(view, test) for view, test in found["test"].items() if full and (test["test"] or test["t"])]
     caption = "\n".join([found["interval"], *tests])
     table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, caption)
     if file is not None:
@@ -235,6 +235,8 @@ def latex_alone(latex: bool, json: bool, caption: str, label: str) -> None:
 
 
 def _test(view: str, test: dict[str, Any]) -> str:
+    if not test["test"]:
+        return f"{view}: t test over all that the interval covers: p = {test['t']['p']:.3g}"
     return f"{view}: {test['test']}: p = {test['p']:.3g} ({test['tests']})"
 
 

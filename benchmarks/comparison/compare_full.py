@@ -18,7 +18,7 @@ from ..scoring.score import severity_unit
 from ..statistics.holm import holm
 from ..statistics.interval import paired_difference
 from ..statistics.paired_test import compare_rows
-from ..statistics.sample import RowScores, Sample, finite
+from ..statistics.sample import Sample, finite
 from .compare import Side, compare_sides, judged, sides, single_seed
 
 Pair = tuple[Side, Side]
@@ -32,7 +32,7 @@ def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str
     - `metric`, `better`, `bounds`, `severity_unit`: what was measured, and along what;
     - `scores`: ID and OOD of each side;
     - `test`: for ID and OOD the exact paired test, named, with its p-value, and the t test (statistics/paired_test.py);
-      None for a metric that is not a mean of rows;
+      of a metric that is not a mean of rows the t test alone;
     - `severity`: the difference at each severity (`view`, `from`, `to`);
     - `groups`: the difference in each OOD group, with its p-value and that adjusted by Holm (1979) for all groups."""
     pair = sides(left, right)
@@ -48,9 +48,7 @@ def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str
     }
 
 
-def _test(left: Any, right: Any) -> dict[str, Any] | None:
-    if not isinstance(left, RowScores):
-        return None
+def _test(left: Sample, right: Sample) -> dict[str, Any]:
     return {name: value for name, value in compare_rows(left, right).items() if name != "difference"}
 
 
@@ -80,9 +78,8 @@ def _by_group(pair: Pair) -> dict[str, dict[str, Any]]:
         return {}
     samples = {str(name): _samples(pair, "ood", groups == name) for name in names}
     found = {name: judged(paired_difference(*both), single_seed(*pair)) for name, both in samples.items()}
-    if pair[0].metric.per_row is not None:
-        tests = {name: compare_rows(*both)["t"] for name, both in samples.items()}  # type: ignore[arg-type]
-        known = {name: test["p"] for name, test in tests.items() if test is not None}
-        for (name, p), adjusted in zip(known.items(), holm([*known.values()]), strict=True):
-            found[name] |= {"p": float(f"{p:.6g}"), "p_holm": float(f"{adjusted:.6g}")}
+    tests = {name: compare_rows(*both)["t"] for name, both in samples.items()}
+    known = {name: test["p"] for name, test in tests.items() if test is not None}
+    for (name, p), adjusted in zip(known.items(), holm([*known.values()]), strict=True):
+        found[name] |= {"p": float(f"{p:.6g}"), "p_holm": float(f"{adjusted:.6g}")}
     return found

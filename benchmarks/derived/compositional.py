@@ -71,7 +71,8 @@ def _gap(failed: NDArray[np.bool_], known: NDArray[np.bool_], clusters: Codes | 
     linear = RowScores((failed - value * known)[:, held] * held.sum() * seeds / known.sum(), _NO_ENDS, held_clusters)
     both, met = linear.interaction(), clustering(held_clusters)
     logit = int(held.sum()) if met.treated == "random" else 0
-    low, high, row_se, seed_se = interval(value, [by_row], [by_seed], (0.0, 1.0), both, logit)
+    shift = 0.0 if logit else (1 - 2 * value) / (held.sum() + 2)
+    low, high, row_se, seed_se = interval(value, [by_row], [by_seed], (0.0, 1.0), both, logit, float(shift))
     each = tuple((failed.sum(axis=1) / known.sum(axis=1)).tolist()) if known.any(axis=1).all() else ()
     return Estimate(value, low, high, row_se, seed_se, int(held.sum()), seeds, each, met, by_row.df, sqrt(both))
 

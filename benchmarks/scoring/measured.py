@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ from ..statistics.sample import (
     replicates,
 )
 from .completeness import blocks_of, completeness_problems
+from .end_rows import end_rows
+from .undefined import why_undefined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,19 +79,22 @@ class AnsweredRows:
         counted = (groups != "").any(axis=1)
         if not counted.any():
             none = np.full((len(self.answers), 1), np.nan)
-            return Replicates(none[:, 0].tolist(), none, np.array([len(counted)]), metric.bounds)
+            sizes, why = np.array([len(counted)]), "no row is in a group that counts"
+            return Replicates(none[:, 0].tolist(), none, sizes, metric.bounds, why=why)
         known = self if counted.all() else self.select(counted)
         return known._over_groups(metric, groups[counted])
 
     def _over_groups(self, metric: Metric, groups: NDArray[np.str_]) -> Replicates:
         """A metric over groups, of rows each of which is in one or more of its `groups`, (n, K)."""
         if metric.groups == "drawn":
-            return self._replicates(metric, codes(groups[:, 0]), None)
+            return self._replicates(metric, codes(groups[:, 0]), None, groups)
         strata = np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
         drawn = treated(self.clusters) == "random" and _each_has_clusters(groups, self.clusters)
-        return self._replicates(metric, self.clusters if drawn else None, None if drawn else strata)
+        return self._replicates(metric, self.clusters if drawn else None, None if drawn else strata, groups)
 
-    def _replicates(self, metric: Metric, clusters: Codes | None, strata: Codes | None) -> Replicates:
+    def _replicates(
+        self, metric: Metric, clusters: Codes | None, strata: Codes | None, named: NDArray[np.str_] | None = None
+    ) -> Replicates:
         """A statistic of the rows, dealt out whole clusters at a time; or, within each of some `strata`, row by row."""
         most = most_groups(self.row_ids, clusters)
         count = most if metric.smooth else min(HALVED, 1 << max(most.bit_length() - 1, 0))
@@ -109,7 +114,9 @@ class AnsweredRows:
                 for answers in self._settled
             ]
             how = replicates if metric.smooth else half_replicates
-            return how(states, metric.merge, metric.compute, sizes, metric.bounds, of)
+            found = how(states, metric.merge, metric.compute, sizes, metric.bounds, of)
+            drawn = of.count if of.treated == "random" else None
+            return replace(found, ends=end_rows(self, metric, states, named, drawn), why=why_undefined(self, found))
 
     def states(self, metric: Metric) -> list[State]:
         """The metric's state of each seed's answers."""

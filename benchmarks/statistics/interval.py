@@ -9,7 +9,9 @@ estimated by
 (two-way crossed random effects; the interaction of rows and seeds, chance in single predictions among it, is in both
 terms, and taken off once; never so that less is left than either). Where rows come in clusters the first term is that
 of clusters.py; for any statistic that is not a mean of rows, the jackknife's (sample.py), over whole clusters likewise.
-The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin 1946). That of a value on a
+The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin 1946). Of a single value on a
+scale with two ends it is around the value that one row more at either end would give (Agresti and Coull, The American
+Statistician 1998): around the value itself it misses too often near an end, at any number of rows. That of a value on a
 scale with two ends over clusters drawn at random, which are often few, is symmetric in logits (Korn and Graubard,
 Survey Methodology 1998): near an end of the scale one that is symmetric in the value holds the truth too seldom.
 
@@ -56,7 +58,8 @@ class Interval:
 @dataclass(frozen=True)
 class Estimate:
     """A value, its 95 % t interval, and what went into it. `seed_se` is None for a single seed, whose interval then
-    covers rows only. `row_df`: the degrees of freedom of `row_se`. `interaction_se`: what is in both."""
+    covers rows only. `row_df`: the degrees of freedom of `row_se`. `interaction_se`: what is in both. `why`: where
+    there is no value, or no interval, the reason."""
 
     value: float
     low: float
@@ -69,6 +72,7 @@ class Estimate:
     clustering: Clustering = INDEPENDENT
     row_df: float = inf
     interaction_se: float = 0.0
+    why: str = ""
 
     @property
     def defined(self) -> bool:
@@ -79,9 +83,10 @@ class Estimate:
         """Plain JSON; six decimals, so that the last bits of a platform's arithmetic do not show. `n/a` with the reason
         where it is not defined."""
         if not isfinite(self.value):
-            return NotAvailable("not defined on these rows and answers").to_dict()
+            return NotAvailable(f"not defined{f': {self.why}' if self.why else ' on these rows'}").to_dict()
         if not self.defined:
-            return NotAvailable(f"{self.value:g}, but not defined without some of the rows: no interval").to_dict()
+            why = self.why or "not defined without some of the rows"
+            return NotAvailable(f"{self.value:g}, but no interval: {why}").to_dict()
         return {
             "value": round(self.value, 6),
             "low": round(self.low, 6),
@@ -135,11 +140,13 @@ def interval(
     bounds: tuple[float, float],
     interaction: float = 0.0,
     logit: int = 0,
+    shift: float = 0.0,
 ) -> tuple[float, float, float, float | None]:
     """(low, high, row_se, seed_se) of the t interval around `value`, cut at `bounds`; NaN where there is none.
 
     interaction: the variance that both `rows` and `seeds` have in them. logit: the number of rows where the interval is
-    to be symmetric in the logit of where the value lies between finite `bounds`, not in the value itself."""
+    to be symmetric in the logit of where the value lies between finite `bounds`, not in the value itself. shift: where
+    the interval is around another number than the value, how far that lies from it; the value is always in it."""
     known = [spread for spread in seeds if spread is not None]
     row_se = sqrt(fsum(spread.variance for spread in rows))
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
@@ -147,7 +154,10 @@ def interval(
         return nan, nan, row_se, seed_se
     whole = crossed(rows, known, interaction)
     reach = two_sided(LEVEL, whole.df) * sqrt(whole.variance) if whole.variance else 0.0
-    low, high = _by_logit(value, reach, bounds, logit) if logit else (value - reach, value + reach)
+    if logit:
+        low, high = _by_logit(value, reach, bounds, logit)
+    else:
+        low, high = min(value, value + shift - reach), max(value, value + shift + reach)
     return max(bounds[0], low), min(bounds[1], high), row_se, seed_se
 
 
@@ -178,21 +188,23 @@ def _estimate(
     bounds: tuple[float, float],
     trained: Sequence[Sample],
     logit: bool = False,
+    shift: float = 0.0,
 ) -> Estimate:
     """Of values per seed whose row noise is that of all `samples`, and that were `trained` with several seeds."""
     value, rows = average(per_seed), [one.spread() for one in samples]
     both = fsum(one.interaction() for one in trained)
     count, met = sum(one.rows for one in samples), reduce(Clustering.beside, (one.clustering for one in samples))
-    low, high, row_se, seed_se = interval(value, rows, seeds, bounds, both, count if logit else 0)
-    return Estimate(
-        value, low, high, row_se, seed_se, count, len(per_seed), tuple(per_seed), met, together(rows).df, sqrt(both)
-    )
+    low, high, row_se, seed_se = interval(value, rows, seeds, bounds, both, count if logit else 0, shift)
+    why = next((one.why for one in trained if one.why), "")
+    df = together(rows).df
+    return Estimate(value, low, high, row_se, seed_se, count, len(per_seed), tuple(per_seed), met, df, sqrt(both), why)
 
 
 def mean(sample: Sample) -> Estimate:
     """The value of a sample: the mean over its seeds."""
     logit = sample.clustering.treated == "random" and finite(sample.bounds)
-    return _estimate(sample.per_seed, [sample], [seed_spread(sample.per_seed)], sample.bounds, [sample], logit)
+    seeds = [seed_spread(sample.per_seed)]
+    return _estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, sample.shift())
 
 
 def gap(left: Sample, right: Sample) -> Estimate:

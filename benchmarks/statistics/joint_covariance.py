@@ -232,7 +232,9 @@ def _of_groups(samples: Sequence[Replicates]) -> tuple[Matrix, float, NDArray[np
         raise ValueError("entries that are ranked must be jackknifed over the same two or more groups of rows")
     values = np.array([average(sample.per_seed) for sample in samples])
     rest = group_deviations(values, np.stack([sample.without.mean(axis=0) for sample in samples]), sizes)
-    return rest @ rest.T, degrees_of_freedom(sizes), _alike([sample.without for sample in samples])
+    alike = _alike([sample.without for sample in samples])
+    ends = np.array([0.0 if sample.ends is None else sample.ends.variance() for sample in samples])
+    return rest @ rest.T + ends * alike, degrees_of_freedom(sizes), alike
 
 
 def _alike(arrays: Sequence[Matrix]) -> NDArray[np.bool_]:

@@ -22,23 +22,27 @@ from .spread import average, seed_spread
 from .student_t import upper_tail
 
 
-def compare_rows(left: RowScores, right: RowScores) -> dict[str, Any]:
+def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
     """left - right, two models on the same rows (and clusters), of one seed or more each. Plain JSON:
 
     difference: its value and 95 % interval (`interval.paired_difference`). test, p, tests: the exact test by name, its
-    two-sided p, and what it speaks of; both None where there is no such test. With McNemar's also mid_p, and the rows
+    two-sided p, and what it speaks of; all None where there is no such test, as of a metric that is no mean of rows
+    (macro-F1, AUROC), whose values the t test compares. With McNemar's also mid_p, and the rows
     that only_left and only_right has right. t: p and df of the t test over all that the interval covers."""
     if left.rows != right.rows:
         raise ValueError(f"two models are compared on the same rows, not on {left.rows} and {right.rows}")
     found = paired_difference(left, right)
-    record: dict[str, Any] = {"difference": found.to_dict(), "test": None, "p": None, "tests": None}
+    record: dict[str, Any] = {"difference": found.to_dict(), "test": None, "p": None, "tests": None, "t": None}
     if not found.defined:
-        return record | {"t": None}
+        return record
+    p, df = paired_t(left, right)
+    record["t"] = {"p": p, "df": None if df is None else round(df, 1)}
+    if not isinstance(left, RowScores) or not isinstance(right, RowScores):
+        return record
     record["tests"] = "these trained models, on other rows like these"
     if treated(left.clusters) == "random":
         record["tests"] = "these trained models, on other clusters of rows like these"
-    p, df = paired_t(left, right)
-    return record | _exact(left, right) | {"t": {"p": p, "df": None if df is None else round(df, 1)}}
+    return record | _exact(left, right)
 
 
 def _exact(left: RowScores, right: RowScores) -> dict[str, Any]:

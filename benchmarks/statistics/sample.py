@@ -7,7 +7,7 @@ noise is measured by leaving out one group of rows at a time (jackknife.py), fro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import isfinite, nan, sqrt
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from ...core.draws import shuffled
 from .clusters import INDEPENDENT, Clustering, Codes, clustering, codes, count, covariance_of_means, treated
 from .half_samples import Halves, balanced_halves, half_sample_spread
 from .jackknife import delete_group
-from .spread import Spread, average, mean_spread
+from .spread import Spread, average, mean_spread, together
 
 Scores = NDArray[np.float64]
 
@@ -28,6 +28,31 @@ GROUPS = 50
 
 HALVED = 32
 """Groups that the rows are dealt into where halves are taken of them: a power of two, as balance asks."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How far a wholly wrong and a wholly right row more would move a statistic that is no mean of rows: `moved`
+    (seeds, 2, K), the wrong ones first, by one row of each of K kinds; `weight`: how many kinds each stands for."""
+
+    moved: Scores
+    weight: float = 1.0
+
+    def variance(self) -> float:
+        """What they add to the variance of the seeds' mean, beside that of the rows that there are."""
+        return self.weight * float(np.sum(self.moved.mean(axis=0) ** 2))
+
+    def shift(self) -> float:
+        """How far all of them together would move the seeds' mean."""
+        return self.weight * float(np.sum(self.moved.mean(axis=0)))
+
+    def pooled(self) -> Ends:
+        """The same with the seeds averaged: one seed."""
+        return Ends(self.moved.mean(axis=0)[None], self.weight)
+
+    def minus(self, other: Ends) -> Ends:
+        """Of a difference on the same rows: a row at its end is wrong on one side, and right on the other."""
+        return Ends(self.moved - other.moved[:, ::-1], self.weight)
 
 
 class Sample(Protocol):
@@ -42,6 +67,11 @@ class Sample(Protocol):
     def rows(self) -> int: ...
 
     @property
+    def why(self) -> str:
+        """Where there is no value, or no spread of it, the reason; else empty."""
+        ...
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest value possible."""
         ...
@@ -53,6 +83,11 @@ class Sample(Protocol):
 
     def spread(self) -> Spread:
         """The part of the variance of the seeds' mean that comes from the draw of rows."""
+        ...
+
+    def shift(self) -> float:
+        """How far a wholly right and a wholly wrong row more (of each kind that the value tells apart) would move it; 0
+        where its scale has no two ends."""
         ...
 
     def interaction(self) -> float:
@@ -86,11 +121,21 @@ class RowScores:
         return int(self.scores.shape[1])
 
     @property
+    def why(self) -> str:
+        if not self.rows:
+            return "there are no rows"
+        lacking = int((~np.isfinite(self.scores)).any(axis=0).sum())
+        return f"{lacking} of {self.rows} rows have no finite score" if lacking else ""
+
+    @property
     def clustering(self) -> Clustering:
         return clustering(self.clusters)
 
     def spread(self) -> Spread:
         return mean_spread(self.scores, self.bounds, self.clusters)
+
+    def shift(self) -> float:
+        return (sum(self.bounds) - 2 * average(self.per_seed)) / (self.rows + 2) if finite(self.bounds) else 0.0
 
     def interaction(self) -> float:
         each = np.concatenate([self.scores, self.scores.mean(axis=0, keepdims=True)])
@@ -112,39 +157,55 @@ class RowScores:
 @dataclass(frozen=True)
 class Replicates:
     """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups): NaN where that
-    leaves no row, or none that it is defined on."""
+    leaves no row, or none that it is defined on. `ends`: what rows at the ends of its scale would do.
+    `why`: where it is not defined, the reason."""
 
     per_seed: list[float]
     without: NDArray[np.float64]
     sizes: NDArray[np.int64]
     bounds: tuple[float, float]
     clustering: Clustering = INDEPENDENT
+    ends: Ends | None = None
+    why: str = ""
 
     @property
     def rows(self) -> int:
         return int(self.sizes.sum())
 
     def spread(self) -> Spread:
+        drawn = self._drawn()
+        if self.ends is None or not isfinite(drawn.variance):
+            return drawn
+        return together([drawn, Spread(self.ends.variance(), len(self.sizes))])
+
+    def _drawn(self) -> Spread:
+        """The part of it that the groups show."""
         if len(self.sizes) < 2:
             return Spread(nan, 0)
         return delete_group(average(self.per_seed), self.without.mean(axis=0), self.sizes)
+
+    def shift(self) -> float:
+        return 0.0 if self.ends is None else self.ends.shift()
 
     def interaction(self) -> float:
         if len(self.per_seed) < 2 or len(self.sizes) < 2:
             return 0.0
         seeds = zip(self.per_seed, self.without, strict=True)
         alone = [delete_group(value, without, self.sizes).variance for value, without in seeds]
-        return interaction(np.array(alone), self.spread().variance)
+        return interaction(np.array(alone), self._drawn().variance)
 
     def pooled(self) -> Replicates:
         without = self.without.mean(axis=0)[None, :]
-        return Replicates([average(self.per_seed)], without, self.sizes, self.bounds, self.clustering)
+        ends = None if self.ends is None else self.ends.pooled()
+        return replace(self, per_seed=[average(self.per_seed)], without=without, ends=ends)
 
     def minus(self, other: Replicates) -> Replicates:
         values = [a - b for a, b in zip(self.per_seed, other.per_seed, strict=True)]
         with np.errstate(invalid="ignore"):  # infinite on both sides: not defined
             without = self.without - other.without
-        return Replicates(values, without, self.sizes, _difference(self.bounds, other.bounds), self.clustering)
+        ends = None if self.ends is None or other.ends is None else self.ends.minus(other.ends)
+        bounds = _difference(self.bounds, other.bounds)
+        return Replicates(values, without, self.sizes, bounds, self.clustering, ends, self.why or other.why)
 
 
 def interaction(alone: NDArray[np.float64], pooled: float) -> float:

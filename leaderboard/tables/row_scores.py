@@ -23,7 +23,7 @@ from ...benchmarks.scoring.measured import RunPredictions
 from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import mean
 from ...benchmarks.statistics.ranks import Better
-from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
+from ...benchmarks.statistics.sample import Ends, Replicates, RowScores, Sample
 from ...benchmarks.statistics.worst_group import worst_group
 from ...core.canonical import canonical_json, identity_of
 from ...core.durable import ADVICE
@@ -162,6 +162,8 @@ def packed(rows: EntryRows) -> bytes:
         elif isinstance(sample, Replicates):
             arrays[f"{view}.per_seed"] = np.array(sample.per_seed)
             arrays[f"{view}.without"], arrays[f"{view}.sizes"] = sample.without, sample.sizes
+            if sample.ends is not None:
+                arrays[f"{view}.ends"], arrays[f"{view}.weight"] = sample.ends.moved, np.array(sample.ends.weight)
     said = {
         "worst": rows.worst,
         "declared": list(rows.declared),
@@ -194,7 +196,9 @@ def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[s
         return RowScores(scores, (low, high), arrays.get(f"{view}.clusters"))
     per_seed = arrays[f"{view}.per_seed"].tolist()
     without, sizes = arrays[f"{view}.without"], arrays[f"{view}.sizes"]
-    return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering))
+    moved = arrays.get(f"{view}.ends")
+    ends = None if moved is None else Ends(moved, float(arrays[f"{view}.weight"]))
+    return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering), ends)
 
 
 def _read(place: Path, standing: Standing) -> EntryRows | None:

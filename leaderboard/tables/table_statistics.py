@@ -75,18 +75,20 @@ def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: 
             rank=(int(sets.low[k]), int(sets.high[k])),
             ties=tied[k],
             best=round(float(sets.best[k]), 4),
-            behind=None if k == 0 else apart(sets, k, 0),
+            behind=None if k == 0 else apart(sets, k, 0, samples[0].bounds),
         )
         for k, entry in enumerate(here)
     }
     return Ranked(places, together, tuple(here), left_out)
 
 
-def apart(sets: RankSets, this: int, other: int) -> dict[str, Any]:
+def apart(sets: RankSets, this: int, other: int, bounds: tuple[float, float]) -> dict[str, Any]:
     """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
-    table at once; `told_apart`: whether it excludes zero."""
+    table at once, cut where no difference on a scale of these `bounds` can lie; `told_apart`: whether it excludes
+    zero."""
+    widest = bounds[1] - bounds[0]
     value, reach = float(sets.pairs.joint_covariance.difference[this, other]), float(sets.pairs.reach[this, other])
-    ends = {"value": value, "low": value - reach, "high": value + reach}
+    ends = {"value": value, "low": max(-widest, value - reach), "high": min(widest, value + reach)}
     record = {name: round(number, 6) + 0.0 for name, number in ends.items()}
     return record | {"told_apart": bool(sets.differs[this, other])}
 

@@ -12,6 +12,7 @@ from typing import Any
 import farshift as fs
 import numpy as np
 import pytest
+from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.comparison.relate import effective_robustness
 from farshift.benchmarks.metrics import metric
 from farshift.benchmarks.model import Task
@@ -22,6 +23,7 @@ from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.spread import Spread
 from farshift.core.errors import BadRun, FarshiftError
 from farshift.loaders.freezing.freeze import freeze
+from scipy.stats import beta
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models
@@ -152,7 +154,7 @@ def test_a_candidate_that_left_rows_open_costs_only_the_rules_that_choose_it(fal
     settings = {"open": {"lost": 1}, "whole": {}}
     run = fs.evaluate(Clock, on=falls, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
     found = fs.score(run)
-    assert found.selections["last"].ood == NotAvailable("not defined on these rows and answers")
+    assert found.selections["last"].ood == NotAvailable("not defined: 1 of 49 rows have no answer")
     assert found.selections["id_val"].chosen == {0: "whole/last", 1: "whole/last"}
     assert all(map(isfinite, numbers_in(json.loads(found.json()))))
     assert "by last: OOD n/a" in str(found)
@@ -220,10 +222,45 @@ def test_few_rows_have_a_value_and_an_interval_or_the_reason_why_not(rows, name)
     found = mean(measured(rows, np.zeros(rows, np.int64)).by(metric(name))).to_dict()
     assert ("n/a" in found) != ("value" in found)
     assert all(map(isfinite, numbers_in(found)))
-    if name == "accuracy":
-        assert found["low"] < found["value"] <= found["high"]
-    if rows == 1 and name != "accuracy":
-        assert "not defined without some of the rows" in found["n/a"]
+    if rows > 1 or name == "accuracy":
+        assert found["low"] < found["high"]
+        assert found["low"] <= found["value"] <= found["high"]
+    else:
+        assert "no interval: it was measured on a single row" in found["n/a"]
+
+
+@pytest.mark.parametrize("rows", [2, 4, 20, 200])
+@pytest.mark.parametrize("name", ["macro_f1", "balanced_accuracy", "auroc"])
+def test_right_on_every_row_is_not_certain(rows, name):
+    """Leaving rows out moves nothing there: the interval is wide all the same, and two such models are not apart."""
+    truth = np.arange(rows) % 2
+    answers = Answers.all_given(truth, np.eye(2, dtype=np.float32)[truth])
+    task, ids = Task("classification", ("a",), "label", classes=2), np.arange(rows, dtype=np.uint64)
+    sample = AnsweredRows(task, ids, truth, [answers] * 3).by(metric(name))
+    found = mean(sample)
+    if (name, rows) == ("auroc", 2):
+        assert found.to_dict() == {"n/a": "1, but no interval: not defined without some of the rows"}
+        return
+    assert found.value == found.high == 1
+    assert found.low <= beta.ppf(0.025, rows, 1), "no narrower than Clopper and Pearson's interval of so many rows"
+    wrong = Answers.all_given(1 - truth, np.eye(2, dtype=np.float32)[1 - truth])
+    few = paired_difference(sample, AnsweredRows(task, ids, truth, [wrong] * 3).by(metric(name)))
+    assert (few.low > 0) == (rows > 4)
+
+
+def test_the_reason_why_a_metric_is_not_defined_is_the_true_one():
+    task, ids = Task("classification", ("a",), "label", classes=2), np.arange(4, dtype=np.uint64)
+    sure = np.full((4, 2), 0.5, np.float32)
+    alike = AnsweredRows(task, ids, np.ones(4, np.int64), [Answers.all_given(np.ones(4, np.int64), sure)])
+    assert mean(alike.by(metric("auroc"))).to_dict() == {"n/a": "not defined: all rows are of one class"}
+    one = AnsweredRows(task, ids, np.array([0, 1, 1, 1]), alike.answers)
+    said = mean(one.by(metric("auroc"))).to_dict()["n/a"]
+    assert said == "0.5, but no interval: not defined without some of the rows"
+    numbers = Task("regression", ("a",), "label")
+    same = AnsweredRows(numbers, ids, np.arange(4.0), [Answers.all_given(np.zeros(4))])
+    assert mean(same.by(metric("pearson"))).to_dict() == {"n/a": "not defined: a model answers all rows alike"}
+    flat = AnsweredRows(numbers, ids, np.zeros(4), [Answers.all_given(np.arange(4.0))])
+    assert mean(flat.by(metric("pearson"))).to_dict() == {"n/a": "not defined: the true values are all the same"}
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
@@ -234,7 +271,7 @@ def test_rows_without_a_finite_score_give_no_number(bad):
     opposite = RowScores(-scores, (-np.inf, np.inf))
     for estimate in (mean(lost), gap(lost, fine), paired_difference(fine, lost), mean(lost.minus(opposite))):
         assert not estimate.defined
-        assert estimate.to_dict() == {"n/a": "not defined on these rows and answers"}
+        assert estimate.to_dict() == {"n/a": "not defined: 1 of 5 rows have no finite score"}
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-3, 1.0, 1e200])

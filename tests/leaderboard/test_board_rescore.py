@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from farshift.benchmarks.benchmark import SCORER
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import rescore as rescoring
@@ -38,7 +39,7 @@ def entered(board, files) -> Board:
 
 def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
     before = {row.entry: row.score for row in entered.standings()}
-    with newer_scorer(4):
+    with newer_scorer(SCORER + 1):
         found = rescore(entered)
         after = {row.entry: row.score for row in entered.standings()}
         assert verified(entered) == (3, [])
@@ -46,27 +47,27 @@ def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
     assert found.left == []
     assert before.keys() == after.keys() == {one["entry"] for one in found.rescored}
     for entry, score in after.items():
-        assert (before[entry].scorer, score.scorer) == (3, 4)
+        assert (before[entry].scorer, score.scorer) == (SCORER, SCORER + 1)
         assert before[entry].entry_identity != score.entry_identity
         kept = {path.name: json.loads(path.read_text()) for path in (entered.path / "scores" / entry).iterdir()}
-        assert kept == {"3.json": before[entry].to_dict(), "4.json": score.to_dict()}
+        assert kept == {f"{SCORER}.json": before[entry].to_dict(), f"{SCORER + 1}.json": score.to_dict()}
     body = entered.ledger.records()[-1].body
-    assert (body["replaces"], body["scorer"]) == (3, 4)
+    assert (body["replaces"], body["scorer"]) == (SCORER, SCORER + 1)
     assert body["before"]["ood"] == before[body["entry"]].ood.value
     assert body["after"]["ood"] == after[body["entry"]].ood.value
 
 
 def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
-    with newer_scorer(4):
+    with newer_scorer(SCORER + 1):
         found = verify(entered)
     assert found.differences == []
     assert len(found.not_recomputed) == 3
-    assert all("scored by scorer 3: farshift board rescore" in why for why in found.not_recomputed)
+    assert all(f"scored by scorer {SCORER}: farshift board rescore" in why for why in found.not_recomputed)
 
 
 def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
     old = entered.attempts()
-    with newer_scorer(4):
+    with newer_scorer(SCORER + 1):
         rescore(entered)
     new = {key: count for key, count in entered.attempts().items() if key not in old}
     assert sorted(old.values()) == sorted(new.values()) == [1, 2]
@@ -75,15 +76,15 @@ def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
 def test_what_went_is_scored_anew_too(entered):
     (gone, *_) = (row.entry for row in entered.standings())
     withdraw(entered, gone, "a bug")
-    with newer_scorer(4):
+    with newer_scorer(SCORER + 1):
         assert gone in {one["entry"] for one in rescore(entered).rescored}
         (apart,) = entered.apart()
-        assert apart.score.scorer == 4
+        assert apart.score.scorer == SCORER + 1
         assert verified(entered) == (3, [])
 
 
 def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeypatch):
-    with newer_scorer(4), monkeypatch.context() as changed:
+    with newer_scorer(SCORER + 1), monkeypatch.context() as changed:
         changed.setattr("farshift.benchmarks.benchmark.KNOWN", ())
         found = rescore(entered)
         checked = verify(entered)
@@ -102,7 +103,7 @@ def test_a_submission_that_cannot_be_scored_anew_is_left_and_the_others_are_not(
         return real(path, only)
 
     monkeypatch.setattr(rescoring, "check", refusing)
-    with newer_scorer(4):
+    with newer_scorer(SCORER + 1):
         found = rescore(entered)
     assert len(found.rescored) == 1
     assert len(found.left) == 2
@@ -117,7 +118,7 @@ def test_a_rescoring_that_was_cut_short_goes_on(entered, monkeypatch):
             raise KeyboardInterrupt
         return real(board, those, scores)
 
-    with newer_scorer(4):
+    with newer_scorer(SCORER + 1):
         with monkeypatch.context() as interrupted, pytest.raises(KeyboardInterrupt):
             interrupted.setattr(rescoring, "_enter", once)
             rescore(entered)
@@ -126,9 +127,9 @@ def test_a_rescoring_that_was_cut_short_goes_on(entered, monkeypatch):
 
 
 def test_an_old_score_that_was_changed_is_found_although_a_newer_one_stands(entered):
-    with newer_scorer(4):
+    with newer_scorer(SCORER + 1):
         rescore(entered)
-        file = sorted((entered.path / "scores").glob("*/3.json"))[0]
+        file = sorted((entered.path / "scores").glob(f"*/{SCORER}.json"))[0]
         file.write_text("{}")
         (difference,) = verify(entered).differences
     assert difference == f"{file.relative_to(entered.path)} was changed: its sha256 is not the ledger's"
@@ -137,9 +138,9 @@ def test_an_old_score_that_was_changed_is_found_although_a_newer_one_stands(ente
 def test_a_value_before_that_is_not_the_old_score_s_is_found(entered, monkeypatch):
     real = rescoring.values
     monkeypatch.setattr(rescoring, "values", lambda record: real(record) | {"ood": 0.123})
-    with newer_scorer(4):
+    with newer_scorer(SCORER + 1):
         rescore(entered)
         found = verify(entered).differences
     assert len(found) == 6
-    assert "the value before its rescoring by scorer 4 is not that of scores/" in found[0]
-    assert "the value after its rescoring by scorer 4 is not that of scores/" in found[1]
+    assert f"the value before its rescoring by scorer {SCORER + 1} is not that of scores/" in found[0]
+    assert f"the value after its rescoring by scorer {SCORER + 1} is not that of scores/" in found[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.benchmark import SCORER, find_benchmark
 from farshift.core.errors import FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import read_line
@@ -129,7 +129,7 @@ FILES = {
     "a score was changed": (score_changed, [".json was changed: its sha256 is not the ledger's"]),
     "two scores were swapped": (scores_swapped, [".json was changed"] * 2),
     "a score is gone": (lambda place: score_files(place)[0].unlink(), [".json is missing"]),
-    "a score was added": (score_added, ["scores/0123456789abcdef/3.json belongs to no record"]),
+    "a score was added": (score_added, [f"scores/0123456789abcdef/{SCORER}.json belongs to no record"]),
     "a submission was changed": (submission_changed, [".zip was changed: its sha256 is not the ledger's"]),
     "a submission is gone": (lambda place: shutil.rmtree(place / "submissions"), [".zip is missing"]),
 }
@@ -243,7 +243,7 @@ SIGNED = {
     ),
     "a score of no entry": (
         lambda board: board.ledger.append(
-            [("scored", {"entry": "0" * 16, "entry_identity": "0" * 64, "scorer": 3, "files": {}})]
+            [("scored", {"entry": "0" * 16, "entry_identity": "0" * 64, "scorer": SCORER, "files": {}})]
         ),
         "is about 0000000000000000, which was never submitted",
     ),
@@ -280,10 +280,10 @@ def resubmitted(board, score=dict, body=None, item=None, entry=""):
     card = board.card
     said = json.loads(json.dumps(records[1].body)) | (body or {})
     first = said["entries"][0]
-    content = (board.path / "scores" / first["entry"] / "3.json").read_bytes()
+    content = (board.path / "scores" / first["entry"] / f"{SCORER}.json").read_bytes()
     content = json.dumps(score(json.loads(content)), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     name = entry or first["entry"]
-    scored = {"entry": name, "entry_identity": records[2].body["entry_identity"], "scorer": 3}
+    scored = {"entry": name, "entry_identity": records[2].body["entry_identity"], "scorer": SCORER}
     said["entries"] = [first | (item or {}) | {"entry": name}]
     zipped = {path: (board.path / path).read_bytes() for path in said["files"]}
     shutil.rmtree(board.path / "scores")
@@ -294,7 +294,7 @@ def resubmitted(board, score=dict, body=None, item=None, entry=""):
     board.path.mkdir()
     shutil.move(board.path.parent / "kept", board.path / "private")
     again = Board.init(board.path, card["name"])
-    files = {f"scores/{name}/3.json": content}
+    files = {f"scores/{name}/{SCORER}.json": content}
     again.enter([("submitted", said), ("scored", scored | {"files": digests(files)})], zipped | files)
 
 

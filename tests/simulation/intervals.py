@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import inf, sqrt
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from farshift.benchmarks.answers import Answers
+from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.scoring.measured import AnsweredRows
 from farshift.benchmarks.statistics.clusters import FEW
 from farshift.benchmarks.statistics.interval import Estimate, difference_of_gaps, gap, mean, paired_difference
-from farshift.benchmarks.statistics.sample import RowScores, deal, most_groups, replicates
+from farshift.benchmarks.statistics.sample import RowScores, Sample, deal, most_groups, replicates
 from farshift.benchmarks.statistics.streams import generator
 
 Source = np.random.Generator
@@ -82,6 +87,7 @@ class World:
         where = f"{self.rows} rows" if not self.clusters else f"{self.clusters} clusters"
         told = [where + (", 4 to 36 rows each" if self.unequal else "")]
         told += [f"correlation {self.likeness:g}"] * bool(self.clusters) + ["binary" if self.binary else "normal"]
+        told += [f"true value {self.level:g}"] * (self.level != 0.6 or self.rows != 300)
         told += [f"{self.seeds} seeds, sd {self.seed_sd:g}"] * (self.seeds > 1)
         return ", ".join(told)
 
@@ -95,6 +101,12 @@ def of_fixed_clusters(world: World, source: Source) -> bool:
     levels = np.linspace(world.level - 0.3, world.level + 0.3, world.clusters)
     expected = np.repeat(levels, world.sizes())
     return _holds(mean(world.scores(source, expected)), float(expected.mean()))
+
+
+def of_right_or_wrong(world: World, source: Source) -> bool:
+    """Rows that are equally hard, near the end of the scale or few."""
+    scores = (source.uniform(size=(1, world.rows)) < world.level).astype(float)
+    return _holds(mean(RowScores(scores)), world.level)
 
 
 def of_a_gap(world: World, source: Source) -> bool:
@@ -127,6 +139,50 @@ def of_a_square(world: World, source: Source) -> bool:
     return _holds(mean(found), world.truth**2)
 
 
+def of_balanced_accuracy(world: World, source: Source) -> bool:
+    return _holds(mean(_of_classes("balanced_accuracy", world, source)), world.level)
+
+
+def of_macro_f1(world: World, source: Source) -> bool:
+    """Of two classes that are equally frequent, and equally hard: what is true of a model that is right so often."""
+    return _holds(mean(_of_classes("macro_f1", world, source)), world.level)
+
+
+def of_auroc(world: World, source: Source) -> bool:
+    return _holds(mean(_of_classes("auroc", world, source)), world.level)
+
+
+def of_a_difference_of_auroc(world: World, source: Source) -> bool:
+    """Two equal models on the same rows, which see half of the same."""
+    truth = source.integers(0, 2, world.rows)
+    shared = source.standard_normal(world.rows)
+    left, right = (_ranked(world, source, truth, shared) for _ in range(2))
+    return _holds(paired_difference(left, right), 0.0)
+
+
+def _of_classes(name: str, world: World, source: Source) -> Sample:
+    """Two classes, each row of either alike; a model that is right (of AUROC: ranks a pair right) `level` of the time.
+    Both classes have a row: an experiment without is none."""
+    truth = source.integers(0, 2, world.rows)
+    truth[:4] = [0, 1, 0, 1]
+    if name == "auroc":
+        return _ranked(world, source, truth, source.standard_normal(world.rows))
+    right = source.uniform(size=world.rows) < world.level
+    return _rows_of(truth, Answers.all_given(np.where(right, truth, 1 - truth))).by(metric(name))
+
+
+def _ranked(world: World, source: Source, truth: np.ndarray, shared: np.ndarray) -> Sample:
+    noise = (shared + source.standard_normal(world.rows)) / sqrt(2)
+    found = 1 / (1 + np.exp(-noise - truth * sqrt(2) * NormalDist().inv_cdf(world.level)))
+    scores = np.stack([1 - found, found], axis=1).astype(np.float32)
+    return _rows_of(truth, Answers.all_given(scores.argmax(axis=1), scores)).by(metric("auroc"))
+
+
+def _rows_of(truth: np.ndarray, answers: Answers) -> AnsweredRows:
+    task = Task("classification", ("a",), "label", classes=2)
+    return AnsweredRows(task, np.arange(len(truth), dtype=np.uint64), truth, [answers])
+
+
 def _two_models(world: World, source: Source) -> tuple[RowScores, RowScores]:
     shared, *own = (world.rows_of(source) for _ in range(3))
     if world.binary:
@@ -157,12 +213,25 @@ BOTH = [
     for trial in (of_a_mean, of_a_gap, of_a_difference, of_a_difference_of_gaps)
     for seeds in (3, 5, 10)
 ]
+FEW_ROWS = [
+    (trial, World(binary=True, level=level, rows=rows))
+    for trial in (of_right_or_wrong, of_balanced_accuracy, of_macro_f1, of_auroc)
+    for rows in (10, 30, 300)
+    for level in (0.6, 0.9, 0.99)
+]
+CAREFUL = (0.93, 1.0)
+"""The goal where the least rows or a value at the end of its scale are to be held: no narrower than said."""
+
 SETTINGS: dict[str, list[tuple[Trial, World]]] = {
     "independent rows": [(of_a_mean, World()), (of_a_mean, World(binary=True))],
     "clusters": CLUSTERED,
     "fixed clusters": [(of_fixed_clusters, World(5, unequal, binary=True)) for unequal in (False, True)],
     "seeds": SEEDED,
     "clusters and seeds": BOTH,
+    "few rows": [
+        *FEW_ROWS,
+        *((of_a_difference_of_auroc, World(binary=True, level=0.8, rows=rows)) for rows in (30, 300)),
+    ],
     "no mean of rows": [(of_a_square, World(clusters, True, 0.1, binary=True)) for clusters in (20, 200)],
 }
 
@@ -184,4 +253,4 @@ def coverage(name: str, trials: int) -> Iterator[dict[str, Any]]:
             "setting": str(world),
             "coverage": round(held, 4),
             "mc_se": round(sqrt(held * (1 - held) / trials), 4),
-        }
+        } | ({"goal": CAREFUL} if name == "few rows" else {})

@@ -1,0 +1,110 @@
+"""What a sample of rows cannot show of a number that is no mean of rows: how far one row more, at either end, moves it.
+
+Where every row is right, leaving rows out moves nothing, and a resample of them neither; yet the number is not certain.
+A mean of rows therefore counts a wholly right and a wholly wrong row more (statistics/spread.py, as Agresti and Coull,
+The American Statistician 1998, do with two of each). Any other number does the same for each kind of row that it tells
+apart: each class, of balanced accuracy, macro-F1 or AUROC, each group, of a metric over groups. For a class of n_k of K
+classes, all right, that is 1 / (K (n_k + 1)) of balanced accuracy: much where the class is rare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import shuffled
+from ..answers import FAILED, Answers
+from ..boxes import read_boxes, write_boxes
+from ..metrics import Metric, State
+from ..model import Columns, Task
+from ..statistics.sample import Ends, finite
+
+if TYPE_CHECKING:
+    from .measured import AnsweredRows
+
+KINDS, MOST_GROUPS = 25, 200
+"""Of how many classes, and of how many groups, a row each is tried: of more, so many are drawn, and stand for all."""
+
+TRIED = 5
+"""Of rows that are all of a kind, so many are tried, which stand for all."""
+
+
+def end_rows(
+    rows: AnsweredRows,
+    metric: Metric,
+    states: Sequence[Sequence[State]],
+    groups: NDArray[np.str_] | None,
+    clusters: int | None,
+) -> Ends | None:
+    """How far a wholly wrong and a wholly right row of each kind would move a metric of these rows.
+
+    states: those of each seed, which together are its state; groups: the rows' groups, (n, K), of a metric over groups;
+    clusters: how many there are, where they are drawn at random: a row then stands for a cluster of the average size.
+    None for a metric without two ends."""
+    if not finite(metric.bounds) or not len(rows.truth):
+        return None
+    at, weight = _tried(rows, groups)
+    right = _right(rows.truth[at], rows.task, rows.answers[0].scores)
+    wrong = _wrong(rows.truth, at, rows.task, right, metric.needs == "prediction")
+    times = len(rows.truth) / clusters if clusters else 1.0
+    moved = np.zeros((len(states), 2, len(at)))
+    for seed, parts in enumerate(states):
+        whole = reduce(metric.merge, parts)
+        value = metric.compute(whole)
+        for end, answers in enumerate((wrong, right)):
+            for place in range(len(at)):
+                one = at[place : place + 1]
+                columns: Columns = {name: values[one] for name, values in rows.columns.items()}
+                added = metric.update(answers[place : place + 1], rows.truth[one], rows.task, columns)
+                moved[seed, end, place] = metric.compute(metric.merge(whole, added)) - value
+    return Ends(np.nan_to_num(moved * times, nan=0.0, posinf=0.0, neginf=0.0), weight)
+
+
+def _tried(rows: AnsweredRows, groups: NDArray[np.str_] | None) -> tuple[NDArray[np.int64], float]:
+    """The rows that are tried, by position, and how many kinds each of them stands for."""
+    order = shuffled("ends", rows.row_ids)
+    if groups is not None:
+        kinds, most = np.unique(groups[order], axis=0, return_index=True)[1], MOST_GROUPS
+    elif rows.task.type == "classification":
+        kinds, most = np.unique(np.asarray(rows.truth)[order], return_index=True)[1], KINDS
+    else:
+        kept = order[:TRIED]
+        return kept, 1 / len(kept)
+    first = np.sort(kinds)
+    return order[first[:most]], len(first) / len(first[:most])
+
+
+def _right(truth: NDArray[Any], task: Task, scores: NDArray[np.float32] | None) -> Answers:
+    """The answers that are wholly right, to n rows."""
+    if task.type == "classification":
+        classes = truth.astype(np.int64)
+        return Answers.all_given(
+            classes, None if scores is None else np.eye(scores.shape[1], dtype=np.float32)[classes]
+        )
+    if task.type == "multilabel":  # scores of either sign, and no larger than float32 holds
+        likely = np.where(np.asarray(truth) > 0, np.inf, -np.inf).astype(np.float32)
+        return Answers.all_given((likely > 0).sum(axis=1), likely)
+    if task.type == "detection":
+        return Answers.all_given(np.array([_as_found(one) for one in truth.tolist()], object))
+    return Answers.all_given(truth)
+
+
+def _as_found(boxes: str) -> str:
+    """True boxes as a prediction that is sure of each."""
+    true = read_boxes(boxes, scored=False)
+    return write_boxes(np.column_stack([true.corners, np.ones(len(true)), true.classes]))
+
+
+def _wrong(truth: NDArray[Any], at: NDArray[np.int64], task: Task, right: Answers, named: bool) -> Answers:
+    """The answers to the rows `at` that are wholly wrong: numbers mirrored in the middle of all true ones; another
+    class where one is `named`, which costs that one as well; else none at all."""
+    if task.type == "regression":
+        return Answers.all_given(truth.min() + truth.max() - truth[at])
+    if task.type == "classification" and named and (task.classes or 0) > 1:
+        return Answers.all_given((right.prediction + 1) % task.classes)
+    lost = np.full(len(at), FAILED, np.int8)
+    return Answers(right.prediction, lost, right.scores).settled(truth[at], task)
