@@ -21,6 +21,7 @@ class Randomness(StrEnum):
     """Sources of public randomness."""
 
     drand = "drand"
+    entrants = "entrants"
 
 
 Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="The board's folder.")]
@@ -43,6 +44,9 @@ def seal(
     drawn: Annotated[
         str, typer.Option("--drawn", metavar="T", help="When that is known; by default when the window opens.")
     ] = "",
+    commits: Annotated[
+        str, typer.Option("--commits", metavar="T", help="Until when entrants commit to their shares.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Commit to a secret seed and announce a window for answers to a test that nobody has seen. With public randomness
@@ -52,10 +56,10 @@ def seal(
     from ..leaderboard.sealed.randomness import announce
     from ..leaderboard.sealed.seal import seal as go
 
-    if drawn and randomness is None:
+    if (drawn or commits) and randomness is None:
         raise FarshiftError("seal: --drawn is when --randomness is known: name its source")
     with watched():
-        announced = None if randomness is None else announce(randomness.value, drawn or opens)
+        announced = None if randomness is None else announce(randomness.value, drawn or opens, commits)
         window = go(Board(board), benchmark, opens, closes, reveals=reveals, randomness=announced)
     _tell_window(window, board, json)
 
@@ -72,7 +76,7 @@ def _tell_window(window: Any, board: Path, json: bool) -> None:
     line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
     line(f"drawn by {window.sources}")
     if profile is None:
-        line(f"Open it when that is known: farshift board open {window.name} --board {board} --beacon FILE")
+        line(f"Open it when that is known: farshift board open {window.name} --board {board} (of drand: --beacon FILE)")
     else:
         _print_profile(profile)
         line(f"Hand it out: farshift board draw {window.name} --board {board} --out DRAW")
@@ -95,6 +99,49 @@ def open_(
     with watched():
         opened = open_window(Board(board), window, beacon)
     _tell_window(opened, board, json)
+
+
+@app.command()
+def share(
+    window: Annotated[str, typer.Argument(metavar="WINDOW", help="The window's full name.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where commitment and value are written.")],
+    key: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--key", metavar="FILE", help="The team's key, which signs it; farshift team create's."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make your team's share of a window's public randomness: a commitment, and the value to reveal after it."""
+    from ..core.errors import FarshiftError
+    from ..leaderboard.sealed.shares import make_share
+    from ..leaderboard.submission.team_key import default_key
+
+    signing = default_key(key)
+    if signing is None:
+        raise FarshiftError("a share is signed by your team's key: farshift team create makes it")
+    commitment, value = make_share(window, signing, out)
+    if json:
+        return emit_json({"commitment": str(commitment), "value": str(value)})
+    line(f"{commitment}: hand it in now (farshift board take-share FILE --board DIR)")
+    line(f"{value}: keep it secret, and hand it in once the time for commitments is over")
+
+
+@app.command("take-share")
+def take_share_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift board share wrote.")],
+    board: Folder,
+    json: Json = False,
+) -> None:
+    """Take a team's commitment to its share of a window's randomness, or its value."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.opening import take_share
+
+    with watched():
+        found = take_share(Board(board), file)
+    revealed = sum(one.value is not None for one in found.shares.values())
+    if json:
+        return emit_json({"window": found.name, "committed": len(found.shares), "revealed": revealed})
+    line(f"{found.name}: {len(found.shares)} shares committed to, {revealed} revealed")
 
 
 @app.command()

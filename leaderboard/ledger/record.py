@@ -27,6 +27,8 @@ KINDS = (
     "window_opened",
     "window_closed",
     "seed_committed",
+    "share_committed",
+    "share_revealed",
     "randomness",
     "seed_revealed",
     "challenged",

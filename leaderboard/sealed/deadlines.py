@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from .randomness import Shares
 from .times import moment
 from .window import Recorded, Window
 
@@ -29,7 +30,7 @@ def last_moment(records: Iterable[Recorded], clock: datetime) -> datetime:
 def deadline_problems(window: Window, now: datetime) -> list[str]:
     """Everything that was done before its time or after it, or is still not done `now`. Windows of earlier versions
     announced no time of the reveal: nothing of theirs is late."""
-    return [*_too_early(window), *_answers(window), *_out_of_order(window), *_too_late(window, now)]
+    return [*_too_early(window), *_shares(window), *_answers(window), *_out_of_order(window), *_too_late(window, now)]
 
 
 def _too_early(window: Window) -> list[str]:
@@ -38,12 +39,30 @@ def _too_early(window: Window) -> list[str]:
         if kind in window.when and moment(window.when[kind]) < moment(closes):
             problems.append(f"was {what} at {window.when[kind]}, before it was to close ({closes})")
     if (announced := window.terms.randomness) is not None:
-        if moment(window.when["seed_committed"]) >= announced.due:
+        known = announced.commits_by if isinstance(announced, Shares) else announced.time
+        if moment(window.when["seed_committed"]) >= moment(known):
             problems.append(
                 f"was announced at {window.when['seed_committed']}, when its public randomness was known: {announced}"
             )
         if "randomness" in window.when and moment(window.when["randomness"]) < announced.due - GRACE:
             problems.append(f"has its public randomness from {window.when['randomness']}, before there was any")
+    return problems
+
+
+def _shares(window: Window) -> list[str]:
+    """Shares that were taken when they could be chosen by those of others, or late."""
+    terms = window.terms.randomness
+    if not isinstance(terms, Shares):
+        return []
+    commits_by, reveals_by = moment(terms.commits_by), moment(terms.reveals_by)
+    problems = []
+    for key, share in window.shares.items():
+        committed, *revealed = map(moment, share.times)
+        if committed >= commits_by + GRACE:
+            problems.append(f"took the share of key {key[:12]}.. at {share.times[0]}, after {terms.commits_by}")
+        if any(not commits_by <= time < reveals_by + GRACE for time in revealed):
+            span = f"from {terms.commits_by} to {terms.reveals_by}"
+            problems.append(f"took the value of key {key[:12]}.. at {share.times[-1]}, and not {span}")
     return problems
 
 

@@ -6,13 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import FarshiftError
+from ...core.errors import BadData, FarshiftError
+from ..ledger.keys import signed_by
 from .drand import randomness, read_beacon
 from .draw_folder import benchmark_of
 from .drawing import draw
-from .randomness import BeaconRound
+from .randomness import BeaconRound, Shares
 from .seal import enter_draw, secret_seed
-from .times import Clock, utc_now
+from .shares import commitment_of, missing, of_shares, read_share, signed_hash
+from .times import Clock, moment, utc_now
 from .window import Window, find_window, windows
 
 if TYPE_CHECKING:
@@ -33,7 +35,10 @@ def open_window(board: Board, window: str, beacon: Path | str | None = None, clo
         if (now := clock()) >= found.ends:
             raise FarshiftError(f"window {found.name} closed at {terms.closes} and was never opened: seal another")
         if found.published is None:
-            body = _randomness(terms.randomness, beacon)
+            if isinstance(terms.randomness, Shares):
+                body = {"randomness": of_shares(found.name, found.shares).hex(), "missing": missing(found.shares)}
+            else:
+                body = _randomness(terms.randomness, beacon)
             if now < terms.randomness.due:
                 raise FarshiftError(f"window {found.name} is drawn by {terms.randomness}: this clock is before that")
             board.ledger.append([("randomness", {"window": found.name, **body})])
@@ -55,3 +60,34 @@ def _randomness(announced: BeaconRound, beacon: Path | str | None) -> dict[str, 
         raise FarshiftError(f"{beacon} is round {number}, and the window was announced with {announced}")
     found = randomness(announced.of, number, signature)
     return {"round": number, "signature": signature, "randomness": found.hex()}
+
+
+def take_share(board: Board, file: Path | str, clock: Clock = utc_now) -> Window:
+    """Take a share of a window's randomness: the commitment until all are due, the value after that and until it is
+    due. One of each key; the same file again changes nothing. `FarshiftError` for another time or value."""
+    said = read_share(file)
+    key, now = said["key"], clock()
+    with board.locked():
+        found = find_window(board.ledger.records(), said["window"])
+        terms, share = found.terms.randomness, found.shares.get(key)
+        if not isinstance(terms, Shares):
+            raise FarshiftError(f"window {found.name} is drawn by {found.sources}: it takes no shares")
+        if "commitment" in said:
+            if not signed_by(key, signed_hash(found.name, key, said["commitment"]), said["signature"]):
+                raise BadData(f"{file} is not signed by the key that it names")
+            if share is not None and share.commitment == said["commitment"]:
+                return found
+            if share is not None or now >= moment(terms.commits_by):
+                why = "the key has committed to another" if share else f"they were due by {terms.commits_by}"
+                raise FarshiftError(f"window {found.name} does not take this commitment: {why}")
+            board.ledger.append([("share_committed", said)])
+        else:
+            if share is None or commitment_of(found.name, key, bytes.fromhex(said["value"])) != share.commitment:
+                raise FarshiftError(f"the key committed to no such value for window {found.name}")
+            if share.value is not None:
+                return found
+            if not moment(terms.commits_by) <= now < terms.due:
+                span = f"from {terms.commits_by} to {terms.reveals_by}"
+                raise FarshiftError(f"window {found.name} takes the values of shares {span}")
+            board.ledger.append([("share_revealed", said)])
+        return windows(board.ledger.records())[found.name]

@@ -50,14 +50,45 @@ class BeaconRound:
         return f"round {self.number} of drand's {self.of.name}, {self.time}"
 
 
-Announced = BeaconRound
+@dataclass(frozen=True)
+class Shares:
+    """Values of the entrants (shares.py): committed to by `commits_by`, revealed after that and by `reveals_by`."""
+
+    commits_by: str
+    reveals_by: str
+
+    @property
+    def time(self) -> str:
+        """When they are all there."""
+        return self.reveals_by
+
+    @property
+    def due(self) -> datetime:
+        return moment(self.reveals_by)
+
+    def record(self) -> dict[str, Any]:
+        """As the terms have it."""
+        return {"source": "entrants", "commits_by": self.commits_by, "reveals_by": self.reveals_by}
+
+    def __str__(self) -> str:
+        return f"the entrants' shares, committed to by {self.commits_by} and revealed by {self.reveals_by}"
 
 
-def announce(source: str, time: str) -> Announced:
-    """What a window's terms announce: of `drand`, the first round of quicknet from a time on. `FarshiftError` for
-    another source, or no time."""
+Announced = BeaconRound | Shares
+
+
+def announce(source: str, time: str, commits_by: str = "") -> Announced:
+    """What a window's terms announce: of `drand`, the first round of quicknet from a time on; of `entrants`, shares
+    that are committed to by `commits_by` and revealed by that time. `FarshiftError` for another source, or no time."""
+    if source == "entrants":
+        if not commits_by:
+            raise FarshiftError("shares of entrants are committed to by a time of their own: say which (--commits)")
+        found = Shares(stamp(moment(commits_by)), stamp(moment(time)))
+        if found.commits_by >= found.reveals_by:
+            raise FarshiftError("shares are revealed (--drawn) after all are committed to (--commits)")
+        return found
     if source != "drand":
-        raise FarshiftError(f"{source[:40]!r} is no source of public randomness: drand is")
+        raise FarshiftError(f"{source[:40]!r} is no source of public randomness: drand and entrants are")
     return BeaconRound(QUICKNET.chain, QUICKNET.round_at(moment(time)))
 
 
@@ -65,10 +96,15 @@ def announced(record: Any) -> Announced:
     """What a record announces. `FarshiftError` where it is of no known source, or says of a network what is not so:
     another key, another time of the round."""
     try:
-        found = BeaconRound(str(record["chain"]), int(record["round"]))
+        found: Announced
+        if record["source"] == "entrants":
+            found = Shares(str(record["commits_by"]), str(record["reveals_by"]))
+        else:
+            found = BeaconRound(str(record["chain"]), int(record["round"]))
+        said = found.record()
     except (KeyError, TypeError, ValueError) as error:
         raise FarshiftError("its terms announce public randomness of no known source") from error
-    if found.record() != dict(record):
+    if said != dict(record):
         raise FarshiftError(
             f"its terms announce public randomness that is not {found} as drand has it: another key, scheme or time"
         )

@@ -23,7 +23,7 @@ from ...core.private import read_private, write_private
 from ..storage.board_files import digests
 from .draw_folder import draw_files, inputs_digest, inputs_of
 from .drawing import CIPHER, Drawn, check_sealable, draw
-from .randomness import Announced
+from .randomness import Announced, Shares
 from .times import Clock, moment, stamp, utc_now
 from .window import SEED_BYTES, Places, Terms, Window, windows
 
@@ -88,7 +88,7 @@ def _check_randomness(randomness: Announced | None, opens: str, clock: Clock) ->
     """Refuse public randomness that is known already, or comes after the opening."""
     if randomness is None:
         return
-    if randomness.time <= stamp(clock()):
+    if (randomness.commits_by if isinstance(randomness, Shares) else randomness.time) <= stamp(clock()):
         raise FarshiftError(f"{randomness} is past: announce randomness that nobody can know yet")
     if randomness.time > opens:
         raise FarshiftError(f"{randomness} comes after the window opens ({opens}): it has to be drawn before")

@@ -18,7 +18,9 @@ from .deadlines import deadline_problems, last_moment
 from .drand import randomness
 from .draw_folder import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
 from .drawing import CIPHER, draw
+from .randomness import Shares
 from .scoring import predictions_digest, result
+from .shares import of_shares, said_of, share_problems
 from .times import Clock, utc_now
 from .window import Places, Recorded, Window, team_id, windows
 
@@ -54,6 +56,7 @@ def verify_sealed(copy: Copied, records: Sequence[Recorded], clock: Clock = utc_
 
 
 _BEFORE = {
+    "share_committed": ("seed_committed", "took a share before the board committed to a seed"),
     "randomness": ("seed_committed", "has public randomness from before the board committed to a seed"),
     "window_opened": ("seed_committed", "was opened before the board committed to a seed"),
     "submitted": ("window_opened", "took answers before it was opened"),
@@ -71,7 +74,7 @@ def _out_of_order(records: Sequence[Recorded]) -> list[str]:
     public = set()
     for record in records:
         window = record.body.get("window")
-        if not isinstance(window, str) or record.kind not in (*_BEFORE, *_ONCE):
+        if not isinstance(window, str) or record.kind not in (*_BEFORE, *_ONCE, "share_revealed"):
             continue
         if record.kind == "seed_committed" and "randomness" in record.body:
             public.add(window)
@@ -82,6 +85,12 @@ def _out_of_order(records: Sequence[Recorded]) -> list[str]:
             problems.append(f"window {window[:80]} {problem} (record {record.seq})")
         if record.kind == "submitted" and (window, "window_closed") in seen:
             problems.append(f"window {window[:80]} took answers after it was closed (record {record.seq})")
+        if record.kind in ("share_committed", "share_revealed"):
+            if (window, "randomness") in seen:
+                problems.append(f"window {window[:80]} took a share after its randomness (record {record.seq})")
+            if (one := (window, f"{record.kind} {record.body.get('key')}")) in seen:
+                problems.append(f"window {window[:80]} took a second share of a key (record {record.seq})")
+            seen.add(one)
         if record.kind in _ONCE and (window, record.kind) in seen:
             problems.append(f"window {window[:80]} has a second record {record.kind} (record {record.seq})")
         seen.add((window, record.kind))
@@ -124,10 +133,16 @@ def _teams(window: Window) -> list[str]:
 def _randomness(window: Window) -> list[str]:
     """What is wrong with the public randomness that a window was drawn by. `MissingExtra` where it cannot be known."""
     announced, body = window.terms.randomness, window.published
+    problems = share_problems(window.name, window.shares)
     if body is None:
-        return []
+        return problems
     if announced is None:
-        return ["has public randomness that was not announced"]
+        return [*problems, "has public randomness that was not announced"]
+    if isinstance(announced, Shares):
+        problems += said_of(body, window.shares)
+        if body["randomness"] != of_shares(window.name, window.shares).hex():
+            problems.append("its public randomness is not that of the revealed shares")
+        return problems
     found = randomness(announced.of, announced.number, str(body.get("signature")))
     return [] if body["randomness"] == found.hex() else ["its public randomness is not that of the beacon's signature"]
 

@@ -3,7 +3,10 @@
 The records of a window, in their order:
 
     seed_committed   window, benchmark, split, manifest, opens, closes, cipher; reveals, randomness; commitment
-    randomness       window; round and signature of the beacon; the randomness (32 bytes, hexadecimal)
+    share_committed  window, key (a team's), commitment, signature
+    share_revealed   window, key, value
+    randomness       window; the randomness (32 bytes, hexadecimal); round and signature of the beacon, or the keys of
+                     missing shares
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
     submitted        window, submission (sha256 of the answers' zip), team, note, model, signed_by (the team's public
                      key), entries (none); files
@@ -27,6 +30,7 @@ from typing import Any, Protocol
 from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError, UnknownName
 from .randomness import OWN, Announced, announced, drawing_seed
+from .shares import Share, missing
 from .times import moment
 
 SEED_BYTES = 32
@@ -91,7 +95,7 @@ _ALWAYS = ("window", "benchmark", "split", "manifest", "opens", "closes", "ciphe
 class Window:
     """A window as the ledger has it. `answers`, `scores`: the bodies of its submitted and scored records, by the
     digest of the answers; `times`: when the ledger took each; `when`: the time of the first record of each other kind;
-    `secret`: the board's, once it is revealed."""
+    `secret`: the board's, once it is revealed; `shares`: those of its public randomness, by the teams' keys."""
 
     terms: Terms
     commitment: str
@@ -103,6 +107,7 @@ class Window:
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
     secret: bytes | None = None
     when: dict[str, str] = field(default_factory=dict)
+    shares: dict[str, Share] = field(default_factory=dict)
 
     def drawn_by(self, secret: bytes) -> bytes:
         """The seed of its draw, by the board's secret. `FarshiftError` where the public randomness is not there yet."""
@@ -115,7 +120,11 @@ class Window:
     @property
     def sources(self) -> str:
         """Whose randomness draws it, in words."""
-        return OWN if self.terms.randomness is None else f"the board's secret and {self.terms.randomness}"
+        if self.terms.randomness is None:
+            return OWN
+        lost = len(missing(self.shares)) if self.published is not None else 0
+        never = f" ({lost} of {len(self.shares)} never revealed)" if lost else ""
+        return f"the board's secret and {self.terms.randomness}{never}"
 
     @property
     def name(self) -> str:
@@ -151,7 +160,16 @@ def windows(records: Iterable[Recorded]) -> dict[str, Window]:
     return found
 
 
-_KINDS = ("randomness", "window_opened", "submitted", "window_closed", "scored", "seed_revealed")
+_KINDS = (
+    "share_committed",
+    "share_revealed",
+    "randomness",
+    "window_opened",
+    "submitted",
+    "window_closed",
+    "scored",
+    "seed_revealed",
+)
 
 
 def _take(found: dict[str, Window], record: Recorded) -> None:
@@ -167,6 +185,14 @@ def _take(found: dict[str, Window], record: Recorded) -> None:
     if record.kind == "submitted":
         window.answers[body["submission"]] = body
         window.times[body["submission"]] = record.time
+        return
+    if record.kind == "share_committed":
+        share = Share(str(body["commitment"]), str(body["signature"]), times=(record.time,))
+        window.shares.setdefault(str(body["key"]), share)
+        return
+    if record.kind == "share_revealed":
+        share = window.shares[str(body["key"])]
+        share.value, share.times = bytes.fromhex(body["value"]), (*share.times, record.time)
         return
     window.when.setdefault(record.kind, record.time)
     if record.kind == "randomness":

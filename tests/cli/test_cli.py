@@ -125,6 +125,8 @@ def test_the_leaderboard_never_imports_torch():
         "board reply",
         "board seal",
         "board open",
+        "board share",
+        "board take-share",
         "board draw",
         "board answer",
         "board hand-in",
