@@ -7,11 +7,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from .. import errors
 from ..errors import FarshiftError, restated
 from ..progress import advance, listening, say
+
+_GRACE = 5.0
+"""Seconds that an interrupted process is given to keep what it has."""
 
 Fail = Callable[[FarshiftError], NoReturn]
 """Reports an error from any thread, and ends the process at once."""
@@ -30,7 +34,10 @@ def done_elsewhere(module: str, request: Any, what: str, environment: Mapping[st
             child.stdin.close()
             for line in child.stdout:
                 _received(json.loads(line))
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):  # which the child heard too: it keeps what it has
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(_GRACE)
             child.kill()
             raise
     if child.returncode != 0:
@@ -87,3 +94,5 @@ def serve(work: Callable[[Any, Fail], None]) -> None:
             work(request, sender.fail)
     except FarshiftError as error:
         sender.send(_error(error))
+    except KeyboardInterrupt:
+        os._exit(130)  # the parent heard it too, and says so

@@ -19,6 +19,7 @@ from farshift.core.isolation import namespaces
 from farshift.core.plugins import PACKAGE
 from farshift.loaders.acquire import source
 from farshift.splits.pins import FilePin
+from support import one_line_error
 
 ON = "modadd97/xi35"
 
@@ -172,3 +173,8 @@ def test_what_needs_a_network_or_other_processes_is_refused_at_once(tmp_path, mo
     with pytest.raises(FarshiftError, match="leave torchrun out"):
         evaluate_isolated("adder.py:predict", ON, tmp_path / "run", {}, {})
     assert not (tmp_path / "run").exists()
+
+
+def test_the_command_refuses_a_model_that_needs_a_network(farshift, tmp_path):
+    done = farshift("evaluate", "openai:m@http://127.0.0.1:1/v1", "--on", ON, "--out", tmp_path / "run", "--isolated")
+    assert "--isolated leaves a model without network" in one_line_error(done)
