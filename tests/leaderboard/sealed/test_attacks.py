@@ -70,6 +70,7 @@ def test_the_key_of_a_published_stream_is_found_from_three_rows_and_gives_all_ot
     assert np.isin(shown, draws._mix(inner ^ np.uint64(key))).all()
 
 
+@pytest.mark.attack("entrant", "the key of a sealed stream from whole draws")
 def test_the_same_attack_on_a_draw_finds_no_key(sums, sums_drawn):
     texts = inputs_of(sums_drawn.rows, sums)["bits"].to_pylist()
     shown = words_of([text for text in texts if len(text) == 64])
@@ -92,6 +93,7 @@ def share_right(known: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
     return float(model.score(known[half:], truth[half:]))
 
 
+@pytest.mark.attack("entrant", "labels of slabs from lowest bits and the order of ids")
 def test_neither_lowest_bits_nor_the_order_of_ids_tell_the_labels_of_slabs():
     benchmark = find_benchmark("slabs_5/shuffled")
     drawn = draw(benchmark, SEED)

@@ -33,6 +33,7 @@ def test_a_board_that_keeps_to_its_times_is_right(revealed):
     assert problems(revealed, clock="2040-01-01T00:00:00Z") == []
 
 
+@pytest.mark.attack("operator", "a window closed early")
 def test_a_window_that_was_closed_early_is_found(revealed):
     """An operator who closes once a friend has answered, and nobody else can."""
     early = at(revealed, window_closed="2031-01-07T23:59:59Z", scored=CLOSES, seed_revealed=CLOSES)
@@ -41,6 +42,7 @@ def test_a_window_that_was_closed_early_is_found(revealed):
     ]
 
 
+@pytest.mark.attack("operator", "a seed revealed while answers are taken")
 def test_a_seed_that_was_revealed_early_is_found(revealed):
     """An operator who lets a friend see the seed while answers are taken."""
     time = "2031-01-05T00:00:00Z"
@@ -49,12 +51,14 @@ def test_a_seed_that_was_revealed_early_is_found(revealed):
         assert any(f"was {what} at {time}" in line for line in found)
 
 
+@pytest.mark.attack("operator", "answers taken before the opening or after the close")
 @pytest.mark.parametrize("time", ["2030-12-31T23:59:59Z", "2031-01-08T00:01:00Z"])
 def test_answers_before_the_opening_or_after_the_close_are_found(revealed, time):
     found = problems(revealed, at(revealed, submitted=time, window_opened="2030-12-31T00:00:00Z"))
     assert len([line for line in found if "outside the window" in line]) == 3
 
 
+@pytest.mark.attack("operator", "a late reveal")
 def test_a_reveal_past_its_deadline_is_found(revealed):
     on_time = at(revealed, seed_revealed="2031-01-15T00:01:00Z")
     assert problems(revealed, on_time) == []
@@ -62,6 +66,7 @@ def test_a_reveal_past_its_deadline_is_found(revealed):
     assert f"revealed at 2031-01-15T00:01:01Z: that was due by {REVEALS}" in found
 
 
+@pytest.mark.attack("operator", "a window that is never closed")
 def test_a_window_that_is_never_closed_is_found_by_the_clock(opened):
     """An operator who does not like the results."""
     assert problems(opened, clock=CLOSES) == []
@@ -70,6 +75,7 @@ def test_a_window_that_is_never_closed_is_found_by_the_clock(opened):
     assert f"was never closed and its seed revealed: that was due by {REVEALS}" in found
 
 
+@pytest.mark.attack("operator", "a window that is never closed, to a verifier whose clock is wrong")
 def test_a_window_that_is_never_closed_is_found_by_later_records(opened, clock):
     """A verifier's clock may be wrong: the board itself went on after the deadline."""
     clock.set("2031-02-01T00:00:00Z")
@@ -77,18 +83,21 @@ def test_a_window_that_is_never_closed_is_found_by_later_records(opened, clock):
     assert any("was never closed" in line for line in problems(opened, clock="2030-01-01T00:00:00Z"))
 
 
+@pytest.mark.attack("operator", "a window closed and never revealed")
 def test_a_window_that_was_closed_and_never_revealed_is_found(revealed):
     kept = [record for record in revealed.ledger.records() if record.kind not in ("scored", "seed_revealed")]
     found = problems(revealed, kept, clock="2031-02-01T00:00:00Z")
     assert any("its seed revealed: that was due by" in line for line in found)
 
 
+@pytest.mark.attack("operator", "a window opened late")
 def test_a_window_that_was_opened_late_is_found(revealed):
     """An operator who leaves strangers less time than friends."""
     (found,) = problems(revealed, at(revealed, window_opened="2031-01-01T01:00:01Z"))
     assert f"was opened at 2031-01-01T01:00:01Z: that was due by {OPENS}" in found
 
 
+@pytest.mark.attack("operator", "times of a window that go back")
 def test_times_that_go_back_within_a_window_are_found(revealed):
     found = problems(revealed, at(revealed, seed_committed="2030-12-31T00:05:00Z"))
     assert any(

@@ -44,6 +44,7 @@ def test_published_beacons_verify(number, signature):
     )
 
 
+@pytest.mark.attack("operator", "a beacon that drand did not sign")
 @with_py_ecc
 @pytest.mark.parametrize(
     ("number", "signature"),
@@ -118,6 +119,7 @@ def test_files_that_are_no_beacon_are_refused_in_one_line(content, tmp_path):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.attack("operator", "a drand network with a key of its own")
 def test_a_network_of_the_board_s_own_is_not_announced():
     """An operator who makes a key pair can sign any round with it beforehand."""
     there = announce("drand", "2031-01-01").record()

@@ -88,6 +88,7 @@ def problems(board, records, at=CLOSES):
     return verify_sealed(Folder(board.path), records, Clock(at))[0]
 
 
+@pytest.mark.attack("operator", "a draw by a secret that was searched for, the announced round ignored")
 def test_a_board_that_draws_by_its_secret_alone_is_found(drawn, clock):
     """An operator who tried secrets until one gave rows that suit a friend, and ignores the round."""
     clock.set(CLOSES)
@@ -98,6 +99,7 @@ def test_a_board_that_draws_by_its_secret_alone_is_found(drawn, clock):
     assert any("waits for its public randomness" in line for line in found)
 
 
+@pytest.mark.attack("operator", "another round than the announced one")
 def test_another_beacon_than_the_announced_round_is_refused_and_found(committed, drawn, beacon, clock, tmp_path):
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"round": 657413, "signature": ANOTHER}))
@@ -117,6 +119,7 @@ def test_another_beacon_than_the_announced_round_is_refused_and_found(committed,
     assert any("is not that of the beacon's signature" in line for line in found)
 
 
+@pytest.mark.attack("operator", "a round announced that is known already")
 def test_a_round_that_is_known_already_cannot_be_announced(coins, clock, tmp_path):
     clock.set("2023-08-23T15:59:24Z")
     board = Board.init(tmp_path / "board", "B")
@@ -127,6 +130,7 @@ def test_a_round_that_is_known_already_cannot_be_announced(coins, clock, tmp_pat
         seal(board, ON, "2023-08-23T15:30:00Z", CLOSES, clock, randomness=ROUND)
 
 
+@pytest.mark.attack("operator", "a secret chosen after the round")
 def test_a_commitment_that_was_written_after_the_round_is_found(drawn):
     """An operator who knew the round when it chose its secret."""
     late = [
@@ -136,6 +140,7 @@ def test_a_commitment_that_was_written_after_the_round_is_found(drawn):
     assert any("when its public randomness was known" in line for line in problems(drawn, late, OPENS))
 
 
+@pytest.mark.attack("operator", "a window given up because of its draw")
 def test_a_window_that_is_given_up_because_of_its_draw_is_found(committed, beacon, clock):
     """An operator who sees the draw that the round gives, dislikes it, and never opens the window."""
     records = committed.ledger.records()

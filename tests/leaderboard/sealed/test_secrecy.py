@@ -74,6 +74,7 @@ def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, objec
     return said
 
 
+@pytest.mark.attack("entrant", "labels from any byte that is served before the close")
 def test_every_byte_served_before_the_close_is_the_same_whatever_the_labels(handed, clock, tmp_path, monkeypatch):
     answers = handed.answers["ann"]
     odd_ones = [

@@ -86,6 +86,7 @@ def test_every_value_and_every_team_counts(shared):
     assert of_shares("another-1", shares) != whole
 
 
+@pytest.mark.attack("entrant", "a share chosen by those of others")
 def test_a_commitment_once_values_are_shown_is_refused_and_found(announced, files, clock):
     """An entrant who chooses its value by those of the others."""
     take_share(announced, files["ann"][0], clock)
@@ -95,6 +96,7 @@ def test_a_commitment_once_values_are_shown_is_refused_and_found(announced, file
     assert any(f"after {COMMITS}" in line for line in problems(at(announced, "share_committed", REVEALS), announced))
 
 
+@pytest.mark.attack("operator", "a value shown before all shares are committed to")
 def test_a_value_before_all_commitments_are_in_is_refused_and_found(announced, files, clock):
     take_share(announced, files["ann"][0], clock)
     with pytest.raises(FarshiftError, match="takes the values of shares from"):
@@ -108,6 +110,7 @@ def test_a_value_before_all_commitments_are_in_is_refused_and_found(announced, f
     assert kinds(announced).count("share_revealed") == 1
 
 
+@pytest.mark.attack("entrant", "a second share, or another value than was committed to")
 def test_a_second_commitment_or_another_value_of_a_key_is_refused(announced, files, clock, tmp_path):
     take_share(announced, files["ann"][0], clock)
     take_share(announced, files["ann"][0], clock)
@@ -121,6 +124,7 @@ def test_a_second_commitment_or_another_value_of_a_key_is_refused(announced, fil
             take_share(announced, file, clock)
 
 
+@pytest.mark.attack("operator", "shares made up in the name of teams")
 def test_a_commitment_in_another_team_s_name_is_refused_and_found(announced, files, clock, tmp_path):
     """An operator who makes up shares of teams that gave none."""
     said = json.loads(files["ann"][0].read_text()) | {"key": key_of(tmp_path, "bob").public}
@@ -131,6 +135,7 @@ def test_a_commitment_in_another_team_s_name_is_refused_and_found(announced, fil
     assert any("is not signed by it" in line for line in problems(announced.ledger.records(), announced))
 
 
+@pytest.mark.attack("operator", "a share left out or changed for the sake of the draw")
 def test_a_board_that_leaves_a_share_out_or_changes_one_is_found(shared, clock):
     """An operator who knows its secret and would rather have another draw."""
     clock.set(REVEALS)

@@ -45,6 +45,7 @@ def packed_again(answers, out, key=None, **changes):
     return out
 
 
+@pytest.mark.attack("entrant", "answers to a window twice, under two names")
 def test_one_submission_is_taken_of_each_key_whatever_name_it_gives(opened, handed, clock, tmp_path):
     """A team that answers again under another name, once it has thought again."""
     ann = handed.answers["ann"]
@@ -57,6 +58,7 @@ def test_one_submission_is_taken_of_each_key_whatever_name_it_gives(opened, hand
     assert kinds(opened).count("submitted") == 1
 
 
+@pytest.mark.attack("entrant", "answers to a window under another team's name, to lock it out")
 def test_a_squatter_of_a_name_locks_nobody_out(opened, handed, clock, tmp_path):
     """A stranger who answers first under the name of a team that is known."""
     bob, key = handed.answers["bob"], key_of(tmp_path, "stranger")
@@ -70,6 +72,7 @@ def test_a_squatter_of_a_name_locks_nobody_out(opened, handed, clock, tmp_path):
     assert verify(opened).differences == []
 
 
+@pytest.mark.attack("entrant", "answers unsigned, or with another team's signature")
 def test_answers_that_nobody_signed_or_whose_signature_is_another_s_are_refused(opened, handed, clock, tmp_path):
     ann = handed.answers["ann"]
     with pytest.raises(FarshiftError, match="is not signed: farshift team create"):
@@ -106,6 +109,7 @@ def copied(opened, handed, clock, tmp_path):
     return opened
 
 
+@pytest.mark.attack("entrant", "the same answers to a window again, under another key")
 def test_equal_answers_are_one_whoever_sends_them(copied):
     """A friend who sends a team's answers once more, under another key: shown as equal, and counted once."""
     ann, eve, cheat = results(copied, WINDOW)["entries"]
@@ -116,6 +120,7 @@ def test_equal_answers_are_one_whoever_sends_them(copied):
     assert verify(copied).differences == []
 
 
+@pytest.mark.attack("operator", "equal answers passed off as different, or under another key")
 def test_a_board_that_makes_equal_answers_different_is_found(copied):
     records = changed(copied, "scored", predictions="0" * 64)
     differences, _ = verify_sealed(Folder(copied.path), records, Clock(CLOSES))
@@ -148,6 +153,7 @@ def test_a_receipt_is_signed_and_names_what_was_taken(taken, handed):
     assert held_to(receipt, board.ledger.records(), board.ledger.key) == []
 
 
+@pytest.mark.attack("entrant", "a changed receipt, to accuse a board")
 @pytest.mark.parametrize("name", ["team", "window", "submission", "time", "board", "hash", "record"])
 def test_a_receipt_that_an_entrant_changed_is_refused(taken, name):
     """An entrant who accuses a board."""
@@ -159,6 +165,7 @@ def test_a_receipt_that_an_entrant_changed_is_refused(taken, name):
         read_receipt(file)
 
 
+@pytest.mark.attack("entrant", "a receipt of its own making, to accuse a board")
 def test_a_receipt_of_another_key_is_refused(taken, tmp_path):
     board, file = taken
     stranger = key_of(tmp_path, "stranger")
@@ -183,6 +190,7 @@ def rewritten(board, kept):
     return found
 
 
+@pytest.mark.attack("operator", "answers dropped from a rewritten ledger")
 def test_answers_that_a_board_dropped_are_proved_by_the_receipt(taken, clock, handed):
     """An operator who rewrites its ledger without the answers of a team that it does not like."""
     board, file = taken
@@ -201,6 +209,7 @@ def test_answers_that_a_board_dropped_are_proved_by_the_receipt(taken, clock, ha
     assert "is not in the ledger, which goes on after" in problem
 
 
+@pytest.mark.attack("entrant", "an older or forged ledger, to accuse a board")
 def test_an_older_or_forged_copy_of_the_ledger_proves_nothing(taken, tmp_path):
     board, file = taken
     receipt, records = read_receipt(file), board.ledger.records()
@@ -213,6 +222,7 @@ def test_an_older_or_forged_copy_of_the_ledger_proves_nothing(taken, tmp_path):
         held_to(receipt, other.ledger.records(), other.ledger.key)
 
 
+@pytest.mark.attack("operator", "answers taken and never scored")
 def test_answers_that_were_taken_and_never_scored_are_named(taken, clock):
     board, file = taken
     clock.set(CLOSES)

@@ -55,18 +55,21 @@ def changed(board, kind, **body):
     ]
 
 
+@pytest.mark.attack("operator", "another seed than the committed one")
 def test_a_seed_other_than_the_committed_one_is_found(revealed):
     records = changed(revealed, "seed_revealed", seed="00" * 32)
     differences, _ = verify_sealed(Folder(revealed.path), records)
     assert any("is not the one that was committed to" in line for line in differences)
 
 
+@pytest.mark.attack("operator", "terms changed after the commitment")
 def test_terms_that_were_changed_after_the_commitment_are_found(revealed):
     records = changed(revealed, "seed_committed", closes="2032-01-01T00:00:00Z")
     differences, _ = verify_sealed(Folder(revealed.path), records)
     assert any("other terms" in line for line in differences)
 
 
+@pytest.mark.attack("operator", "rows of the board's choice, and the committed seed")
 def test_other_inputs_than_the_seed_gives_are_found(revealed, tmp_path):
     """A board that hands out rows of its own choice and reveals the committed seed."""
     window = windows(revealed.ledger.records())[WINDOW]
@@ -81,6 +84,7 @@ def test_other_inputs_than_the_seed_gives_are_found(revealed, tmp_path):
     assert any("gives another draw than the published one" in line for line in differences)
 
 
+@pytest.mark.attack("operator", "a score that the answers do not give")
 def test_a_score_that_the_answers_do_not_give_is_found(revealed, tmp_path):
     shutil.copytree(revealed.path / "sealed", tmp_path / "sealed")
     path = min((tmp_path / "sealed" / WINDOW / "scores").iterdir())
