@@ -26,6 +26,7 @@ from ..core.errors import FarshiftError, MissingExtra, Unavailable
 from ..core.files import lock_elsewhere, locked
 from ..core.progress import say
 from ..leaderboard.board import Board
+from ..leaderboard.operations.reference import reference
 from ..leaderboard.operations.submit import submit
 from ..leaderboard.publish.site import build
 from ..leaderboard.submission.pack import pack
@@ -166,6 +167,7 @@ def _on_board(runs: Iterable[Run], out: Path) -> Board:
     if new:
         file = pack(new, out / "submission.zip", team="quickstart")
         entries, _ = submit(board, file)
+        reference(board, entries)
         say(f"submitted {len(entries)} runs to {board.path}, scored from their predictions")
     else:
         say(f"all runs are on {board.path} already")

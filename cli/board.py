@@ -276,6 +276,27 @@ def board_remove(folder: Folder, entry: str, reason: Reason, json: Json = False)
     emit_json({"entry": entry, "removed": reason}) if json else line(f"{folder}: {entry} is removed: {reason}")
 
 
+@board_app.command("reference")
+def board_reference(
+    folder: Folder,
+    names: Annotated[Optional[list[str]], typer.Argument(metavar="ENTRY...")] = None,  # noqa: UP045
+    team: Annotated[str, typer.Option("--team", help="All entries of this team by now.")] = "",
+    json: Json = False,
+) -> None:
+    """Declare entries to be ranked whatever their number of a team: your own, or baselines. For the board."""
+    from ..core.errors import FarshiftError
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.reference import reference, reference_team
+
+    if bool(names) == bool(team):
+        raise FarshiftError("board reference: name entries, or a team (--team NAME)")
+    board = Board(folder)
+    new = reference_team(board, team) if team else reference(board, names or [])
+    if json:
+        return emit_json({"board": str(folder), "declared": new})
+    line(f"{folder}: {_count(len(new), 'more reference entry', 'more reference entries')}")
+
+
 @board_app.command("migrate")
 def board_migrate(folder: Folder, json: Json = False) -> None:
     """Bring the ledger's database to the schema of this version."""

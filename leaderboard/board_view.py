@@ -17,6 +17,7 @@ from ..core.files import cache_root
 from .entries import Entry, Scored, Standing, entries, submission_path
 from .ledger import Record
 from .storage.board_files import plain_file
+from .teams import team_of
 
 if TYPE_CHECKING:
     from .storage.readers import BoardReader
@@ -70,9 +71,9 @@ class BoardView:
         return [self._standing(entry) for entry in self._entries() if entry.left is not None]
 
     def attempts(self) -> dict[tuple[str, str], int]:
-        """How many entries each team had scored in each table: (team, entry identity) to a count. Entries that were
-        withdrawn or removed count: their scores were seen."""
-        seen = {(one.team, score.entry_identity, one.entry) for one in self._entries() for score in one.scores}
+        """How many entries each team had scored in each table: (`team_of`, entry identity) to a count. Entries that
+        were withdrawn or removed count: their scores were seen."""
+        seen = {(team_of(one), score.entry_identity, one.entry) for one in self._entries() for score in one.scores}
         return dict(sorted(Counter((team, identity) for team, identity, _ in seen).items()))
 
     def stored(self, score: Scored) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -40,6 +41,7 @@ class Submitted(Body):
     team: str
     note: str
     team_key: str = Field("", pattern=r"^([0-9a-f]{64})?$")
+    choose: bool = False
     entries: list[SubmittedRun]
 
 
@@ -75,6 +77,12 @@ class Rescored(Scored):
     after: Values
 
 
+class Referenced(Body):
+    """Entries that the board's operator declares to be of their tables' fields as they are."""
+
+    declared: list[Annotated[str, Hex16]]
+
+
 class Leaving(Body):
     entry: str = Hex16
     reason: str = Field(min_length=1)
@@ -93,7 +101,9 @@ class Left:
 class Entry:
     """One run of a submission on a board. run: its number there; steps: set by hand instead of the budget's;
     run_digest: of its card; name, team, note, team_key: the submission's (the key of the team that signed it, empty
-    where none did); scores: by every scorer that scored it, the newest last; left: None while it is in a table."""
+    where none did); choose: whether its card says that its team is ranked by it; scores: by every scorer that
+    scored it, the newest last; left: None while it is in a table; reference: whether the board's operator declared it
+    to be of its table's field (tables/field.py)."""
 
     entry: str
     run: int
@@ -109,6 +119,8 @@ class Entry:
     note: str
     time: str
     team_key: str = ""
+    choose: bool = False
+    reference: bool = False
     scores: tuple[Scored, ...] = ()
     left: Left | None = None
 
@@ -176,6 +188,7 @@ def _submitted(found: dict[str, Entry], record: Record) -> None:
             note=body.note,
             time=record.time,
             team_key=body.team_key,
+            choose=body.choose,
         )
 
 
@@ -203,10 +216,22 @@ def _left(found: dict[str, Entry], record: Record) -> None:
     found[body.entry] = replace(entry, left=Left(record.kind, body.reason, record.time))
 
 
+def _referenced(found: dict[str, Entry], record: Record) -> None:
+    for name in Referenced.model_validate(record.body).declared:
+        found[name] = replace(_known(found, name), reference=True)
+
+
 def _known(found: dict[str, Entry], entry: str) -> Entry:
     if entry not in found:
         raise ValueError(f"is about {entry}, which was never submitted")
     return found[entry]
 
 
-_READ = {"submitted": _submitted, "scored": _scored, "rescored": _rescored, "withdrawn": _left, "removed": _left}
+_READ = {
+    "submitted": _submitted,
+    "scored": _scored,
+    "rescored": _rescored,
+    "withdrawn": _left,
+    "removed": _left,
+    "referenced": _referenced,
+}

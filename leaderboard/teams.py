@@ -54,20 +54,26 @@ def fingerprint(key: str) -> str:
     return sha256(bytes.fromhex(key)).hexdigest()[:FINGERPRINT]
 
 
-def labels(those: Iterable[Signed]) -> dict[str, str]:
-    """What to show of each team, by its identity: its newest name, with its key's fingerprint where another team's
-    looks like it."""
-    names = {team_of(one): one for one in those}
+def shown_names(those: Iterable[Signed]) -> dict[tuple[str, str], str]:
+    """What to show for each name and key: the name, with the key's fingerprint where another team's name looks like it,
+    or where there is no name."""
+    names = {(one.team, one.team_key) for one in those}
     alike: dict[str, set[str]] = {}
-    for team, one in names.items():
-        alike.setdefault(normalised(one.team), set()).add(team)
-    return {team: _label(one, len(alike[normalised(one.team)]) > 1) for team, one in names.items()}
+    for team, key in names:
+        alike.setdefault(normalised(team), set()).add(identity(team, key))
+    return {
+        (team, key): f"{team} [{fingerprint(key)}]".strip()
+        if key and (not team or len(alike[normalised(team)]) > 1)
+        else team
+        for team, key in names
+    }
 
 
-def _label(one: Signed, shared: bool) -> str:
-    if one.team_key and (shared or not one.team):
-        return f"{one.team} [{fingerprint(one.team_key)}]".strip()
-    return one.team
+def labels(those: Iterable[Signed]) -> dict[str, str]:
+    """What to show of each team, by its identity: its newest name, as `shown_names` shows it."""
+    every = list(those)
+    shown = shown_names(every)
+    return {team_of(one): shown[one.team, one.team_key] for one in every}
 
 
 def require_free_name(those: Iterable[Signed], team: str, key: str) -> None:

@@ -16,6 +16,7 @@ from farshift.leaderboard.tables.snapshot import Snapshot
 from farshift.leaderboard.tables.standings import tables
 from farshift.leaderboard.tables.suite_table import suite_tables
 from farshift.leaderboard.tables.table_view import table_view
+from farshift.leaderboard.teams import identity as team_identity
 from records import record
 
 ROWS = 600
@@ -55,7 +56,7 @@ def snapshot(
     standings = [standing for standing, _ in entries]
     by_name = {standing.entry: found for standing, found in entries}
     assert len(by_name) == len(entries), "two entries of one name"
-    tried = attempts or {}
+    tried = {(team_identity(team, ""), table): count for (team, table), count in (attempts or {}).items()}
     views = tuple(table_view(table, by_name, {}, tried, challenges, baseline) for table in tables(standings))
     head = Record(len(entries), "2026-02-01T00:00:00Z", "scored", {}, "0" * 64, "1" * 64, "2" * 128)
     suites = suite_tables(views, by_name)

@@ -92,6 +92,8 @@ def _result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
     found: Estimate = getattr(score, view)
     details = {"per_seed": json.dumps(list(found.per_seed)), "selection": score.selection}
+    if view == "ood" and row.unranked:
+        details |= {"not_ranked": row.unranked}
     if view == "ood" and row.rank:
         details |= {"rank_set": rank_set(row), "ranked_entries": str(table_view.ranked), "tie_groups": row.ties}
     return {

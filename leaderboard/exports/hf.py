@@ -85,6 +85,7 @@ def _result(table_view: TableView, row: Row, view: str, options: Mapping[str, st
     found = score.ood if view == "ood" else score.id
     percent = in_percent(score)
     rank = f"; rank set {rank_set(row)} of {table_view.ranked}" if view == "ood" and row.rank else ""
+    rank += f"; not ranked: {row.unranked}" if view == "ood" and row.unranked else ""
     result: dict[str, Any] = {
         "dataset": {"id": options["dataset"], "task_id": _task(table_view, view)},
         "value": round((100 if percent else 1) * found.value, 4),

@@ -32,6 +32,7 @@ KINDS = (
     "randomness",
     "seed_revealed",
     "challenged",
+    "referenced",
 )
 
 _HEX = {"previous": 64, "hash": 64, "signature": 128}

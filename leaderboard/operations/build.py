@@ -28,6 +28,7 @@ from ..settings import write_baselines
 from ..submission.pack import pack
 from ..tables.row_scores import rows_of_entries
 from ..tables.snapshot import take_snapshot
+from .reference import reference
 from .submit import submit
 from .verify import verify
 
@@ -98,6 +99,7 @@ def build(
     if len(todo) < len(jobs):
         say(f"{len(jobs) - len(todo)} of {len(jobs)} runs are on {folder} already")
     left_out = _enter(board, todo, fetch, team, workers)
+    _declare(board, jobs)
     seconds = {"entering": watch.seconds()}
     found = verify(board)
     seconds["verifying"] = watch.seconds() - seconds["entering"]
@@ -113,6 +115,13 @@ def _missing(board: Board, jobs: Sequence[Job]) -> list[Job]:
     there = {one.run_digest for one in entries(board.settled()).values()}
     known = _read_built(board)
     return [job for job in jobs if known.get(job.key) not in there]
+
+
+def _declare(board: Board, jobs: Sequence[Job]) -> None:
+    """Declare the entries of the jobs to be of their tables' fields: all are of one team, and are ranked all."""
+    built = _read_built(board)
+    runs = {built[job.key] for job in jobs if job.key in built}
+    reference(board, [one.entry for one in entries(board.settled()).values() if one.run_digest in runs])
 
 
 def _read_built(board: Board) -> dict[str, str]:

@@ -69,7 +69,7 @@ def recompute(due: Due) -> Computed:
         return Computed({}, {}, invalid=str(error))
     except FarshiftError as error:
         return Computed({}, {}, unavailable=str(error))
-    said = {name: getattr(submission, name) for name in ("name", "team", "team_key", "note")}
+    said = {name: getattr(submission, name) for name in ("name", "team", "team_key", "choose", "note")}
     runs: dict[int, dict[str, Any]] = {}
     whole = True
     for run, entry in zip(sorted(due.runs), submission.entries, strict=True):

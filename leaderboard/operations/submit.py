@@ -49,6 +49,7 @@ def submit(board: Board, file: Path | str) -> tuple[list[str], bool]:
         "team": submission.team,
         "note": submission.note,
         **({"team_key": submission.team_key} if submission.team_key else {}),
+        **({"choose": True} if submission.choose else {}),
         "entries": items,
         "files": digests(zipped),
     }

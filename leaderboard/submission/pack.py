@@ -92,6 +92,7 @@ def _packed(runs: Sequence[Run], who: SubmissionCard, key: SigningKey | None) ->
         "name": who.name,
         "team": who.team,
         "note": who.note,
+        **({"choose": True} if who.choose else {}),
         "model": _declared(who.model, runs).record(),
         "runs": [
             {

@@ -71,6 +71,11 @@ class Submission:
         return self.card.note
 
     @property
+    def choose(self) -> bool:
+        """Whether the team is to be ranked by these runs."""
+        return self.card.choose
+
+    @property
     def model(self) -> ModelCard:
         """What the team declares of its model."""
         return self.card.model

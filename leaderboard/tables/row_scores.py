@@ -22,6 +22,7 @@ from ...benchmarks.scoring.breakdown import MAX_GROUPS
 from ...benchmarks.scoring.measured import RunPredictions
 from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import mean
+from ...benchmarks.statistics.near_copies import Given
 from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import Ends, Replicates, RowScores, Sample
 from ...benchmarks.statistics.worst_group import worst_group
@@ -36,9 +37,11 @@ from ..contamination.declared import declared
 from ..entries import Standing
 from ..submission.validate import ValidRun, check
 from ..validation.card import ModelCard
+from .given import floor_of, given_of
+from .protocol import oddities
 from .standings import older
 
-KEPT = 3
+KEPT = 5
 """The version of what is kept: raised by any change of it."""
 
 VIEWS = ("id", "ood")
@@ -50,12 +53,17 @@ MANY = 12
 class EntryRows:
     """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with an
     selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its
-    model card declares to have been trained on, compared with the benchmark (contamination/declared.py)."""
+    model card declares to have been trained on, compared with the benchmark (contamination/declared.py). given: what it
+    answered to the OOD rows; floor: what the best constant answer scores on the ID rows (given.py), None where that is
+    not defined; odd: what of it is against the protocol (protocol.py)."""
 
     id: Sample
     ood: Sample
     worst: dict[str, Any] | None = None
     declared: tuple[dict[str, Any], ...] = ()
+    given: Given | None = None
+    floor: float | None = None
+    odd: tuple[str, ...] = ()
 
 
 def rows_of(entry: ValidRun) -> EntryRows:
@@ -63,9 +71,18 @@ def rows_of(entry: ValidRun) -> EntryRows:
     benchmark = entry.benchmark
     scored = RunPredictions(benchmark, entry.predictions, entry)
     chosen = scored.choose(benchmark.rule(entry.selection))
-    on_id, on_ood = (scored.view(view, chosen).by(benchmark.metrics[0]) for view in VIEWS)
+    metric = benchmark.metrics[0]
+    id_rows, ood_rows = (scored.view(view, chosen) for view in VIEWS)
+    on_id, on_ood = id_rows.by(metric), ood_rows.by(metric)
     groups = benchmark.view("ood")[0].carried.get("group")
-    return EntryRows(on_id, on_ood, None if groups is None else _worst(on_ood, groups, benchmark.metrics[0].better))
+    return EntryRows(
+        on_id,
+        on_ood,
+        None if groups is None else _worst(on_ood, groups, metric.better),
+        given=given_of(ood_rows, metric),
+        floor=floor_of(id_rows, metric),
+        odd=oddities(entry, scored),
+    )
 
 
 def _worst(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, Any] | None:
@@ -164,7 +181,11 @@ def packed(rows: EntryRows) -> bytes:
             arrays[f"{view}.without"], arrays[f"{view}.sizes"] = sample.without, sample.sizes
             if sample.ends is not None:
                 arrays[f"{view}.ends"], arrays[f"{view}.weight"] = sample.ends.moved, np.array(sample.ends.weight)
+    if rows.given is not None:
+        arrays["given.answers"], arrays["given.wrong"] = _narrow(rows.given.answers), rows.given.wrong
     said = {
+        "floor": rows.floor,
+        "odd": list(rows.odd),
         "worst": rows.worst,
         "declared": list(rows.declared),
         "clustering": {view: getattr(rows, view).clustering.to_dict() for view in VIEWS},
@@ -181,12 +202,25 @@ def _small(scores: NDArray[np.float64]) -> NDArray[Any]:
     return whole if np.array_equal(whole, scores) else scores
 
 
+def _narrow(answers: NDArray[Any]) -> NDArray[Any]:
+    """Codes in as few bytes as hold them; numbers as they are."""
+    if answers.dtype.kind == "f":
+        return answers
+    return answers.astype(np.min_scalar_type(-2 * int(answers.max(initial=0)) - 2))
+
+
 def unpacked(content: bytes) -> EntryRows:
     """What `packed` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any more."""
     with np.load(io.BytesIO(without_digest(content)), allow_pickle=False) as arrays:
         said = json.loads(arrays["said"].tobytes())
         on_id, on_ood = (_sample(arrays, view, said["clustering"][view]) for view in VIEWS)
-        return EntryRows(on_id, on_ood, said["worst"], tuple(said["declared"]))
+        given = Given(_wide(arrays["given.answers"]), arrays["given.wrong"]) if "given.answers" in arrays else None
+        declared, odd = tuple(said["declared"]), tuple(said["odd"])
+        return EntryRows(on_id, on_ood, said["worst"], declared, given, said["floor"], odd)
+
+
+def _wide(answers: NDArray[Any]) -> NDArray[Any]:
+    return answers if answers.dtype.kind == "f" else answers.astype(np.int64)
 
 
 def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:

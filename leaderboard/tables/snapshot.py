@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.record import in_words
@@ -13,6 +14,8 @@ from ..challenges import read_challenges
 from ..entries import Standing
 from ..ledger import Record
 from ..sealed.results import all_results
+from ..teams import shown_names
+from .field import field_of
 from .row_scores import rows_of_entries
 from .standings import tables
 from .suite_table import SuiteTable, suite_tables
@@ -92,9 +95,14 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
     windows = [{name: value for name, value in one.items() if name != "state"} for one in all_results(board)]
     filed, tried = read_challenges(board.records()), board.attempts()
+    arrived = {one.entry: place for place, one in enumerate(standings)}
+    made = tables(_labelled(standings, board.apart()))
+    fields = {table.identity: field_of(table, rows, arrived) for table in made}
     views = tuple(
-        table_view(table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""))
-        for table in tables(standings)
+        table_view(
+            table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""), fields[table.identity]
+        )
+        for table in made
     )
     return Snapshot(
         board.name,
@@ -106,3 +114,9 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
         tuple(one for one in windows if benchmark in ("", one["terms"]["benchmark"])),
         len(standings),
     )
+
+
+def _labelled(standings: Sequence[Standing], apart: Sequence[Standing]) -> list[Standing]:
+    """The entries under the names that are shown of their teams."""
+    shown = shown_names([*standings, *apart])
+    return [replace(one, team=shown[one.team, one.team_key]) for one in standings]

@@ -9,6 +9,8 @@ from typing import Any
 from ...benchmarks.statistics.detectable import Detectable, measured
 from ..challenges import Challenge
 from ..entries import Standing
+from ..teams import team_of
+from .field import Field
 from .row_scores import EntryRows
 from .standings import Table
 from .table_statistics import Place, Ranked, against, optimism, ranked
@@ -18,12 +20,16 @@ from .table_statistics import Place, Ranked, against, optimism, ranked
 class Row(Place):
     """An entry in its table, with its place.
 
-    against: it minus the baseline, with p_holm and verdict; worst: its worst group, with a selection-adjusted interval;
+    unranked: why it is not of the field, over which rank sets are taken (field.py), or has no rank set for another
+    reason; empty for one that has; copy_of: of a near copy, the entry that it is one with; against: it minus the
+    baseline, with p_holm and verdict; worst: its worst group, with a selection-adjusted interval;
     attempts: how many of its team were scored in this table, None where no team is named; optimism: on the team's best
     entry, how far selecting it is expected to raise it; declared: what its model card declares to have been trained on,
     compared with the benchmark."""
 
     standing: Standing
+    unranked: str = ""
+    copy_of: str = ""
     against: dict[str, Any] | None = None
     worst: dict[str, Any] | None = None
     attempts: int | None = None
@@ -38,7 +44,11 @@ class Row(Place):
             "entry": standing.entry,
             "model": score.model,
             "team": standing.team,
+            "team_key": standing.team_key,
             "rank": None if self.rank is None else list(self.rank),
+            "unranked": self.unranked,
+            "copy_of": self.copy_of,
+            "reference": standing.reference,
             "ties": self.ties,
             "best": self.best,
             **{name: _by_key(getattr(score, name).to_dict()) for name in ("id", "ood", "gap")},
@@ -93,15 +103,22 @@ def table_view(
     attempts: Mapping[tuple[str, str], int],
     challenges: Sequence[Challenge],
     baseline: str = "",
+    field: Field | None = None,
 ) -> TableView:
     """The view of a table. `rows`: the row scores of its entries, and `without` the reasons of those that have none
-    here; `attempts`: how many entries each (team, identity) had scored; `baseline`: the name of the model that the
-    others are compared with, where the table has it."""
-    order = [standing.entry for standing in table.rows]
+    here; `attempts`: how many entries each (`team_of`, identity) had scored; `baseline`: the name of the model that
+    the others are compared with, where the table has it; `field`: what is left out of the rank sets, nothing by
+    default."""
+    field = field or Field()
+    order = [standing.entry for standing in table.rows if standing.entry not in field.left_out]
     found = ranked(table.identity, table.better, rows, order)
+    lacking = {**field.left_out, **without, **found.left_out}
     base = next((one.entry for one in table.rows if one.score.model == baseline and one.entry in found.places), "")
     held = against(found, base, table.better, rows) if base else {}
-    tried = {one.entry: attempts.get((one.team, table.identity)) if one.team else None for one in table.rows}
+    named = (one for one in table.rows if one.team or one.team_key)
+    tried: dict[str, int | None] = dict.fromkeys(order) | {
+        one.entry: attempts.get((team_of(one), table.identity)) for one in named
+    }
     lucky = _optimism(table, found, tried)
     made = []
     for standing in table.rows:
@@ -109,16 +126,18 @@ def table_view(
             Row(
                 **vars(found.places.get(standing.entry, Place())),
                 standing=standing,
+                unranked="" if standing.entry in found.places else lacking.get(standing.entry, ""),
+                copy_of=field.copy_of.get(standing.entry, ""),
                 against=held.get(standing.entry),
                 worst=rows[standing.entry].worst if standing.entry in rows else None,
-                attempts=tried[standing.entry],
+                attempts=tried.get(standing.entry),
                 optimism=lucky.get(standing.entry),
                 challenges=tuple(one for one in challenges if one.entry == standing.entry),
                 declared=rows[standing.entry].declared if standing.entry in rows else (),
             )
         )
     detectable = measured({entry: rows[entry].ood for entry in found.places})
-    notes = _notes(table, found, made, without, base and baseline, detectable, lucky)
+    notes = _notes(table, found, made, base and baseline, detectable, lucky)
     return TableView(table, tuple(made), len(found.places), base and baseline, detectable, notes)
 
 
@@ -126,8 +145,8 @@ def _optimism(table: Table, found: Ranked, tried: Mapping[str, int | None]) -> d
     """The optimism of each team's best entry, by entry."""
     teams: dict[str, list[str]] = {}
     for standing in table.rows:
-        if standing.team:
-            teams.setdefault(standing.team, []).append(standing.entry)
+        if standing.entry in found.places and (standing.team or standing.team_key):
+            teams.setdefault(team_of(standing), []).append(standing.entry)
     best = {entries[0]: optimism(found, entries, tried[entries[0]] or 1) for entries in teams.values()}
     return {entry: value for entry, value in best.items() if value is not None}
 
@@ -136,7 +155,6 @@ def _notes(
     table: Table,
     found: Ranked,
     rows: Sequence[Row],
-    without: Mapping[str, str],
     baseline: str,
     detectable: Detectable | None,
     lucky: Mapping[str, float],
@@ -170,12 +188,8 @@ def _notes(
     single = sum(len(row.score.seeds) == 1 for row in table.rows)
     if single and count:
         notes.append(f"{single} of the entries have a single seed: training noise is not in their intervals or ranks.")
-    lacking = {entry: why for entry, why in {**without, **found.left_out}.items() if entry in _names(table)}
-    for why in sorted(set(lacking.values())):
-        models = sorted(row.score.model for row in table.rows if lacking.get(row.entry) == why)
+    unranked = {row.standing.entry: row.unranked for row in rows if row.unranked}
+    for why in sorted(set(unranked.values())):
+        models = sorted(row.score.model for row in table.rows if unranked.get(row.entry) == why)
         notes.append(f"No rank set for {', '.join(models)}: {why}.")
     return tuple(notes)
-
-
-def _names(table: Table) -> set[str]:
-    return {standing.entry for standing in table.rows}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .problem import Problems
@@ -39,13 +39,15 @@ class ModelCard:
 
 @dataclass(frozen=True)
 class SubmissionCard:
-    """A valid submission.toml. `runs` has benchmark, model, run and predictions (digests) of each, in order."""
+    """A valid submission.toml. `runs` has benchmark, model, run and predictions (digests) of each, in order. `choose`:
+    whether the team is to be ranked by these runs instead of its earlier ones."""
 
     name: str
     team: str
     note: str
     model: ModelCard
     runs: tuple[dict[str, str], ...]
+    choose: bool = False
 
 
 def submission_card(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
@@ -65,15 +67,19 @@ def submission_card(card: dict[str, Any], file: str, problems: Problems) -> Subm
             problems.add("card-value", file, f"must have {', '.join(_LISTED)}, each a text", f"runs[{number}]")
             run = dict.fromkeys(_LISTED, "")
         listed.append(run)
-    return SubmissionCard(who.name, who.team, who.note, who.model, tuple(listed))
+    return replace(who, runs=tuple(listed))
 
 
 def who_and_model(card: dict[str, Any], file: str, problems: Problems) -> SubmissionCard:
     """Name, team, note and the model card of a submission.toml or of a card that is handed to `pack`."""
-    for key in sorted(set(card) - {*_TEXTS, "model"}):
-        problems.add("card-key", file, f"is not a key of a card: {', '.join((*_TEXTS, 'model'))} are", key)
+    known = (*_TEXTS, "choose", "model")
+    for key in sorted(set(card) - set(known)):
+        problems.add("card-key", file, f"is not a key of a card: {', '.join(known)} are", key)
+    choose = card.get("choose", False)
+    if not isinstance(choose, bool):
+        problems.add("card-value", file, "must be true or false", "choose")
     texts = {name: _text(card.get(name, ""), most, file, name, problems) for name, most in _TEXTS.items()}
-    return SubmissionCard(**texts, model=_model(card.get("model", {}), file, problems), runs=())
+    return SubmissionCard(**texts, model=_model(card.get("model", {}), file, problems), runs=(), choose=choose is True)
 
 
 def _model(said: Any, file: str, problems: Problems) -> ModelCard:
@@ -130,6 +136,7 @@ TEMPLATE = """\
 name = ""   # of the submission
 team = ""   # who submits it; boards count scored attempts by team
 note = ""   # a line beside its entries
+# choose = true   # the team is ranked by these runs, and no longer by its first ones in their tables
 
 [model]
 # What the model saw before or besides the benchmark's own training part: names of data sets or splits.

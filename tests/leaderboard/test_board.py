@@ -22,6 +22,7 @@ from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.withdraw import remove, withdraw
 from farshift.leaderboard.storage.board_files import digests, held_back, named_files, place_problem
 from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.teams import identity
 
 sys.path.insert(0, str(Path(__file__).parent))
 import postgres
@@ -184,7 +185,7 @@ def test_attempts_are_counted_by_team_and_table_also_those_that_went(packed, boa
     submit(board, packed(2, team="them"))
     rows = {row.team: row.score.entry_identity for row in board.standings()}
     withdraw(board, first[0], "a worse one")
-    assert board.attempts() == {("us", rows["us"]): 2, ("them", rows["them"]): 1}
+    assert board.attempts() == {(identity("us", ""), rows["us"]): 2, (identity("them", ""), rows["them"]): 1}
 
 
 def test_an_init_that_was_killed_can_be_repeated(tmp_path):

@@ -15,6 +15,7 @@ from farshift.benchmarks.statistics.interval import mean
 from farshift.benchmarks.statistics.sample import Replicates
 from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.reference import reference
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.publish.site import build
 from farshift.leaderboard.settings import baselines_of, write_baselines
@@ -50,7 +51,10 @@ def whole(runs, tmp_path_factory) -> Path:
         fs.evaluate(Stages, on=ON, seeds=2, out=place / rule, selection=rule, name=f"stages {rule}")
     board = Board.init(place / "board", "A test board")
     others = [place / name for name in ("quick", "short", "last", "id_val")]
-    submit(board, pack([*runs, *others], place / "s.zip", team="<script>alert(1)</script>", note="a first <try>"))
+    names, _ = submit(
+        board, pack([*runs, *others], place / "s.zip", team="<script>alert(1)</script>", note="a first <try>")
+    )
+    reference(board, names)
     build(board)
     return board.path
 

@@ -1,0 +1,246 @@
+"""Entrants cannot spoil others' ranks: what is left out of the field, why, and that it moves nobody's rank set."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import farshift as fs
+import numpy as np
+import pytest
+import tomli_w
+from farshift.benchmarks.runs.run import card_digest
+from farshift.benchmarks.statistics.near_copies import Given
+from farshift.benchmarks.statistics.sample import RowScores
+from farshift.core.errors import FarshiftError, UnknownName
+from farshift.core.plugins import read_toml
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger.keys import create_key
+from farshift.leaderboard.operations.reference import reference, reference_team
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.tables.field import field_of
+from farshift.leaderboard.tables.row_scores import EntryRows
+from farshift.leaderboard.tables.snapshot import take_snapshot
+from farshift.leaderboard.tables.standings import tables
+from farshift.leaderboard.tables.table_view import TableView, table_view
+from made_tables import entry
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+
+ON = "modadd97/xi35"
+ROWS, CLASSES, FLOOR = 600, 10, 0.12
+SOURCE = np.random.default_rng(3)
+TRUTH = SOURCE.integers(0, CLASSES, ROWS)
+HARD = SOURCE.random(ROWS)
+
+
+def answers(share: float, seeds: int = 5) -> np.ndarray:
+    """What a model answers that has `share` of the rows right, the easy ones rather; each seed trained anew."""
+    wrong = 0.6 * HARD + 0.4 * SOURCE.random((seeds, ROWS)) > np.quantile(0.6 * HARD + 0.4 * SOURCE.random(ROWS), share)
+    return np.where(wrong, (TRUTH + SOURCE.integers(1, CLASSES, wrong.shape)) % CLASSES, TRUTH)
+
+
+def made(name: str, given: np.ndarray, team: str = "", on_id: np.ndarray | None = None, **said):
+    """An entry that gave these answers on the OOD rows, and on the ID rows the same or those of `on_id`."""
+    right = (given == TRUTH).astype(float)
+    standing, _ = entry(name, float(right.mean()), team=team or name, seeds=len(given), **said)
+    before = right if on_id is None else (on_id == TRUTH).astype(float)
+    rows = EntryRows(
+        RowScores(before), RowScores(right), given=Given(given.astype(np.int64), given != TRUTH), floor=FLOOR
+    )
+    value = replace(standing.score.ood, value=float(right.mean()))
+    return replace(standing, score=replace(standing.score, ood=value, protocol_seeds=5)), rows
+
+
+def shown(field_entries, fixed: bool = True) -> TableView:
+    """The table of some entries, which came in this order; `fixed`: over the field, else over all of them."""
+    rows = {one.entry: kept for one, kept in field_entries}
+    assert len(rows) == len(field_entries)
+    (table,) = tables([one for one, _ in field_entries])
+    arrived = {one.entry: place for place, (one, _) in enumerate(field_entries)}
+    return table_view(table, rows, {}, {}, (), field=field_of(table, rows, arrived) if fixed else None)
+
+
+def ranks(view: TableView) -> dict[str, tuple[int, int] | None]:
+    return {row.standing.score.model: row.rank for row in view.rows}
+
+
+HONEST = {name: answers(share) for name, share in (("a", 0.9), ("b", 0.78), ("c", 0.66), ("d", 0.62))}
+
+
+def honest():
+    return [made(name, given) for name, given in HONEST.items()]
+
+
+def near_copies():
+    for k in range(46):
+        given = HONEST["a"].copy()
+        here = SOURCE.random(given.shape) < 0.03
+        given[here] = SOURCE.integers(0, CLASSES, int(here.sum()))
+        yield made(f"copy {k}", given)
+
+
+def junk():
+    for k in range(20):
+        yield made(f"junk {k}", SOURCE.integers(0, CLASSES, (5, ROWS)), on_id=np.full((5, ROWS), k % CLASSES))
+
+
+def failed_seeds():
+    for k in range(20):
+        given = answers(0.7)
+        given[k % 5] = -1
+        yield made(f"failed {k}", given)
+
+
+def missing_seeds():
+    for k in range(20):
+        yield made(f"short {k}", answers(0.7, seeds=1 + k % 3))
+
+
+@pytest.mark.parametrize("attack", [near_copies, junk, failed_seeds, missing_seeds])
+def test_hostile_entries_leave_the_rank_sets_of_all_others_as_they_were(attack):
+    """46 near-copies, junk entries and failed-seed entries turned ranks 1, 2, 3, 4 into 1 to 33."""
+    alone = ranks(shown(honest()))
+    assert alone == {"a": (1, 1), "b": (2, 2), "c": (3, 3), "d": (4, 4)}
+    attacked = [*honest(), *attack()]
+    before = ranks(shown(attacked, fixed=False))
+    assert any(before[name] != alone[name] for name in alone), "the attack succeeds where all are ranked"
+    view = shown(attacked)
+    assert {name: ranks(view)[name] for name in alone} == alone
+    assert view.ranked == 4
+    left_out = [row for row in view.rows if row.standing.score.model not in alone]
+    assert all(row.rank is None and row.unranked for row in left_out)
+    assert all(row.record()["unranked"] == row.unranked for row in left_out)
+
+
+def test_twenty_tries_of_one_team_are_one_entry():
+    tries = [made(f"try {k}", answers(0.72), team="tireless") for k in range(20)]
+    alone = shown([*honest(), tries[0]])
+    view = shown([*honest(), *tries])
+    assert view.ranked == 5
+    assert {name: rank for name, rank in ranks(view).items() if rank} == ranks(alone)
+    first = next(row for row in view.rows if row.standing.score.model == "try 0").standing.entry
+    assert {row.unranked for row in view.rows} == {"", f"its team is ranked by entry {first}"}
+
+
+def test_a_team_is_ranked_by_its_first_entry_or_by_the_newest_that_its_card_chooses():
+    tries = [made(f"m{k}", answers(0.6 + 0.02 * k), team="us") for k in range(4)]
+    assert [name for name, rank in ranks(shown(tries)).items() if rank] == ["m0"]
+    chosen = [(replace(one, choose=k in (1, 2)), kept) for k, (one, kept) in enumerate(tries)]
+    assert [name for name, rank in ranks(shown(chosen)).items() if rank] == ["m2"]
+
+
+def test_copies_are_listed_as_the_entry_that_they_copy():
+    view = shown([*honest(), *near_copies()])
+    first = next(row for row in view.rows if row.standing.score.model == "a").standing.entry
+    copies = [row for row in view.rows if row.standing.score.model.startswith("copy")]
+    assert {row.copy_of for row in copies} == {first}
+    assert {row.unranked for row in copies} == {f"as entry {first}: its answers are the same or nearly so"}
+
+
+@pytest.mark.parametrize(
+    ("seeds", "reason"),
+    [
+        ((3, 17, 40, 41, 99), "its seeds are 3, 17, 40, 41, 99; the protocol's are 0 to 4"),
+        ((0, 1, 2, 3, 5), "its seeds are 0, 1, 2, 3, 5; the protocol's are 0 to 4"),
+        ((0, 1, 2, 3, 4), ""),
+    ],
+)
+def test_hand_picked_seeds_are_not_ranked(seeds, reason):
+    one, rows = made("picked", answers(0.7))
+    picked = replace(one, score=replace(one.score, seeds=seeds)), rows
+    assert [row.unranked for row in shown([picked]).rows] == [reason]
+
+
+def test_an_entry_with_one_failed_seed_says_which():
+    given = answers(0.7)
+    given[3] = 0
+    view = shown([made("failed", given)])
+    assert view.rows[0].unranked.startswith("seed 3 scores 0.")
+    assert view.rows[0].unranked.endswith("on ID, no better than a constant answer (0.12)")
+    assert f"No rank set for failed: {view.rows[0].unranked}." in view.notes
+
+
+def test_what_is_against_the_protocol_is_listed_with_the_reason():
+    one, rows = made("odd", answers(0.7))
+    view = shown([(one, replace(rows, odd=("it trained on the test",))), *honest()])
+    assert next(row for row in view.rows if row.standing.score.model == "odd").unranked == "it trained on the test"
+
+
+def test_reference_entries_are_of_the_field_as_they_are():
+    declared = [
+        (replace(one, reference=True), kept)
+        for one, kept in [*(made(f"base {k}", answers(0.7, seeds=2), team="all") for k in range(3)), next(junk())]
+    ]
+    assert shown([*honest(), *declared]).ranked == 8
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory) -> dict[str, Path]:
+    """Runs with the three seeds of the quick budget, of three models."""
+    base = tmp_path_factory.mktemp("quick")
+    for name, wrong in (("good", 0.1), ("fair", 0.3), ("poor", 0.5)):
+        fs.evaluate(
+            lambda seed, wrong=wrong: models.Adder(seed, wrong), on=ON, budget="quick", out=base / name, name=name
+        )
+    return {name: base / name for name in ("good", "fair", "poor")}
+
+
+def renamed(run: Path, folder: Path, name: str) -> Path:
+    """A run taken out of an export: the same predictions under another name, its card whole again."""
+    shutil.copytree(run, folder)
+    card = read_toml(folder / "run.toml")
+    card["model"]["name"] = name
+    card["digests"]["run"] = card_digest(card)
+    (folder / "run.toml").write_text(tomli_w.dumps(card))
+    return folder
+
+
+def unranked(board: Board) -> dict[str, str]:
+    return {
+        row.standing.score.model: "" if row.rank else row.unranked
+        for view in take_snapshot(board).views
+        for row in view.rows
+    }
+
+
+def test_the_leader_s_predictions_sent_by_another_team_are_one_entry(quick, board, remembered, tmp_path):
+    """Copied out of an export, under another name and key."""
+    (first,), _ = submit(board, pack([quick["good"]], tmp_path / "a.zip", team="honest"))
+    submit(board, pack([quick["fair"]], tmp_path / "b.zip", team="another"))
+    key = create_key(tmp_path / "key.pem", "team")
+    copy = renamed(quick["good"], tmp_path / "copy", "all mine")
+    submit(board, pack([copy], tmp_path / "c.zip", team="thieves", key=key))
+    found = unranked(board)
+    assert found == {"good": "", "fair": "", "all mine": f"as entry {first}: its answers are the same or nearly so"}
+    assert verify(board).differences == []
+
+
+def test_a_team_s_choice_is_in_its_card_and_in_the_ledger(quick, board, remembered, tmp_path):
+    for name in ("good", "fair"):
+        submit(board, pack([quick[name]], tmp_path / f"{name}.zip", team="us"))
+    assert unranked(board)["good"] == ""
+    (newest,), _ = submit(board, pack([quick["poor"]], tmp_path / "p.zip", team="us", card={"choose": True}))
+    assert unranked(board) == {"poor": "", **dict.fromkeys(("good", "fair"), f"its team is ranked by entry {newest}")}
+    assert verify(board).differences == []
+    withdraw(board, newest, "a bug")
+    assert unranked(board)["good"] == ""
+
+
+def test_an_operator_declares_reference_entries_and_verify_reads_them(quick, board, remembered, tmp_path):
+    names, _ = submit(board, pack(list(quick.values()), tmp_path / "s.zip", team="us"))
+    assert sum(not why for why in unranked(board).values()) == 1
+    with pytest.raises(UnknownName, match="no entry named"):
+        reference(board, ["0" * 16])
+    with pytest.raises(FarshiftError, match="is of a team 'them'"):
+        reference_team(board, "them")
+    assert sorted(reference_team(board, "us")) == sorted(names)
+    assert reference(board, names) == []
+    assert set(unranked(board).values()) == {""}
+    assert verify(board).differences == []

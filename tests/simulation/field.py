@@ -1,0 +1,203 @@
+"""Does a hostile field move anybody's rank set, and do the rules of the field keep the coverage? By simulation.
+
+Honest entries are of one table with near-copies of the leader, junk, entries of failed and of missing seeds, and twenty
+tries of one team, entered in any order after the leader. Their field is found by the board's own rules; the rank sets
+of the honest entries must hold their true ranks among all that are of the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from farshift.benchmarks.statistics.joint_covariance import joint_covariance
+from farshift.benchmarks.statistics.near_copies import Given, copies
+from farshift.benchmarks.statistics.one_list import mismatch
+from farshift.benchmarks.statistics.ranks import rank_sets
+from farshift.benchmarks.statistics.sample import RowScores
+from farshift.leaderboard.tables.field import field_of
+from farshift.leaderboard.tables.row_scores import EntryRows
+
+from .shares import shares
+
+ROWS, SEEDS, CLASSES = 500, 5, 10
+Answers = np.ndarray
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is right on the ID and OOD rows of a trial, and how hard each is."""
+
+    labels: tuple[np.ndarray, np.ndarray]
+    hard: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, source: np.random.Generator) -> Truth:
+        labels = source.integers(0, CLASSES, (2, ROWS))
+        hard = source.uniform(-0.2, 0.2, (2, ROWS))
+        return cls((labels[0], labels[1]), (hard[0], hard[1]))
+
+    def answers(self, source: np.random.Generator, view: int, share: float, seeds: np.ndarray) -> Answers:
+        """The answers of a model that has each row right with the chance `share`, less where it is hard, and more or
+        less in each of its seeds."""
+        chance = np.clip(share - self.hard[view] + seeds[:, None], 0.0, 1.0)
+        right = source.random((len(seeds), ROWS)) < chance
+        other = (self.labels[view] + source.integers(1, CLASSES, right.shape)) % CLASSES
+        return np.where(right, self.labels[view], other)
+
+
+@dataclass(frozen=True)
+class Made:
+    """An entry: its answers on ID and OOD rows; true: its expected OOD score; team."""
+
+    name: str
+    id: Answers
+    ood: Answers
+    true: float = 0.0
+    team: str = ""
+
+
+def model(source: np.random.Generator, truth: Truth, name: str, share: float, seed_sd: float, lift: float) -> Made:
+    seeds = seed_sd * source.standard_normal(SEEDS)
+    found = (truth.answers(source, 0, share + lift, seeds), truth.answers(source, 1, share, seeds))
+    return Made(name, *found, true=share)
+
+
+def hostile(source: np.random.Generator, truth: Truth, leader: Made) -> Iterator[Made]:
+    for k in range(46):
+        given = leader.ood.copy()
+        here = source.random(given.shape) < 0.05 * source.random()
+        given[here] = source.integers(0, CLASSES, int(here.sum()))
+        yield Made(f"copy {k}", leader.id, given[source.permutation(SEEDS)])
+    for k in range(20):
+        constant = np.full((SEEDS, ROWS), k % CLASSES)
+        yield Made(f"junk {k}", constant, source.integers(0, CLASSES, (SEEDS, ROWS)))
+    for k in range(20):
+        failed = model(source, truth, f"failed {k}", 0.6, 0.0, 0.1)
+        failed.id[k % SEEDS] = failed.ood[k % SEEDS] = -1
+        yield failed
+        short = model(source, truth, f"short {k}", 0.6, 0.0, 0.1)
+        yield Made(short.name, short.id[:2], short.ood[:2])
+
+
+def in_field(truth: Truth, entries: list[Made]) -> list[Made]:
+    """The entries of the field, by the rules of the board."""
+    rows, table = {}, []
+    floor = float(np.bincount(truth.labels[0]).max() / ROWS)
+    for one in entries:
+        on_id, on_ood = (
+            (given == labels).astype(float) for given, labels in zip((one.id, one.ood), truth.labels, strict=True)
+        )
+        given = Given(one.ood.astype(np.int64), one.ood != truth.labels[1])
+        rows[one.name] = EntryRows(RowScores(on_id), RowScores(on_ood), given=given, floor=floor)
+        score = SimpleNamespace(seeds=range(len(one.ood)), protocol_seeds=SEEDS)
+        said = {"team": one.team or one.name, "team_key": "", "choose": False, "reference": False}
+        table.append(SimpleNamespace(entry=one.name, score=score, **said))
+    arrived = {one.name: place for place, one in enumerate(entries)}
+    found: Any = SimpleNamespace(rows=table, better="higher")
+    left_out = field_of(found, rows, arrived).left_out
+    return [one for one in entries if one.name not in left_out]
+
+
+def sets(truth: Truth, entries: list[Made]) -> dict[str, tuple[int, int]]:
+    scores = [RowScores((one.ood == truth.labels[1]).astype(float)) for one in entries]
+    found = rank_sets(joint_covariance(scores))
+    return {one.name: (int(low), int(high)) for one, low, high in zip(entries, found.low, found.high, strict=True)}
+
+
+def holds(entries: list[Made], found: dict[str, tuple[int, int]], names: set[str]) -> bool:
+    """Whether the rank sets of some entries hold every rank that they share with those of equal value."""
+    true = np.array([one.true for one in entries])
+    for one in entries:
+        low, high = 1 + int((true > one.true).sum()), len(true) - int((true < one.true).sum())
+        if one.name in names and not (found[one.name][0] <= low and high <= found[one.name][1]):
+            return False
+    return True
+
+
+FIELDS = {"4 honest entries apart": (0.85, 0.7, 0.55, 0.4), "8 honest entries, all tie": (0.6,) * 8}
+
+
+def attacked(shares_: tuple[float, ...], seed_sd: float, source: np.random.Generator) -> tuple[bool, bool]:
+    """Whether the honest entries' rank sets are right in a hostile field, and the same as without it."""
+    truth = Truth.of(source)
+    honest = [model(source, truth, f"honest {k}", share, seed_sd, 0.1) for k, share in enumerate(shares_)]
+    others = list(hostile(source, truth, honest[0]))
+    late = [honest[0], *(([*honest[1:], *others])[k] for k in source.permutation(len(honest) - 1 + len(others)))]
+    tries = [model(source, truth, f"try {k}", 0.3, seed_sd, 0.1) for k in range(20)]
+    tries = [Made(one.name, one.id, one.ood, one.true, "tireless") for one in tries]
+    field, names = in_field(truth, [*late, *tries]), {one.name for one in honest}
+    if not names <= {one.name for one in field}:
+        return False, False
+    found = sets(truth, field)
+    alone = [*honest, *(one for one in tries if one.name == "try 0")]
+    same = sets(truth, sorted(alone, key=lambda one: [each.name for each in field].index(one.name)))
+    return holds(field, found, names), {one: found[one] for one in names} == {one: same[one] for one in names}
+
+
+def near_the_floor(source: np.random.Generator) -> tuple[bool, ...]:
+    """Whether rank sets are right among entries that the floor chose of many at the floor, whose seeds move ID and OOD
+    alike."""
+    truth = Truth.of(source)
+    made = [model(source, truth, f"m{k}", 0.13, 0.03, 0.0) for k in range(30)]
+    made += [model(source, truth, f"n{k}", 0.13 + 0.05 * k, 0.03, 0.0) for k in range(1, 8)]
+    field = in_field(truth, made)
+    return (len(field) < 2 or holds(field, sets(truth, field), {one.name for one in field}),)
+
+
+def taken_for_one(share: float, seed_sd: float, source: np.random.Generator) -> tuple[bool, ...]:
+    """Whether any of 15 honest entries is taken for another."""
+    truth = Truth.of(source)
+    made = [model(source, truth, str(k), share, seed_sd, 0.0).ood for k in range(15)]
+    given = [Given(one.astype(np.int64), one != truth.labels[1]) for one in made]
+    return (any(of is not None for of in copies(given, [str(k) for k in range(15)])),)
+
+
+def found_odd(source: np.random.Generator) -> tuple[bool, ...]:
+    """Whether an honest choice among 10 candidates is found odd; validation labels are wrong on a fifth of the rows."""
+    truth = Truth.of(source)
+    levels = source.uniform(0.3, 0.8, 10)
+    given = [[truth.answers(source, view, share, np.zeros(3)) for share in levels] for view in (0, 1)]
+    noisy = np.where(source.random(ROWS) < 0.2, source.integers(0, CLASSES, ROWS), truth.labels[0])
+    before, after = given
+    validation = [RowScores((one == noisy).astype(float)) for one in before]
+    test = [RowScores((one == truth.labels[1]).astype(float)) for one in after]
+    return (mismatch(validation, test) is not None,)
+
+
+RANKS, SAME, SELDOM, ALARM = (0.94, 1.0), (0.98, 1.0), (0.0, 0.01), (0.0, 0.001)
+Trial = Callable[[np.random.Generator], tuple[bool, ...]]
+
+
+def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float], ...], Trial]]:
+    """What is simulated: the statistics of a trial, the setting, the goal of each, and the trial."""
+    for name, levels in FIELDS.items():
+        for seed_sd in (0.0, 0.02):
+            yield (
+                ("rank sets, honest entries", "the same rank sets as without the hostile entries"),
+                f"{name}, seeds' sd {seed_sd:g}; 46 near copies, 20 junk, 40 failed or missing seeds, 20 tries of a team",
+                (RANKS, SAME),
+                lambda source, v=levels, sd=seed_sd: attacked(v, sd, source),
+            )
+    yield (("rank sets of those above the floor",), "37 entries, 30 of them at the floor", (RANKS,), near_the_floor)
+    for share, seed_sd in ((0.5, 0.02), (0.8, 0.0), (1.1, 0.0)):
+        yield (
+            ("honest entries taken for one",),
+            f"15 entries, {min(share, 0.99):.0%} right, seeds' sd {seed_sd:g}",
+            (SELDOM,),
+            lambda source, s=share, sd=seed_sd: taken_for_one(s, sd, source),
+        )
+    yield (
+        ("honest choices found odd",),
+        "10 candidates, 3 seeds, a fifth of validation labels wrong",
+        (ALARM,),
+        found_odd,
+    )
+
+
+def report(trials: int) -> list[dict[str, Any]]:
+    """The shares of trials that held (`shares`)."""
+    return shares(trials_of(), trials)
