@@ -41,7 +41,6 @@ def test_a_window_from_its_announcement_to_its_verification(coins, farshift, far
         farshift_json("board", "answer", draw, model, "--team", team, "--key", key, "--out", out, "--seeds", 1)
         receipt = farshift_json("board", "hand-in", out, "--board", board, "--window", ON)
         assert (receipt["team"], receipt["new"]) == (team, True)
-        assert farshift_json("board", "receipt", receipt["receipt"], board)["held"]
     early = one_line_error(farshift("board", "close", ON, "--board", board))
     assert "it is open now" in early
     (listed,) = farshift_json("board", "windows", board)
@@ -52,6 +51,7 @@ def test_a_window_from_its_announcement_to_its_verification(coins, farshift, far
     assert scores["a"] > 0.9
     assert 0 <= scores["b"] <= 1
     assert farshift_json("board", "verify", board)["verified"]
+    assert farshift_json("board", "receipt", receipt["receipt"], board)["held"]
     shown = farshift("board", "windows", board, "--window", ON).stdout
     assert "public - sealed" in shown
 
