@@ -17,7 +17,7 @@ from .wanted import Refused, Wanted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DISK = (errno.ENOSPC, errno.EDQUOT)
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of this machine's disk, and not of a file."""
 
 _FROM_CPP = (RuntimeError, IndexError, TypeError, ArithmeticError)
@@ -26,6 +26,14 @@ _FROM_CPP = (RuntimeError, IndexError, TypeError, ArithmeticError)
 _BATCH_BYTES = 16 * MIB
 _BATCH_ROWS = 16_384
 _THRIFT = {"thrift_string_size_limit": 16 * MIB, "thrift_container_size_limit": 1_000_000}
+
+
+def _may_write() -> float:
+    """The most bytes that this process may write into a file."""
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return float("inf") if soft == resource.RLIM_INFINITY else soft
 
 
 def read_card(content: bytes) -> dict[str, Any]:
@@ -83,6 +91,8 @@ def read_predictions(content: pa.Buffer, wanted: Wanted, sink: BinaryIO) -> None
     except (MemoryError, pa.ArrowMemoryError) as error:
         raise Refused.because("reader-memory", "needs more memory than a reader has") from error
     except (pa.ArrowException, OSError, ValueError, *_FROM_CPP) as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG and _may_write() < DECODED_BYTES:
+            raise  # this machine's limit on files (ulimit -f), not the file's fault
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             raise Refused.because("parquet-too-large", f"decodes to over {DECODED_BYTES} bytes") from error
         if isinstance(error, OSError) and error.errno in DISK:

@@ -15,6 +15,7 @@ import math
 import mmap
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .decoding import DISK, read_card, read_predictions
@@ -65,9 +66,11 @@ def _serve(line: socket.socket) -> None:
         try:
             size = os.fstat(source).st_size
             _allow_seconds(json.loads(request)["seconds"])
-            with os.fdopen(target, "wb") as sink:
-                mapped = mmap.mmap(source, size, access=mmap.ACCESS_READ) if size else b""
-                found = answer(json.loads(request), pa.py_buffer(mapped), sink)
+            sink = os.fdopen(target, "wb")
+            mapped = mmap.mmap(source, size, access=mmap.ACCESS_READ) if size else b""
+            found = answer(json.loads(request), pa.py_buffer(mapped), sink)
+            with suppress(OSError):  # what a full disk did not take; `answer` said so
+                sink.close()
         finally:
             os.close(source)
         line.sendall(json.dumps(found).encode() + b"\n")
@@ -87,10 +90,12 @@ def limit(memory: int) -> None:
     import resource
     import signal
 
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (DECODED_BYTES, DECODED_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+    bounds = {"AS": memory, "FSIZE": DECODED_BYTES, "CORE": 0, "NOFILE": 32}
+    for name, most in bounds.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        allowed = resource.getrlimit(kind)[1]  # a lower limit of whoever started this (ulimit) stays
+        bound = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+        resource.setrlimit(kind, (bound, bound))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write past the limit is an error then, and named
 
 

@@ -1,0 +1,75 @@
+"""Submitting where something is in the way: others with the same file, a limit on files, a disk that may only be read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations import submit as submitting
+from farshift.leaderboard.operations.places import verify_at, viewed
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.tables.snapshot import take_snapshot
+from support import one_line_error
+
+
+@pytest.fixture(scope="module")
+def file(runs, tmp_path_factory) -> Path:
+    return pack(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
+
+
+def test_the_same_file_from_three_at_once_gives_all_three_the_same_entries(board, file, remembered, monkeypatch):
+    together, real = Barrier(3), submitting.scored
+
+    def slowly(entry):
+        together.wait(60)  # all three have seen a board without it
+        return real(entry)
+
+    monkeypatch.setattr(submitting, "scored", slowly)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: submit(Board(board.path), file), range(3)))
+    assert sorted(new for _, new in found) == [False, False, True]
+    assert found[0][0] == found[1][0] == found[2][0]
+    assert len(board.records()) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blocks", [8, 40])
+def test_a_limit_on_the_size_of_files_is_told_in_a_line_and_loses_nothing(board, file, blocks):
+    command = f'ulimit -f {blocks}; exec "$0" -m farshift submit "$1" --to "$2"'
+    done = subprocess.run(
+        ["bash", "-c", command, sys.executable, str(file), str(board.path)], capture_output=True, text=True
+    )
+    assert "File too large" in one_line_error(done)
+    assert verify_at(str(board.path)).whole
+    assert len(board.records()) == 1
+    assert not any((board.path / "incoming").glob("*"))
+    assert submit(board, file)[1]
+
+
+@pytest.fixture
+def read_only(board, monkeypatch):
+    """A board's folder that this process may not write to, whoever it runs as."""
+    real = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: real(path, mode) and not (mode & os.W_OK and path == board.path)
+    )
+    board.path.chmod(0o555)
+    yield board
+    board.path.chmod(0o755)
+
+
+def test_a_board_that_may_only_be_read_is_read(board, file, remembered, cache, monkeypatch, request):
+    submit(board, file)
+    before = sorted(board.path.rglob("*"))
+    request.getfixturevalue("read_only")
+    assert verify_at(str(board.path)).whole
+    with viewed(str(board.path)) as view:
+        assert take_snapshot(view).views[0].ranked == 1
+    assert sorted(board.path.rglob("*")) == before
