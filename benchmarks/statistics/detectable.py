@@ -87,6 +87,10 @@ def planned(parts: Sequence[Spread]) -> Spread:
     return Spread(total, above / fsum((1 + 2 / df) * share**2 / df for share, df in shares))
 
 
+MOST_PAIRS = 2000
+"""Of about so many pairs the spread is computed: of more, every k-th in the order of names."""
+
+
 def measured(samples: Mapping[str, Sample], seeds: int | None = None) -> Detectable | None:
     """The minimum detectable difference among entries measured on the same rows; None of fewer than two.
 
@@ -95,7 +99,8 @@ def measured(samples: Mapping[str, Sample], seeds: int | None = None) -> Detecta
     by_seeds = {name: _seeds(samples[name], seeds) for name in pooled}
     in_both = {name: samples[name].interaction() for name in pooled}
     rows, found, single = [], [], 0
-    for left, right in combinations(pooled, 2):
+    pairs = [*combinations(pooled, 2)]
+    for left, right in pairs[:: max(1, len(pairs) // MOST_PAIRS)]:
         known = [spread for name in (left, right) if (spread := by_seeds[name]) is not None]
         apart = less(pooled[left].minus(pooled[right]).spread(), in_both[left] + in_both[right])
         whole = added([apart, *known])

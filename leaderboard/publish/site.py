@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import MissingExtra
-from ...core.files import write_atomically
+from ...core.files import plain_disk_errors
 from ...core.listings.visible import LINES, visible
 from ...core.version import version
 from ..board_view import BoardView
@@ -39,7 +40,7 @@ def write_site(found: Snapshot, where: Path) -> Path:
         path = where / name
         written.add(path)
         if not _holds(path, page):
-            write_atomically(path, page, "write the pages elsewhere")
+            _write(path, page)
     for left in set((where / "entries").glob("*.html")) - written:
         left.unlink()
     return where / INDEX
@@ -72,6 +73,18 @@ def made_from(index: bytes) -> tuple[str, int, str] | None:
 
 def _place(entry: str) -> str:
     return f"entries/{entry}.html"
+
+
+def _write(path: Path, page: bytes) -> None:
+    """Write a page in one piece. It is not flushed to the disk: what a power cut takes is written the next time."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with plain_disk_errors(path, "write the pages elsewhere"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            temporary.write_bytes(page)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def _holds(path: Path, page: bytes) -> bool:

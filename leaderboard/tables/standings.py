@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...benchmarks.benchmark import Benchmark, benchmarks
@@ -94,14 +94,23 @@ def _table(identity: str, rows: list[Standing], benchmark: Benchmark | None) -> 
 def older(standings: Sequence[Standing]) -> dict[str, str]:
     """The entries whose identity this version of Farshift does not score, each with the reason."""
     known = benchmarks()
+    of_identity: dict[tuple[str, str], str] = {}  # entries of one identity have one benchmark, budget and rule
     found = {}
     for standing in standings:
-        name = standing.score.benchmark
-        if name not in known:
-            found[standing.entry] = str(UnknownName("benchmark", name, known))
-        elif not _current(known[name], standing.score.entry_identity, standing)[0]:
-            found[standing.entry] = "of an older identity, which this version does not score"
+        name, identity = standing.score.benchmark, standing.score.entry_identity
+        if (name, identity) not in of_identity:
+            of_identity[name, identity] = _older(known, standing)
+        if reason := of_identity[name, identity]:
+            found[standing.entry] = reason
     return found
+
+
+def _older(known: Mapping[str, Benchmark], standing: Standing) -> str:
+    name = standing.score.benchmark
+    if name not in known:
+        return str(UnknownName("benchmark", name, known))
+    current, _ = _current(known[name], standing.score.entry_identity, standing)
+    return "" if current else "of an older identity, which this version does not score"
 
 
 def _current(benchmark: Benchmark, identity: str, standing: Standing) -> tuple[bool, str]:
