@@ -103,6 +103,7 @@ def missing_seeds():
         yield made(f"short {k}", answers(0.7, seeds=1 + k % 3))
 
 
+@pytest.mark.attack("entrant", "near copies, junk, failed and missing seeds to widen others' rank sets")
 @pytest.mark.parametrize("attack", [near_copies, junk, failed_seeds, missing_seeds])
 def test_hostile_entries_leave_the_rank_sets_of_all_others_as_they_were(attack):
     """46 near-copies, junk entries and failed-seed entries turned ranks 1, 2, 3, 4 into 1 to 33."""
@@ -119,6 +120,7 @@ def test_hostile_entries_leave_the_rank_sets_of_all_others_as_they_were(attack):
     assert all(row.record()["unranked"] == row.unranked for row in left_out)
 
 
+@pytest.mark.attack("entrant", "twenty tries of one team")
 def test_twenty_tries_of_one_team_are_one_entry():
     tries = [made(f"try {k}", answers(0.72), team="tireless") for k in range(20)]
     alone = shown([*honest(), tries[0]])
@@ -144,6 +146,7 @@ def test_copies_are_listed_as_the_entry_that_they_copy():
     assert {row.unranked for row in copies} == {f"as entry {first}: its answers are the same or nearly so"}
 
 
+@pytest.mark.attack("entrant", "hand-picked seeds")
 @pytest.mark.parametrize(
     ("seeds", "reason"),
     [
@@ -210,6 +213,7 @@ def unranked(board: Board) -> dict[str, str]:
     }
 
 
+@pytest.mark.attack("entrant", "the leader's predictions, copied out of an export")
 def test_the_leader_s_predictions_sent_by_another_team_are_one_entry(quick, board, remembered, tmp_path):
     """Copied out of an export, under another name and key."""
     (first,), _ = submit(board, pack([quick["good"]], tmp_path / "a.zip", team="honest"))

@@ -55,6 +55,7 @@ def test_an_honest_run_has_nothing_against_it_and_its_rows_say_so_when_read_back
     assert np.array_equal(again.given.wrong, rows.given.wrong)
 
 
+@pytest.mark.attack("entrant", "training that touched what the protocol does not open")
 def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
     odd = rows_of(valid(run, spent=replace(run.card.spent, touched=("ood_val", "unlabelled")))).odd
     assert odd == tuple(
@@ -62,6 +63,7 @@ def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
     )
 
 
+@pytest.mark.attack("entrant", "more steps than the table is of")
 def test_a_run_of_more_steps_than_its_table_says_is_named(run):
     budget = run.card.budget
     short = BudgetTable(budget.name, budget.seeds, 7, budget.device)
@@ -79,6 +81,7 @@ def forged(run: fs.Run, candidate: str) -> pa.Table:
     return table.set_column(table.column_names.index("prediction"), "prediction", pa.array(after, pa.int64()))
 
 
+@pytest.mark.attack("entrant", "a candidate chosen by forged validation predictions")
 def test_a_candidate_chosen_by_forged_validation_predictions_is_named(run):
     (odd,) = rows_of(valid(run, forged(run, "late"))).odd
     assert odd.startswith("its candidate ")

@@ -46,6 +46,7 @@ def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, tmp_path):
     assert check(pack(runs[:1], tmp_path / "none.zip", team="us")).team_key == ""
 
 
+@pytest.mark.attack("entrant", "a submission changed after it was signed")
 @pytest.mark.parametrize(
     "change",
     [
@@ -71,6 +72,7 @@ def test_the_ledger_has_the_key_of_who_signed_and_verify_holds_it_to_the_submiss
     assert verify(board).differences == []
 
 
+@pytest.mark.attack("entrant", "the name of a team with a key, or one that looks like it")
 def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, key, board, tmp_path):
     submit(board, pack(runs[:1], tmp_path / "s.zip", team="Mean Team", key=key))
     for number, name in enumerate(("mean  team", "Мean Теam", "ＭＥＡＮ team")):
