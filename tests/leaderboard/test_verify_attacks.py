@@ -31,6 +31,7 @@ from farshift.leaderboard.ledger.keys import create_key
 from farshift.leaderboard.operations import recompute as recomputing
 from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.places import opened, verify_at, viewed
+from farshift.leaderboard.operations.reference import reference
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.operations.withdraw import withdraw
@@ -336,6 +337,7 @@ def test_outsiders_draw_the_tables_and_pages_of_an_export_as_the_board_does(boar
 
 def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_path, cache):
     (board.path / "settings.toml").write_text('[baselines]\n"modadd97/xi35" = "good"\n')
+    reference(board, [one.entry for one in board.standings()])
     with viewed(str(export(board, tmp_path / "export").out)) as view:
         assert take_snapshot(view).views[0].baseline == "good"
 
