@@ -29,7 +29,8 @@ help:
 	@echo "                simulate how often the statistics are right, and write docs/statistics.md (ARGS='--trials 1000')"
 	@echo "make attack     repeat every attack that is known on boards, draws, caches and screens, and print what held"
 	@echo "make fuzz, fuzz-guided"
-	@echo "                mutated submissions for the validator: CASES=200000, or by coverage for MINUTES=10"
+	@echo "                mutated submissions for the validator: CASES=200000, or by coverage for MINUTES=10;"
+	@echo "                and a hundredth of as many damaged exports, challenges, sealed answers and run folders"
 	@echo "make dist       build the wheel and the source distribution into dist/"
 
 setup: $(READY)
@@ -144,6 +145,8 @@ MINUTES ?= 10
 # What fails is kept in build/fuzz, as it was handed in.
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/submissions.py --cases $(CASES) --out build/fuzz $(ARGS)
+	FARSHIFT_FUZZ_CASES=$$(($(CASES) / 100)) $(BIN)/python -m pytest -m slow -k many_damaged $(PARALLEL) \
+		tests/leaderboard/test_fuzz_folders.py tests/leaderboard/sealed/test_fuzz_sealed.py
 
 # atheris comes with a libFuzzer of its own, for some versions of Python only: it stays beside the environment.
 fuzz-guided: $(READY)

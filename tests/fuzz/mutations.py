@@ -61,7 +61,7 @@ def zip_headers(draw: Draw, good: Parts) -> bytes:
     return written(entries, end, **options)
 
 
-def _changed(draw: Draw, card: dict[str, Any]) -> dict[str, Any]:
+def changed(draw: Draw, card: dict[str, Any]) -> dict[str, Any]:
     """A card with a few values, anywhere in it, replaced, removed, added or wrapped."""
     card = copy.deepcopy(card)
     for _ in range(1 + draw.below(2)):
@@ -118,7 +118,7 @@ def _text(draw: Draw, card: dict[str, Any]) -> bytes:
 
 def submission_card(draw: Draw, good: Parts) -> bytes:
     assert isinstance(good.card, dict)
-    card = _text(draw, good.card) if draw.chance(0.3) else _dumped(_changed(draw, good.card))
+    card = _text(draw, good.card) if draw.chance(0.3) else _dumped(changed(draw, good.card))
     return Parts(card, good.run, good.predictions, draw.one([0, 0, 8])).packed()
 
 
@@ -127,7 +127,7 @@ def run_card(draw: Draw, good: Parts) -> bytes:
     assert isinstance(good.run, dict)
     if draw.chance(0.2):
         return Parts(good.card, _text(draw, good.run), good.predictions).packed()
-    found = Parts(good.card, _changed(draw, good.run), good.predictions)
+    found = Parts(good.card, changed(draw, good.run), good.predictions)
     found = found.signed() if draw.chance(0.9) else found
     assert isinstance(found.run, dict)
     return Parts(found.card, _dumped(found.run), found.predictions).packed()

@@ -1,0 +1,66 @@
+"""Answers to a sealed draw, and the export of a window that is over, damaged: named, and never taken or believed."""
+
+from __future__ import annotations
+
+import pytest
+from farshift.core.errors import FarshiftError
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.sealed.submit import submit_answers
+from fuzz.draw import Draw
+from fuzz.folders import CASES, bound, failures, outcome_of, verified
+from sealed_cases import WINDOW, kinds
+
+pytestmark = pytest.mark.attack("entrant", "sealed answers and exports of windows, damaged by the hundred")
+
+
+def handed_in(opened, clock, handed, tmp_path, cases: int, name: str) -> None:
+    good, before = handed.answers["ann"].read_bytes(), kinds(opened)
+    file = tmp_path / "damaged.zip"
+
+    def look() -> str:
+        submit_answers(opened, WINDOW, file, clock=clock)
+        return "FAILED\nit was taken"
+
+    for case in range(cases):
+        draw = Draw(f"{name}/{case}")
+        file.write_bytes(draw.damaged(good, near=draw.one([None, 400, 3000])))
+        if file.read_bytes() == good:
+            continue
+        found = outcome_of(look)
+        assert found == "refused", f"case {case}: {found}"
+    assert kinds(opened) == before, "nothing of it is in the ledger"
+    submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
+
+
+def test_8_damaged_answers_are_refused_and_the_good_ones_taken_afterwards(opened, clock, handed, tmp_path):
+    handed_in(opened, clock, handed, tmp_path, 8, "fast")
+
+
+@pytest.mark.slow
+def test_many_damaged_answers_are_refused(opened, clock, handed, tmp_path):
+    handed_in(opened, clock, handed, tmp_path, CASES, "slow")
+
+
+def of_a_window(revealed, tmp_path, cases: int, name: str) -> None:
+    place = export(revealed, tmp_path / "export").out
+
+    whole = bound(place)
+    failed, seen = failures(place, cases, name, lambda: verified(place, whole))
+    assert failed == {}
+    assert {"named", "refused", "says the same"} >= seen >= {"named"}
+
+
+def test_8_damaged_exports_of_a_window_that_is_over_are_named(revealed, decoded_once, tmp_path):
+    of_a_window(revealed, tmp_path, 8, "fast")
+
+
+@pytest.mark.slow
+def test_many_damaged_exports_of_a_window_that_is_over_are_named(revealed, decoded_once, tmp_path):
+    of_a_window(revealed, tmp_path, CASES // 2, "slow")
+
+
+def test_a_look_without_a_word_is_a_failure():
+    def silent() -> str:
+        raise FarshiftError(" ")
+
+    assert outcome_of(silent).startswith("FAILED")

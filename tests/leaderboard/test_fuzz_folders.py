@@ -1,0 +1,75 @@
+"""Whatever a disk or a stranger makes of a file of a run or an export: it is named, or scored as it stands; no crash."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import farshift as fs
+import pytest
+from farshift.benchmarks.runs.run import read_run
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.challenge import challenge, reply
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.submission.pack import pack
+from fuzz.folders import CASES, bound, failures, verified
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import models
+from remembering import remembering
+
+ON = "modadd97/xi35"
+
+pytestmark = pytest.mark.attack("disk", "files of runs, exports and challenges, damaged by the hundred")
+
+
+@pytest.fixture(scope="module")
+def exported(runs, tmp_path_factory) -> Path:
+    """An export of a board with two entries, one of them challenged and defended."""
+    folder = tmp_path_factory.mktemp("exported")
+    board = Board.init(folder / "board", "A board")
+    names, _ = submit(board, pack(runs[:2], folder / "s.zip", team="us"))
+    again = fs.evaluate(lambda seed: models.Adder(seed, 0.3), on=ON, seeds=2, out=folder / "again", name="good")
+    filed, _ = challenge(board, names[0], again.path, "them", "worse than they say")
+    reply(board, filed.challenge, "us", "as it was")
+    return export(board, folder / "export").out
+
+
+def tried(exported: Path, cases: int, name: str) -> None:
+    whole = bound(exported)
+    with remembering():
+        failed, seen = failures(exported, cases, name, lambda: verified(exported, whole))
+    assert failed == {}
+    assert {"named", "refused", "says the same"} >= seen >= {"named"}
+
+
+def scored(folder: Path) -> str:
+    return f"scored {fs.score(read_run(folder)).metric}"
+
+
+def test_12_damaged_exports_are_named(exported):
+    tried(exported, 12, "fast")
+
+
+@pytest.mark.slow
+def test_many_damaged_exports_are_named(exported):
+    tried(exported, CASES // 2, "slow")
+
+
+def of_runs(runs: list[Path], folder: Path, cases: int, name: str) -> None:
+    place = shutil.copytree(runs[0], folder / "run")
+    failed, seen = failures(place, cases, name, lambda: scored(place))
+    assert failed == {}
+    assert "refused" in seen
+
+
+def test_25_damaged_runs_are_scored_or_refused(runs, tmp_path):
+    of_runs(runs, tmp_path, 25, "fast")
+
+
+@pytest.mark.slow
+def test_many_damaged_runs_are_scored_or_refused(runs, tmp_path):
+    of_runs(runs, tmp_path, CASES, "slow")
