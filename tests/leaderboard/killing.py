@@ -2,6 +2,8 @@
 
     python killing.py ledger FOLDER URL LIVES SEED      (an empty URL: SQLite in FOLDER)
     python killing.py board FOLDER FILES LIVES SEED     (FILES: a folder of submissions)
+    python killing.py steps FOLDER FILES LIVES SEED     (FILES: a board in `board`, a second run in `again`, answers of
+                                                         a team to its sealed window in `answers.zip`)
 
 Every life is a fork of this process, which loaded everything: a kill costs no start of Python. A life writes down what
 was acknowledged to it, through a pipe; after each kill what lies there is read anew and held against that.
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -23,8 +26,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
+from farshift.leaderboard.operations.challenge import challenge
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.places import verify_at
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.sealed.submit import submit_answers
+from farshift.leaderboard.sealed.window import windows
 from farshift.leaderboard.storage.board_files import named_files
 from ledgers import ledger_in, withdrawn
 
@@ -125,6 +133,58 @@ def kill_submitting(folder: Path, files: Path, lives: int, seed: int) -> dict[st
     return counts
 
 
+def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, int]:
+    """Processes that challenge an entry, hand answers to a sealed window in, or export the board, and are killed up to
+    half a second after they began, or 50 ms after it was done. The board is whole after each kill, and so is what was
+    acknowledged; the same step again is done once."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    counts = {"kills": 0, "acknowledged": 0, "late": 0}
+    base = Board(files / "board")
+    entry, window = sorted(one.entry for one in base.standings())[0], next(iter(windows(base.ledger.records())))
+    steps: dict[str, Callable[[Board, Path], object]] = {
+        "challenged": lambda board, place: challenge(board, entry, files / "again", "them", "once more"),
+        "submitted": lambda board, place: submit_answers(board, window, files / "answers.zip"),
+        "exported": lambda board, place: export(board, place / "export"),
+    }
+    for number in range(lives):
+        kind = sorted(steps)[number % len(steps)]
+        place = folder / str(number)
+        board = Board(shutil.copytree(base.path, place / "board"))
+        before = len(board.ledger.records())
+
+        def work(
+            tell: Tell, step: Callable[..., object] = steps[kind], board: Board = board, place: Path = place
+        ) -> None:
+            tell("begun")
+            step(Board(board.path), place)
+            tell("done")
+            time.sleep(60)
+
+        after = int(draw.integers(1, 3))
+        said, killed = lived(work, draw.uniform(0, 0.5 if after == 1 else 0.05), after)
+        assert killed
+        counts["kills"] += 1
+        done = "done" in said
+        counts["acknowledged"] += done
+        board.settled()
+        found = verify(board)
+        assert found.differences == [] == found.not_recomputed, (kind, found)
+        new = [record.kind for record in board.ledger.records()[before:]]
+        counts["late"] += bool(new) and not done
+        assert new or not done or kind == "exported", "what was acknowledged is gone"
+        if not (new and kind == "submitted"):  # a team hands in once
+            steps[kind](Board(board.path), place)
+        kinds = [record.kind for record in board.ledger.records()[before:]]
+        if kind == "exported":
+            copy = verify_at(str(place / "export"))
+            assert copy.differences == [] == copy.not_recomputed, copy
+        else:
+            assert kinds.count(kind) == 1, kinds
+        assert verify(board).differences == []
+        shutil.rmtree(place)
+    return counts
+
+
 def _told(step: Callable[..., Any], tell: Tell) -> Callable[..., Any]:
     def done(*arguments: Any) -> Any:
         found = step(*arguments)
@@ -150,5 +210,7 @@ if __name__ == "__main__":
     what, where, other, lives, seed = sys.argv[1:]
     if what == "ledger":
         print(json.dumps(kill_appending(Path(where), other or None, int(lives), int(seed))))
+    elif what == "steps":
+        print(json.dumps(kill_steps(Path(where), Path(other), int(lives), int(seed))))
     else:
         print(json.dumps(kill_submitting(Path(where), Path(other), int(lives), int(seed))))

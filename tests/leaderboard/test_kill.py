@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
 import farshift as fs
 import pytest
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.sealed.seal import seal
 from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parent / "sealed"))
 import models
+from sealed_cases import answered, draw_folder, make_home
 
 KILLING = Path(__file__).parent / "killing.py"
 ON = "modadd97/xi35"
@@ -60,3 +66,29 @@ def test_submissions_outlive_30_kills_whole_or_not_at_all(tmp_path):
     found = killed("board", tmp_path / "boards", files, 30, 4)
     assert found["kills"] >= 30
     assert found["acknowledged"] > 0
+
+
+def with_a_window(folder: Path) -> Path:
+    """A board with an entry and an open window, a second run of the entry's model, and answers to the window."""
+    board = Board.init(folder / "board", "killed")
+    runs = []
+    for name, wrong in (("first", 0.1), ("again", 0.3)):
+        runs.append(folder / name)
+        fs.evaluate(lambda seed, w=wrong: models.Adder(seed, w), on=ON, seeds=1, out=runs[-1], name="one model")
+    submit(board, pack(runs[:1], folder / "s.zip", team="us"))
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    window = seal(board, "coins/longer", "now", tomorrow)
+    answers = answered(draw_folder(board, window), folder, "ann", seeds=1)
+    answers.rename(folder / "answers.zip")
+    return folder
+
+
+@pytest.mark.slow
+def test_challenges_sealed_answers_and_exports_outlive_30_kills_whole_or_not_at_all(tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path / "coins"))
+    make_home(tmp_path / "coins")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "boards").mkdir()
+    found = killed("steps", tmp_path / "boards", with_a_window(tmp_path / "files"), 30, 5)
+    assert found["kills"] == 30
+    assert 0 < found["acknowledged"] < 30
