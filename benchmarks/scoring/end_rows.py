@@ -10,8 +10,9 @@ classes, all right, that is 1 / (K (n_k + 1)) of balanced accuracy: much where t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +24,6 @@ from ..metrics import Metric, State
 from ..model import Columns, Task
 from ..statistics.sample import Ends, finite
 
-if TYPE_CHECKING:
-    from .measured import AnsweredRows
-
 KINDS, MOST_GROUPS = 25, 200
 """Of how many classes, and of how many groups, a row each is tried: of more, so many are drawn, and stand for all."""
 
@@ -33,8 +31,20 @@ TRIED = 5
 """Of rows that are all of a kind, so many are tried, which stand for all."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """The rows of which a row more is tried: their task, ids, true labels and fields. scored: how many probabilities a
+    model gave for each, None where none."""
+
+    task: Task
+    row_ids: NDArray[np.uint64]
+    truth: NDArray[Any]
+    columns: Columns
+    scored: int | None
+
+
 def end_rows(
-    rows: AnsweredRows,
+    rows: Known,
     metric: Metric,
     states: Sequence[Sequence[State]],
     groups: NDArray[np.str_] | None,
@@ -48,7 +58,7 @@ def end_rows(
     if not finite(metric.bounds) or not len(rows.truth):
         return None
     at, weight = _tried(rows, groups)
-    right = _right(rows.truth[at], rows.task, rows.answers[0].scores)
+    right = _right(rows.truth[at], rows.task, rows.scored)
     wrong = _wrong(rows.truth, at, rows.task, right, metric.needs == "prediction")
     times = len(rows.truth) / clusters if clusters else 1.0
     moved = np.zeros((len(states), 2, len(at)))
@@ -64,7 +74,7 @@ def end_rows(
     return Ends(np.nan_to_num(moved * times, nan=0.0, posinf=0.0, neginf=0.0), weight)
 
 
-def _tried(rows: AnsweredRows, groups: NDArray[np.str_] | None) -> tuple[NDArray[np.int64], float]:
+def _tried(rows: Known, groups: NDArray[np.str_] | None) -> tuple[NDArray[np.int64], float]:
     """The rows that are tried, by position, and how many kinds each of them stands for."""
     order = shuffled("ends", rows.row_ids)
     if groups is not None:
@@ -78,13 +88,11 @@ def _tried(rows: AnsweredRows, groups: NDArray[np.str_] | None) -> tuple[NDArray
     return order[first[:most]], len(first) / len(first[:most])
 
 
-def _right(truth: NDArray[Any], task: Task, scores: NDArray[np.float32] | None) -> Answers:
+def _right(truth: NDArray[Any], task: Task, scored: int | None) -> Answers:
     """The answers that are wholly right, to n rows."""
     if task.type == "classification":
         classes = truth.astype(np.int64)
-        return Answers.all_given(
-            classes, None if scores is None else np.eye(scores.shape[1], dtype=np.float32)[classes]
-        )
+        return Answers.all_given(classes, None if scored is None else np.eye(scored, dtype=np.float32)[classes])
     if task.type == "multilabel":  # scores of either sign, and no larger than float32 holds
         likely = np.where(np.asarray(truth) > 0, np.inf, -np.inf).astype(np.float32)
         return Answers.all_given((likely > 0).sum(axis=1), likely)

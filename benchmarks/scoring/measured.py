@@ -31,7 +31,7 @@ from ..statistics.sample import (
     replicates,
 )
 from .completeness import blocks_of, completeness_problems
-from .end_rows import end_rows
+from .end_rows import Known, end_rows
 from .undefined import why_undefined
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ class AnsweredRows:
             how = replicates if metric.smooth else half_replicates
             found = how(states, metric.merge, metric.compute, sizes, metric.bounds, of)
             drawn = of.count if of.treated == "random" else None
-            return replace(found, ends=end_rows(self, metric, states, named, drawn), why=why_undefined(self, found))
+            given = self.answers[0].scores
+            known = Known(self.task, self.row_ids, self.truth, self.columns, None if given is None else given.shape[1])
+            ends = end_rows(known, metric, states, named, drawn)
+            return replace(found, ends=ends, why=why_undefined(self.task, self.truth, self.answers, found))
 
     def states(self, metric: Metric) -> list[State]:
         """The metric's state of each seed's answers."""

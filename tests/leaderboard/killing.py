@@ -149,6 +149,7 @@ def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, in
     for number in range(lives):
         kind = sorted(steps)[number % len(steps)]
         place = folder / str(number)
+        os.environ["FARSHIFT_HOME"] = str(place / "home")  # it remembers each history that it has seen
         board = Board(shutil.copytree(base.path, place / "board"))
         before = len(board.ledger.records())
 
