@@ -17,7 +17,7 @@ FROM_ROOT = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "CODE_OF_CONDUCT.md": "CODE_OF_CONDUCT.md",
-    "SECURITY.md": "SECURITY.md",
+    "SECURITY.md": "reporting.md",  # docs/security.md has the name, where capitals do not count
     "CHANGELOG.md": "CHANGELOG.md",
 }
 PLUGINS = {

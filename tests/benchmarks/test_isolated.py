@@ -21,6 +21,10 @@ from farshift.loaders.acquire import source
 from farshift.splits.pins import FilePin
 from support import one_line_error
 
+pytestmark = pytest.mark.attack(
+    "entrant", "a model that looks for labels in files, other processes and the network while it is isolated"
+)
+
 ON = "modadd97/xi35"
 
 PROBE = """

@@ -14,6 +14,10 @@ from farshift.core.errors import LabelsWithheld, ModelError
 from farshift.core.isolation.withheld import labels_withheld, refuse_labels
 from farshift.loaders.acquire.source import find_source
 
+pytestmark = pytest.mark.attack(
+    "entrant", "a model that opens the benchmark, by itself, a thread or a child, while it is asked"
+)
+
 ON = "modadd97/xi35"
 
 

@@ -20,6 +20,10 @@ from farshift.core.progress import advance, say
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
 
+pytestmark = pytest.mark.attack(
+    "visitor", "escape sequences and directions of writing in the names and messages of strangers"
+)
+
 ON = "modadd97/xi35"
 NAME = "best\x1b[2J\x1b]0;owned\x07\nboard: 9 entries: 9 verified\r\u202egnp.exe\u2066\x9b1m"
 

@@ -154,6 +154,9 @@ def challenged_once(entered_once, again, tmp_path_factory) -> Path:
     return board.path
 
 
+@pytest.mark.attack(
+    "operator", "anything that is shown, edited: challenges, times, cards, triggers, derived files, pages"
+)
 @pytest.mark.parametrize("what", FORGED)
 def test_a_board_that_signs_another_challenge_than_was_filed_is_found_by_verify(challenged_once, tmp_path, what):
     board = Board(shutil.copytree(challenged_once, tmp_path / "board"))
@@ -181,6 +184,7 @@ def rewritten(board: Board, seq: int, body: dict) -> None:
     board.ledger.append([(one.kind, body if one.seq == seq else one.body) for one in records[seq:]])
 
 
+@pytest.mark.attack("disk", "a changed byte in a file of a board")
 @pytest.mark.slow
 def test_a_challenge_s_file_that_was_changed_is_found_by_verify(entered, again):
     board, name = entered

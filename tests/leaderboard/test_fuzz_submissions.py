@@ -21,6 +21,10 @@ from fuzz.submissions import fuzz, outcome_of, report
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.attack(
+    "entrant", "submissions mutated at every layer, 300 of them (10,000 in processes under limits)"
+)
+
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 

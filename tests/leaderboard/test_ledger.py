@@ -46,6 +46,7 @@ def test_records_come_out_as_they_went_in_each_holding_the_hash_of_the_one_befor
     assert ledger.read() == (records, [])
 
 
+@pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")
 def test_the_database_itself_refuses_to_change_or_remove_a_record(ledger):
     ledger.append([withdrawn(1), withdrawn(2)])
     before = ledger.records()
@@ -166,6 +167,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")
 @pytest.mark.parametrize("what", TAMPERED)
 def test_every_broken_place_of_a_chain_is_named(tmp_path, what):
     records, key = chain(tmp_path)
@@ -181,6 +183,7 @@ def test_a_cut_off_tail_is_found_by_a_head_from_an_earlier_look(tmp_path):
     assert complaint == f"no record has the hash {records[5].hash} that was given: records were cut off or rewritten"
 
 
+@pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")
 def test_a_ledger_signed_by_another_key_is_not_the_boards(tmp_path):
     records, key = chain(tmp_path / "ours")
     forged, other = chain(tmp_path / "theirs")
@@ -194,6 +197,7 @@ def made(tmp_path_factory):
     return chain(tmp_path_factory.mktemp("chain"))
 
 
+@pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_no_change_of_a_line_goes_unseen(made, data):
@@ -334,6 +338,7 @@ def test_a_database_of_an_older_schema_is_migrated_and_of_a_newer_one_refused(tm
             use()
 
 
+@pytest.mark.attack("host", "passwords in messages")
 def test_a_password_is_in_no_message(tmp_path, server):
     database = server.database()
     wrong = Store(database.replace(postgres.PASSWORD, "hunter2-wrong"))

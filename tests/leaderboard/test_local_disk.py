@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from farshift.core.progress import listening
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit
@@ -13,6 +14,7 @@ from farshift.loaders.cache import store
 from support import Heard
 
 
+@pytest.mark.attack("disk", "bytes changed in the cache of who verifies: the board is not accused")
 def test_labels_that_a_disk_changed_in_the_cache_accuse_no_board(runs, cache, tmp_path, monkeypatch):
     """The attack: other labels under an equal size and time, by which the entry's score would be another."""
     board = Board.init(tmp_path / "board", "A test board")

@@ -86,6 +86,7 @@ def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, 
     }
 
 
+@pytest.mark.attack("entrant", "names that look like those of others (case, spaces, confusable letters)")
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -26,6 +26,8 @@ from farshift.leaderboard.validation.reader import FORBIDDEN, answer
 from farshift.leaderboard.validation.wanted import Refused, Wanted
 from fuzz.packing import parts
 
+pytestmark = pytest.mark.attack("entrant", "Parquet files and cards that crash, hang or exhaust the reader")
+
 TEXTS = Wanted("string", 0, 3, 400_000_000)
 CLASSES = Wanted("int64", 0, 3, 0)
 

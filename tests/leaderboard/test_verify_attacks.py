@@ -139,6 +139,9 @@ EDITS = {
 }
 
 
+@pytest.mark.attack(
+    "operator", "anything that is shown, edited: challenges, times, cards, triggers, derived files, pages"
+)
 @pytest.mark.parametrize("what", EDITS)
 def test_what_is_shown_and_was_edited_is_named(board, what):
     edit, complaint = EDITS[what]
@@ -159,6 +162,7 @@ def at_times(board: Board, *times: str) -> list[str]:
     return verify(board).differences
 
 
+@pytest.mark.attack("operator", "records with times of the past or the future")
 def test_records_out_of_the_order_of_their_times_or_yet_to_come_are_named(board):
     last = board.records()[-1].seq
     assert at_times(board, "2020-02-02T00:00:00Z", "2999-01-01T00:00:00Z") == [
@@ -175,6 +179,7 @@ def test_a_clock_that_is_set_back_writes_no_earlier_record(board, monkeypatch):
     assert verify(board).differences == []
 
 
+@pytest.mark.attack("operator", "scores that cannot be recomputed, passed off as verified")
 def test_scores_of_another_scorer_are_not_verified_and_are_no_difference(board):
     shutil.rmtree(board.path / "site")
     with newer_scorer(SCORER + 1):
@@ -186,6 +191,7 @@ def test_scores_of_another_scorer_are_not_verified_and_are_no_difference(board):
     assert len(found.not_recomputed) == 2
 
 
+@pytest.mark.attack("operator", "scores that cannot be recomputed, passed off as verified")
 def test_what_cannot_be_recomputed_fails_the_command_too(board, farshift):
     page = board.path / "site" / "index.html"
     page.write_text(re.sub('content="Farshift [^"]*"', 'content="Farshift 0.0"', page.read_text()))
@@ -210,6 +216,7 @@ def rewritten(board: Board) -> Board:
     return again
 
 
+@pytest.mark.attack("operator", "a history rewritten with the same key")
 def test_a_history_rewritten_with_the_same_key_is_refused_by_who_saw_the_first(board, exported, tmp_path, cache):
     assert verify_at(str(exported)).whole
     copy = export(rewritten(board), tmp_path / "copy").out
@@ -219,6 +226,7 @@ def test_a_history_rewritten_with_the_same_key_is_refused_by_who_saw_the_first(b
         pass
 
 
+@pytest.mark.attack("host", "another board, with another key, under the address of the first")
 def test_an_address_that_gets_another_board_with_another_key_is_told(board, exported, tmp_path, cache):
     with servers.web(**served(exported)) as site:
         assert verify_at(site.url).whole
@@ -232,6 +240,7 @@ def served(place: Path) -> dict[str, bytes]:
     return {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 
+@pytest.mark.attack("operator", "a history rewritten with the same key")
 def test_a_witness_signs_what_it_saw_and_holds_the_board_to_it(board, exported, tmp_path, monkeypatch):
     file = tmp_path / "seen.checkpoint"
     with opened(str(exported)) as copy:
@@ -263,6 +272,7 @@ def test_a_record_that_is_later_than_the_witness_who_saw_it_is_named(board, tmp_
     assert found == f"{file} was signed at 2001-09-09T01:46:40Z, and record 0 in it is of a later time"
 
 
+@pytest.mark.attack("operator", "a forged witness's checkpoint")
 def test_a_checkpoint_that_was_changed_or_is_of_another_is_refused(board, tmp_path):
     file = tmp_path / "seen.checkpoint"
     made, told = witness(board, tmp_path / "witness.pem", file)
@@ -342,6 +352,7 @@ def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_pa
         assert take_snapshot(view).views[0].baseline == "good"
 
 
+@pytest.mark.attack("host", "archives passed off as exports")
 def test_an_archive_that_is_no_export_is_refused(exported, tmp_path):
     (tmp_path / "x.zip").write_bytes(b"PK nothing")
     with pytest.raises(BadData, match="is no zip file"):
@@ -356,6 +367,7 @@ def test_an_archive_that_is_no_export_is_refused(exported, tmp_path):
         verify_at(str(tmp_path / "z.zip"))
 
 
+@pytest.mark.attack("disk", "a forged or damaged note of what was verified before")
 def test_a_verification_goes_on_where_one_was_cut_off_and_trusts_no_file_blindly(board, monkeypatch, cache):
     shutil.rmtree(board.path / "site")
     shutil.rmtree(board.path / "derived")

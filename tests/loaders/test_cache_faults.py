@@ -58,6 +58,7 @@ def table(cache):
     return path
 
 
+@pytest.mark.attack("disk", "a flipped bit in any file of the cache")
 def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, monkeypatch):
     """The attack: a byte changed under an equal size and time, in each file that a benchmark leaves in the cache."""
     monkeypatch.setattr(data, "_write_elsewhere", data.write_blind_data)  # in this process: as well, and sooner
@@ -84,6 +85,7 @@ def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, mon
         assert "was cut off or changed" in line
 
 
+@pytest.mark.attack("disk", "a flipped bit in any file of the cache")
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.999999])
 def test_a_change_in_any_block_is_found(tmp_path, monkeypatch, place):
     monkeypatch.setattr(blocks, "BLOCK", 1000)
@@ -165,6 +167,7 @@ def test_a_marker_of_an_older_version_is_believed_by_its_sha256_and_gets_checksu
     assert json.loads(marker.read_text()) == said
 
 
+@pytest.mark.attack("disk", "downloaded files that changed")
 def test_a_downloaded_file_that_changed_is_fetched_again_and_one_whose_marker_is_lost_is_kept(cache, tmp_path):
     (tmp_path / "own").mkdir()
     own = tmp_path / "own" / "rows.csv"
@@ -211,6 +214,7 @@ def unwritable(folder: Path) -> list[str]:
     return begin
 
 
+@pytest.mark.attack("disk", "a copied cache, and one that may only be read")
 def test_a_copied_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_one_line(tmp_path, monkeypatch):
     """Other times, other inodes, another path: nothing is built, nothing is written."""
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "made"))

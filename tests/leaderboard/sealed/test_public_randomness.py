@@ -182,6 +182,7 @@ def test_where_the_library_is_absent_verify_says_that_the_beacon_was_not_recompu
     assert any("farshift[beacon]" in line for line in unsure)
 
 
+@pytest.mark.attack("operator", "a draw that the operator chose")
 def test_another_board_that_copies_the_secret_draws_other_rows(drawn, tmp_path):
     shutil.copytree(drawn.path, tmp_path / "copy")
     first = windows(drawn.ledger.records())[WINDOW]

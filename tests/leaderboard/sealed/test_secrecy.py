@@ -138,6 +138,7 @@ def benchmark_draw(coins):
     return draw(find_benchmark(ON), SEED)
 
 
+@pytest.mark.attack("entrant", "the seed of a draw in records, pages, exports or logs")
 def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):
     submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     export(opened, tmp_path / "export")

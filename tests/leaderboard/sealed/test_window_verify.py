@@ -121,6 +121,7 @@ def test_a_window_of_a_benchmark_that_is_not_here_is_not_recomputed(revealed, mo
     assert "no benchmark named 'coins/longer'" in not_recomputed[0]
 
 
+@pytest.mark.attack("disk", "a flipped byte in the scores of a sealed window")
 def test_one_flipped_byte_of_a_sealed_score_is_named_in_a_line(revealed, decoded_once):
     file = sorted(revealed.path.glob("sealed/*/scores/*.json"))[0]
     content = bytearray(file.read_bytes())
