@@ -70,7 +70,8 @@ def anchored(probabilities: Tensor, weight: Tensor, percentile: list[float]) -> 
     """Transition matrices (K, C, C) by anchors, from probabilities (K, N, C) of rows that weigh (R, N).
 
     percentile: of each replica; class i's anchor is the first row, from the least to the most probable, up to which
-    rows have that share of all weight. 100 is the most probable row."""
+    rows have that share of all weight. 100 is the most probable row. In the released code the anchor may be the row
+    one rank further."""
     replicas, rows, classes = probabilities.shape
     order = probabilities.argsort(dim=1, stable=True)
     held = weight.expand(replicas, rows)[..., None].expand(-1, -1, classes).gather(1, order).cumsum(1)

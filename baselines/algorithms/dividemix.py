@@ -14,8 +14,8 @@ is the mean over classes, as in the released code and in MixMatch. Lite, that is
 views, so p is one answer; a batch is drawn from all rows and divided, instead of equal batches of both sorts; the
 warm-up and the ramp (10 and 16 of 300 epochs there) are shares of the steps, since in a budget of steps the epochs of
 large data never end; both networks move in the same step, not in turns of an epoch; inputs are mixed after the
-network's `embed`; the penalty on confidence in the warm-up of asymmetric noise is left out, since the kind of noise is
-not known.
+network's `embed`; both networks answer in training mode (there the other one is in evaluation); the penalty on
+confidence in the warm-up of asymmetric noise is left out, since the kind of noise is not known.
 """
 
 from __future__ import annotations

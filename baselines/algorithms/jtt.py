@@ -1,10 +1,10 @@
 """Just train twice: the rows that a first model gets wrong count more for the second.
 
 Stage 1 trains a model by empirical risk for a few epochs; E = {i : argmax f1(x_i) != y_i}. Stage 2 trains a fresh one
-on lambda_up sum_{i in E} l_i + sum_{i not in E} l_i (Liu et al., algorithm 1), each row of E being copied lambda_up
-times, as theirs are. Both stages come out of one budget of steps. Known trap: the published numbers choose the length
-of stage 1 and lambda_up by worst-group accuracy on validation rows, which takes group labels; here only the protocol
-chooses.
+on lambda_up sum_{i in E} l_i + sum_{i not in E} l_i (Liu et al., algorithm 1), each row of E being taken lambda_up
+times; in the released code it is taken once more, lambda_up + 1 times in all. Both stages come out of one budget of
+steps. Known trap: the published numbers choose the length of stage 1 and lambda_up by worst-group accuracy on
+validation rows, which takes group labels; here only the protocol chooses.
 """
 
 from __future__ import annotations

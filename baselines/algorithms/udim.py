@@ -12,6 +12,8 @@ avoided:
   each row moves by r. Its r = 10 belongs to that, and is of no use here;
 - the variance over x~ is taken around the mean over x;
 - it starts from the best checkpoint, by validation accuracy, of another run of SAM: here from SAM's last step.
+The mean of g_i^2 is over the head's weights and biases together; in the released code each has a mean of its own, so
+that biases, which are few, count for more (0.52 where it is 0.31 here, on an example).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A recurrent controller beside a memory that it changes by soft actions.
 
 It reads the whole input, then is fed blanks while it writes, so that all that remains of the input is in its state and
-its memory (Delétang et al., ICLR 2023, arXiv:2207.02098).
+its memory (Delétang et al., ICLR 2023, arXiv:2207.02098). The hidden state is a tanh; their released code has a
+ReLU there.
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 Schwarzschild et al., NeurIPS 2021 (arXiv:2106.04537); recall, the input given to every iteration anew, Bansal et al.,
 NeurIPS 2022 (arXiv:2202.05826), figure 2: a projection, then each iteration one convolution of the state and the input
 together and two residual blocks, then an output block. All convolutions have a kernel of 3 and no bias. Longer inputs
-are given more iterations. Here words are embedded (bits need no embedding), what leads to the logits last is a map of
-each token alone, and padding is kept at zero, so that a row does not depend on the rows beside it.
+are given more iterations. A ReLU follows the convolution with the recalled input, as in the released code; the output
+block keeps the width in both its convolutions, of which the second halves it there. Here words are embedded (bits need
+no embedding), what leads to the logits last is a map of each token alone, and padding is kept at zero, so that a row
+does not depend on the rows beside it.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Network(nn.Module):
 
     def think(self, x: Tensor, state: Tensor, seen: Tensor) -> Tensor:
         """The state after one more iteration."""
-        state = self.recall(torch.cat([state, x], dim=-1), seen)
+        state = torch.relu(self.recall(torch.cat([state, x], dim=-1), seen))
         for block in cast(list[Block], self.blocks):
             state = block(state, seen)
         return state

@@ -81,6 +81,19 @@ def test_in_single_precision_a_replica_keeps_every_bit_among_others(network: str
     assert not torch.equal(together.head.weight[0], together.head.weight[1])
 
 
+@pytest.mark.parametrize(("network", "size"), [("mlp", 4), ("cnn", 4)])
+def test_in_single_precision_replicas_of_equal_settings_are_those_alone_but_for_rounding(
+    network: str, size: int
+) -> None:
+    """The optimiser then moves all of them in one call, whose vectors a parameter's length need not fill."""
+    each = [settings(network, batch_size=size, lr=0.003)] * 3
+    together = trained(network, each, NAMES, torch.float32).stack.network
+    for place in range(3):
+        here = slice(place, place + 1)
+        alone = trained(network, each[here], NAMES[here], torch.float32).stack.network
+        assert gap(together, place, alone) <= 1e-6
+
+
 @pytest.mark.parametrize("network", ["lstm", "transformer"])
 def test_in_single_precision_rows_padded_for_others_move_what_is_written_by_rounding_alone(network: str) -> None:
     each = [settings(network, batch_size=4, dropout=0.2, **own) for own in EACH]
