@@ -1,0 +1,41 @@
+"""Balanced softmax: cross-entropy of logits to which each class's logarithm of its frequency is added.
+
+    -log (n_y e^(z_y) / sum_c n_c e^(z_c)),  n_c the weight of all training rows with label c
+
+Ren et al., NeurIPS 2020, equation 4 (also Menon et al., ICLR 2021, equation 10, at tau = 1). In evaluation the logits
+are taken as they are, which is right where all classes are equally frequent. A class without rows is never the answer
+in training.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
+from ._frequencies import log_frequencies
+
+KIND = "domain"
+CITATION = "Ren et al., Balanced meta-softmax for long-tailed visual recognition, NeurIPS 2020 (arXiv:2007.10740)"
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {}
+SEARCH: dict[str, Any] = {}
+
+
+class Algorithm(Base):
+    additive = True
+    prior: Tensor
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.register_buffer("prior", log_frequencies(about).expand(about.replicas, -1).contiguous())
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        logits = network(*batch.inputs)
+        return mean(cross_entropy(logits + self.prior[:, None].to(logits.dtype), batch.target), batch)

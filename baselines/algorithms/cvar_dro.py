@@ -1,0 +1,54 @@
+"""CVaR-DRO: the mean loss of the worst share of the rows of a batch.
+
+    max_q sum_i q_i l_i,   0 <= q_i <= w_i / (alpha sum w),  sum_i q_i = 1
+
+w_i is what row i counts (1, where rows are not weighted). Levy et al., NeurIPS 2020, equation 4 with the batch in the
+place of the distribution, as in their released code and in subpopulation benchmarks. Needs no groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, of_rows
+from ..training.sampler import Batch
+
+KIND = "domain"
+CITATION = (
+    "Levy, Carmon, Duchi and Sidford, Large-scale methods for distributionally robust optimization, NeurIPS 2020 "
+    "(arXiv:2010.05893)"
+)
+TASKS = ("classification", "sequence")
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {"alpha": 0.1}
+"""alpha: the share, in (0, 1]; 1 is the mean of all rows."""
+SEARCH: dict[str, Any] = {"alpha": ["log10", -2, 0]}
+
+
+class Algorithm(Base):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for alpha in hyperparameters.exact("alpha"):
+            if not 0 < alpha <= 1:
+                raise ModelError(f"setting alpha = {alpha:g} of cvar_dro: use a share in (0, 1]")
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        errors = of_rows(cross_entropy(network(*batch.inputs), batch.target), batch)
+        return worst(errors, batch.weight, self.hyperparameters.on("alpha", errors))
+
+
+def worst(errors: Tensor, weight: Tensor | None, alpha: Tensor) -> Tensor:
+    """The mean of the worst share `alpha` (K, 1) of errors (K, n) of rows that weigh (K, n), (K,)."""
+    counts = torch.ones_like(errors) if weight is None else weight.to(errors.dtype)
+    ordered, places = errors.sort(dim=1, descending=True, stable=True)
+    counts = counts.gather(1, places)
+    room = alpha * counts.sum(1, keepdim=True)
+    taken = torch.minimum(counts, (room - (counts.cumsum(1) - counts)).clamp(min=0.0))
+    return (taken * ordered).sum(1) / room[:, 0]

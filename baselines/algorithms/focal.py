@@ -1,0 +1,46 @@
+"""Focal loss: rows that are answered well already count less.
+
+    mean_i (1 - p_y)^gamma (-log p_y)
+
+Lin et al., ICCV 2017, equation 4, of softmax probabilities, and without the weights of classes (equation 5).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
+
+KIND = "domain"
+CITATION = "Lin, Goyal, Girshick, He and Dollár, Focal loss for dense object detection, ICCV 2017 (arXiv:1708.02002)"
+TASKS = ("classification", "sequence")
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {"gamma": 2.0}
+"""gamma: 0 or more; 0 is cross-entropy. 2 is the paper's."""
+SEARCH: dict[str, Any] = {"gamma": ["choice", 0.5, 1.0, 2.0, 5.0]}
+
+
+class Algorithm(Base):
+    additive = True
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for gamma in hyperparameters.exact("gamma"):
+            if gamma < 0:
+                raise ModelError(f"setting gamma = {gamma:g} of focal: use 0 or more")
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        surprise = cross_entropy(network(*batch.inputs), batch.target)
+        # 1 - p without cancellation; its logarithm has no slope at p = 1, where the row counts nothing.
+        missed = -torch.expm1(-surprise)
+        gamma = self.hyperparameters.on("gamma", surprise)
+        share = torch.where(missed > 0, missed.clamp(min=torch.finfo(missed.dtype).tiny) ** gamma, 0.0 * missed)
+        return mean(torch.where(gamma == 0, surprise, share * surprise), batch)

@@ -1,0 +1,103 @@
+"""Losses that count rows by how hard or how rare they are: each is its formula, for replicas with own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from farshift.baselines.algorithms.cvar_dro import worst
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from torch import Tensor
+
+from .twelve_rows import CLASSES, check_steps, rows, stack
+from .twelve_rows import settings as of
+
+Own = Mapping[str, Any]
+
+
+def own(logits: Tensor, label: Tensor) -> Tensor:
+    return logits.softmax(-1)[torch.arange(len(label)), label]
+
+
+def test_focal_loss_is_its_formula() -> None:
+    def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
+        p = own(logits, label)
+        return ((1 - p) ** given["gamma"] * -p.log()).mean()
+
+    check_steps("focal", [{"gamma": 2.0}, {"gamma": 0.5}, {"gamma": 0.0}], objective)
+    assert of("focal")["gamma"] == 2.0
+    with pytest.raises(ModelError, match="gamma = -1 of focal"):
+        stack("focal", [{"gamma": -1.0}], rows())
+
+
+def test_a_row_that_is_wholly_right_has_no_focal_loss_and_no_slope() -> None:
+    data = rows()
+    made = stack("focal", [{"gamma": 0.5}], data)
+    network = made.network
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(1e6)  # all answers are certain
+    training = Training(made, data, 4)
+    training.step()
+    assert torch.isfinite(training.losses).all()
+    assert all(torch.isfinite(parameter).all() for parameter in network.parameters())
+
+
+def test_balanced_softmax_adds_the_logarithms_of_the_classes_frequencies() -> None:
+    counts = torch.bincount(rows().target[0], minlength=CLASSES).double()
+
+    def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
+        shares = counts * logits.exp()
+        return -(shares[torch.arange(len(label)), label] / shares.sum(-1)).log().mean()
+
+    check_steps("balanced_softmax", [{}], objective)
+
+
+def test_active_and_passive_losses_are_their_formula() -> None:
+    def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
+        logs = logits.log_softmax(-1)
+        here = F.one_hot(label, CLASSES).bool()
+        normalised = logs[here] / logs.sum(-1)
+        reverse = -(logits.softmax(-1) * torch.where(here, 0.0, torch.tensor(1e-4, dtype=torch.float64).log())).sum(-1)
+        return (given["alpha"] * normalised + given["beta"] * reverse).mean()
+
+    check_steps("active_passive", [{"alpha": 1.0, "beta": 1.0}, {"alpha": 10.0, "beta": 0.1}], objective)
+
+
+def test_cvar_is_the_mean_of_the_worst_rows() -> None:
+    def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
+        worst = F.cross_entropy(logits, label, reduction="none").sort(descending=True)[0]
+        return worst[: round(given["alpha"] * len(label))].mean()
+
+    check_steps("cvar_dro", [{"alpha": 0.25}, {"alpha": 0.5}, {"alpha": 1.0}], objective)
+    with pytest.raises(ModelError, match="alpha = 0 of cvar_dro"):
+        stack("cvar_dro", [{"alpha": 0.0}], rows())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    errors=st.lists(st.floats(0, 10), min_size=1, max_size=8),
+    alpha=st.floats(0.01, 1.0),
+    seed=st.integers(0, 99),
+)
+def test_cvar_is_the_largest_mean_under_its_weights(errors: list[float], alpha: float, seed: int) -> None:
+    """Held to SciPy's linear programme, with rows that weigh."""
+    weight = np.random.default_rng(seed).integers(1, 4, len(errors)).astype(float)
+    most = weight / (alpha * weight.sum())
+    best = linprog(
+        -np.array(errors), A_eq=np.ones((1, len(errors))), b_eq=[1.0], bounds=list(zip(0 * most, most, strict=True))
+    )
+    found = worst(
+        torch.tensor([errors], dtype=torch.float64),
+        torch.tensor(weight)[None],
+        torch.tensor([[alpha]], dtype=torch.float64),
+    )
+    assert float(found) == pytest.approx(-best.fun, abs=1e-7)
