@@ -3,7 +3,7 @@ unlearns the others.
 
     a CE_y / sum_c CE_c + b (-A) (1 - p_y),   CE_c = -log p_c,  A = log 1e-4
 
-Ma et al., ICML 2020, section 3.2 (NCE + RCE); A as in the released code, which clips one-hot labels at 1e-4 and, where
+Ma et al., ICML 2020, section 3.2; A as in the released code, which clips one-hot labels at 1e-4 and, where
 nothing is clipped here, probabilities at 1e-7.
 """
 
