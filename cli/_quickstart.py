@@ -28,7 +28,7 @@ from ..core.progress import say
 from ..leaderboard.board import Board
 from ..leaderboard.operations.reference import reference
 from ..leaderboard.operations.submit import submit
-from ..leaderboard.publish.site import build
+from ..leaderboard.publish.write import build
 from ..leaderboard.submission.pack import pack
 from ..splits.manifest import KINDS
 

@@ -118,7 +118,7 @@ def board_site(
     """Write the board as static pages."""
     from ..core.errors import FarshiftError
     from ..leaderboard.operations.places import viewed
-    from ..leaderboard.publish.site import build
+    from ..leaderboard.publish.write import build
 
     if out is None and not Path(place).is_dir():
         raise FarshiftError(f"site: say where the pages of {place} are to be written (--out DIR)")

@@ -23,7 +23,8 @@ from ...core.files import write_atomically
 from ...core.progress import advance, say
 from ..board import Board
 from ..entries import entries
-from ..publish.site import write_site
+from ..publish.site import Site
+from ..publish.write import SITE, write_site
 from ..settings import write_baselines
 from ..submission.pack import pack
 from ..tables.row_scores import rows_of_entries
@@ -103,7 +104,7 @@ def build(
     seconds = {"entering": watch.seconds()}
     found = verify(board)
     seconds["verifying"] = watch.seconds() - seconds["entering"]
-    page = write_site(take_snapshot(board), folder / "site")
+    page = write_site(Site(take_snapshot(board), board), folder / SITE)
     seconds["pages"] = watch.seconds() - sum(seconds.values())
     entered = len(todo) - len(left_out)
     there = len(jobs) - len(todo)

@@ -20,7 +20,7 @@ from ..ledger.chain import chain_problems
 from ..ledger.checkpoint import Witnessed, not_extended
 from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..ledger.objects import foreign_objects
-from ..publish.site import SITE
+from ..publish.write import SITE
 from ..sealed.verify import verify_sealed
 from ..storage.board_files import files_in, held_back, named_files, named_problems, plain_file
 from ..storage.readers import BoardReader, GoodFiles

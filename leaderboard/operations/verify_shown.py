@@ -20,7 +20,7 @@ from ...loaders.remote.http import HttpFile
 from ..board_view import Reading, derived_here
 from ..entries import Entry
 from ..ledger import Record
-from ..publish.site import INDEX, made_from, rendered
+from ..publish.site import INDEX, Site, made_from
 from ..storage.readers import BoardReader
 from ..tables.row_scores import rows_place
 from ..tables.snapshot import take_snapshot
@@ -178,7 +178,8 @@ def verify_pages(copy: BoardReader, records: Sequence[Record], pages: Pages) -> 
     if seq < len(records) - 1:
         remarks.append(f"{pages.place} shows the board as of record {seq}, and the ledger has {len(records)}: {again}")
     try:
-        due = dict(rendered(take_snapshot(Reading(copy, records[: seq + 1], derived_here()))))
+        read = Reading(copy, records[: seq + 1], derived_here())
+        due = dict(Site(take_snapshot(read), read).rendered())
     except (FarshiftError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [], [f"{pages.place}: its pages cannot be made from what is wrong here: {first_line(error)}"], remarks
     problems = []
@@ -192,5 +193,5 @@ def verify_pages(copy: BoardReader, records: Sequence[Record], pages: Pages) -> 
             problems.append(f"{pages.place}/{name} is missing")
         elif there != page:
             problems.append(f"{pages.place}/{name} shows something else than the ledger gives")
-    problems += [f"{pages.place}/{name} belongs to no entry" for name in pages.names() if name not in due]
+    problems += [f"{pages.place}/{name} is no page of this board" for name in pages.names() if name not in due]
     return problems, [], remarks

@@ -1,66 +1,56 @@
-"""The board as static pages: an index, and a page per entry. The same board always gives the same bytes."""
+"""A board as a site: pages, and the files that they refer to. The same board always gives the same bytes, whether they
+are written into a folder or served."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
 from importlib.resources import files
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pkgutil import iter_modules
+from types import ModuleType
 
-from ...core.errors import MissingExtra
-from ...core.files import plain_disk_errors
-from ...core.listings.visible import LINES, visible
-from ...core.version import version
 from ..board_view import BoardView
-from ..tables.snapshot import Snapshot, take_snapshot
-from ..tables.table_view import Row, TableView
-from . import page_pictures as pictures
+from ..ledger import Record
+from ..tables.snapshot import Snapshot
+from . import pages as kinds
+from .page import Asset, File
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-
-SITE, INDEX = "site", "index.html"
+INDEX = "index.html"
 
 
-def build(board: BoardView, out: Path | str | None = None) -> Path:
-    """Write the pages of a board into `out` (its `site/` by default). Returns the path of the index."""
-    _pages()  # what it lacks is said before rows are read
-    return write_site(take_snapshot(board), Path(out) if out is not None else board.path / SITE)
+@dataclass(frozen=True)
+class Site:
+    """What the pages of a board are made from. view: the board behind the snapshot; None where there is only the
+    snapshot, which has no pages about the ledger."""
 
+    snapshot: Snapshot
+    view: BoardView | None = None
 
-def write_site(found: Snapshot, where: Path) -> Path:
-    """Write the pages of a snapshot into the folder `where`. What is there already is not written again; pages of
-    entries that are no more go."""
-    written = set()
-    for name, page in rendered(found):
-        path = where / name
-        written.add(path)
-        if not _holds(path, page):
-            _write(path, page)
-    for left in set((where / "entries").glob("*.html")) - written:
-        left.unlink()
-    return where / INDEX
+    @cached_property
+    def records(self) -> list[Record]:
+        """The ledger up to the snapshot's record; none without a board."""
+        return [] if self.view is None else self.view.records()[: self.snapshot.head.seq + 1]
 
+    @cached_property
+    def pages(self) -> dict[str, File]:
+        """Every file of the site by its path, sorted. None is rendered yet."""
+        found: dict[str, File] = {asset.path: asset for asset in _assets()}
+        for kind in _kinds():
+            for page in kind.pages(self):
+                if page.path in found:
+                    raise ValueError(f"two pages lie at {page.path}")
+                found[page.path] = page
+        return dict(sorted(found.items()))
 
-def rendered(found: Snapshot) -> Iterator[tuple[str, bytes]]:
-    """Every page of a snapshot: its path below the site's folder, and its bytes. The index comes last."""
-    pages = _pages()
-    entry = pages.get_template("entry.html")
-    for table_view in found.views:
-        for row in table_view.rows:
-            yield _place(row.standing.entry), entry.render(**_entry(found, row, table_view)).encode()
-    for one in found.apart:
-        yield _place(one.entry), entry.render(**_entry(found, Row(standing=one), None)).encode()
-    index = pages.get_template(INDEX).render(
-        board=found,
-        now=[table_view for table_view in found.views if table_view.table.current],
-        old=[table_view for table_view in found.views if not table_view.table.current],
-    )
-    yield INDEX, index.encode()
+    def rendered(self) -> Iterator[tuple[str, bytes]]:
+        """Every file: its path below the site's folder, and its bytes. The index comes last."""
+        for path, page in self.pages.items():
+            if path != INDEX:
+                yield path, page.render()
+        yield INDEX, self.pages[INDEX].render()
 
 
 def made_from(index: bytes) -> tuple[str, int, str] | None:
@@ -71,77 +61,16 @@ def made_from(index: bytes) -> tuple[str, int, str] | None:
     return (writer[1].decode("utf-8", "replace"), int(head[1]), head[2].decode()) if writer and head else None
 
 
-def _place(entry: str) -> str:
-    return f"entries/{entry}.html"
-
-
-def _write(path: Path, page: bytes) -> None:
-    """Write a page in one piece. It is not flushed to the disk: what a power cut takes is written the next time."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with plain_disk_errors(path, "write the pages elsewhere"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_bytes(page)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-def _holds(path: Path, page: bytes) -> bool:
-    try:
-        return path.read_bytes() == page
-    except OSError:
-        return False
-
-
-def _entry(found: Snapshot, row: Row, table_view: TableView | None) -> dict[str, Any]:
-    """What an entry's page shows."""
-    return {
-        "board": found,
-        "row": row,
-        "s": row.standing.score,
-        "table_view": table_view,
-        "left": row.standing.left,
-        "curve": pictures.curve(row.standing.score),
-    }
-
-
-def _seen(value: Any) -> Any:
-    """A value as a page may show it. What is marked as safe was made here."""
-    return visible(value, LINES) if type(value) is str else value
+@cache
+def _kinds() -> tuple[ModuleType, ...]:
+    """The modules of `pages/`, sorted."""
+    names = sorted(one.name for one in iter_modules(kinds.__path__) if not one.name.startswith("_"))
+    return tuple(import_module(f".{name}", kinds.__name__) for name in names)
 
 
 @cache
-def _pages() -> Environment:
-    try:
-        from jinja2 import DictLoader, Environment, StrictUndefined
-    except ImportError as error:
-        raise MissingExtra("the board's pages", "board") from error
-    folder = files(__package__.rpartition(".")[0]) / "templates"
-    texts = {item.name: item.read_text("utf-8") for item in folder.iterdir() if item.name.endswith((".html", ".css"))}
-    pages = Environment(
-        loader=DictLoader(texts),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_seen,  # codespell:ignore finalize
-    )
-    pages.filters |= {
-        "score": pictures.shown,
-        "finer": pictures.finer,
-        "signed": pictures.signed,
-        "words": pictures.words,
-    }
-    pages.tests["measured"] = pictures.is_measured
-    pages.globals |= {
-        "version": version(),
-        "scale_of": pictures.scale_of,
-        "rank_bar": pictures.rank_bar,
-        "letter_columns": pictures.letter_columns,
-        "split": pictures.split,
-        "unit": pictures.Scale(-1.0, 1.0),
-        "STRIP": pictures.STRIP,
-        "BAR": pictures.BAR,
-    }
-    return pages
+def _assets() -> tuple[Asset, ...]:
+    """The files of `static/`, sorted."""
+    folder = files(__package__.rpartition(".")[0]) / "static"
+    found = (item for item in folder.iterdir() if item.is_file() and not item.name.startswith("."))
+    return tuple(Asset(f"static/{item.name}", item.read_bytes()) for item in sorted(found, key=lambda item: item.name))

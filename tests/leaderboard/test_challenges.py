@@ -16,7 +16,7 @@ from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.operations.challenge import challenge, read_challenge_bodies, reply, verify_challenges
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.publish.site import build
+from farshift.leaderboard.publish.write import build
 from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables.snapshot import take_snapshot
 

@@ -17,7 +17,7 @@ from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.reference import reference
 from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.publish.site import build
+from farshift.leaderboard.publish.write import build
 from farshift.leaderboard.settings import baselines_of, write_baselines
 from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables.row_scores import EntryRows, packed, rows_of_entries, unpacked

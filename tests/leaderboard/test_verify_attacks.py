@@ -36,7 +36,7 @@ from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.operations.withdraw import withdraw
 from farshift.leaderboard.operations.witness import checkpoint, witness
-from farshift.leaderboard.publish.site import build
+from farshift.leaderboard.publish.write import build
 from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables.row_scores import packed, unpacked
 from farshift.leaderboard.tables.snapshot import take_snapshot
@@ -134,7 +134,7 @@ EDITS = {
     "rows that are kept": (rows_changed, "is not what its submission gives: delete it"),
     "the front page": (page_changed, "site/index.html shows something else than the ledger gives"),
     "an entry's page": (entry_page_changed, ".html shows something else than the ledger gives"),
-    "a page of no entry": (page_added, "site/entries/0123456789abcdef.html belongs to no entry"),
+    "a page of no entry": (page_added, "site/entries/0123456789abcdef.html is no page of this board"),
     "a page of another history": (page_of_another_history, "which this ledger does not have"),
 }
 

@@ -1,0 +1,47 @@
+"""One page of a board's site: where it lies, and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .environment import environment
+
+
+class File(Protocol):
+    """A file of a site. path: below the site's root, parted by "/"."""
+
+    @property
+    def path(self) -> str: ...
+
+    def render(self) -> bytes:
+        """Its bytes: the same for the same board, whenever and wherever they are asked for."""
+        ...
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page. template: its file in `templates/`; context: what the template shows, made when the page is rendered.
+    Besides it every template is given `root`, the relative way to the site's root, and `here`, the page's path."""
+
+    path: str
+    template: str
+    context: Callable[[], Mapping[str, Any]]
+
+    def render(self) -> bytes:
+        """The page as UTF-8."""
+        given = {"root": "../" * self.path.count("/"), "here": self.path, **self.context()}
+        return environment().get_template(self.template).render(given).encode()
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file that pages refer to, as it lies in the package."""
+
+    path: str
+    content: bytes
+
+    def render(self) -> bytes:
+        """Its bytes."""
+        return self.content

@@ -1,0 +1,75 @@
+"""A board's site written into a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+from ...core.files import plain_disk_errors
+from ..board_view import BoardView
+from ..tables.snapshot import take_snapshot
+from .environment import environment
+from .site import INDEX, Site
+
+SITE = "site"
+"""The folder of a board's site, below the board's."""
+
+WRITTEN = ".pages.json"
+"""The names of the files of a site that were written into a folder, so that those that are no more can go."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+
+
+def build(board: BoardView, out: Path | str | None = None) -> Path:
+    """Write the pages of a board into `out` (its `site/` by default). Returns the path of the index."""
+    environment()  # what it lacks is said before rows are read
+    return write_site(Site(take_snapshot(board), board), Path(out) if out is not None else board.path / SITE)
+
+
+def write_site(site: Site, where: Path) -> Path:
+    """Write a site into the folder `where`. What is there already is not written again; pages that were written before
+    and are no more go."""
+    before = _written(where)
+    names = []
+    for name, content in site.rendered():
+        names.append(name)
+        if not _holds(where / name, content):
+            _write(where / name, content)
+    for left in sorted(before - set(names)):
+        (where / left).unlink(missing_ok=True)
+    kept = json.dumps(sorted(names), indent=0).encode()
+    if not _holds(where / WRITTEN, kept):
+        _write(where / WRITTEN, kept)
+    return where / INDEX
+
+
+def _written(where: Path) -> set[str]:
+    """The files that an earlier site wrote into a folder. A list that somebody changed names nothing elsewhere."""
+    found = {path.relative_to(where).as_posix() for path in (where / "entries").glob("*.html")}
+    try:
+        named = json.loads((where / WRITTEN).read_bytes())
+    except (OSError, ValueError):
+        return found
+    known = named if isinstance(named, list) else []
+    return found | {name for name in known if isinstance(name, str) and _NAME.fullmatch(name)}
+
+
+def _write(path: Path, page: bytes) -> None:
+    """Write a page in one piece. It is not flushed to the disk: what a power cut takes is written the next time."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with plain_disk_errors(path, "write the pages elsewhere"):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(page)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _holds(path: Path, page: bytes) -> bool:
+    try:
+        return path.read_bytes() == page
+    except OSError:
+        return False
