@@ -11,7 +11,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,12 @@ from ..contamination.declared import declared
 from ..entries import Standing
 from ..submission.validate import ValidRun, check
 from ..validation.card import ModelCard
+from .entry_card import entry_card
 from .given import floor_of, given_of
 from .protocol import oddities
 from .standings import older
 
-KEPT = 5
+KEPT = 6
 """The version of what is kept: raised by any change of it."""
 
 VIEWS = ("id", "ood")
@@ -55,7 +56,7 @@ class EntryRows:
     selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its
     model card declares to have been trained on, compared with the benchmark (contamination/declared.py). given: what it
     answered to the OOD rows; floor: what the best constant answer scores on the ID rows (given.py), None where that is
-    not defined; odd: what of it is against the protocol (protocol.py)."""
+    not defined; odd: what of it is against the protocol (protocol.py); card: what its cards say (entry_card.py)."""
 
     id: Sample
     ood: Sample
@@ -64,6 +65,7 @@ class EntryRows:
     given: Given | None = None
     floor: float | None = None
     odd: tuple[str, ...] = ()
+    card: Mapping[str, Any] = field(default_factory=dict)
 
 
 def rows_of(entry: ValidRun) -> EntryRows:
@@ -162,7 +164,8 @@ def _keep(job: tuple[Path, Mapping[int, Path]]) -> str:
 
 def keep_rows(place: Path, entry: ValidRun, model: ModelCard) -> bytes:
     """Compute the rows of a run whose team declares this of its model, and keep them; returns the file's bytes."""
-    content = packed(replace(rows_of(entry), declared=tuple(declared(model, entry.benchmark))))
+    trained_on = tuple(declared(model, entry.benchmark))
+    content = packed(replace(rows_of(entry), declared=trained_on, card=entry_card(entry.card, model)))
     write_atomically(place, content, ADVICE)
     return content
 
@@ -188,6 +191,7 @@ def packed(rows: EntryRows) -> bytes:
         "odd": list(rows.odd),
         "worst": rows.worst,
         "declared": list(rows.declared),
+        "card": dict(rows.card),
         "clustering": {view: getattr(rows, view).clustering.to_dict() for view in VIEWS},
     }
     arrays["said"] = np.frombuffer(canonical_json(said), np.uint8)
@@ -216,7 +220,7 @@ def unpacked(content: bytes) -> EntryRows:
         on_id, on_ood = (_sample(arrays, view, said["clustering"][view]) for view in VIEWS)
         given = Given(_wide(arrays["given.answers"]), arrays["given.wrong"]) if "given.answers" in arrays else None
         declared, odd = tuple(said["declared"]), tuple(said["odd"])
-        return EntryRows(on_id, on_ood, said["worst"], declared, given, said["floor"], odd)
+        return EntryRows(on_id, on_ood, said["worst"], declared, given, said["floor"], odd, said["card"])
 
 
 def _wide(answers: NDArray[Any]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...benchmarks.statistics.best_of import best_of, common_correlation
 from ...benchmarks.statistics.holm import holm
@@ -19,7 +20,7 @@ from ...benchmarks.statistics.interval import paired_difference
 from ...benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
 from ...benchmarks.statistics.margin import LEVEL
 from ...benchmarks.statistics.paired_test import paired_t
-from ...benchmarks.statistics.ranks import Better, RankSets, rank_sets
+from ...benchmarks.statistics.ranks import Better, rank_sets
 from ...benchmarks.statistics.ties import letters, tie_groups
 from .row_scores import EntryRows
 
@@ -27,7 +28,7 @@ from .row_scores import EntryRows
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """An entry's place in its table. rank: the lowest and the highest rank in its confidence set; ties: the letters of
-    its tie groups; best: the share of draws in which it is first; behind: it minus the table's first (`apart`), None
+    its tie groups; best: the share of draws in which it is first; behind: it minus the table's first (`Pairs`), None
     for the first itself. Without a rank set all of it is empty."""
 
     rank: tuple[int, int] | None = None
@@ -36,14 +37,41 @@ class Place:
     behind: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """All pairs of a table's ranked entries, by the max-t rule. order: the entries; values (M,); reach (M, M): half the
+    width of each pair's interval; differs (M, M): which differ significantly; bounds: of the scores' scale."""
+
+    order: tuple[str, ...]
+    values: NDArray[np.float64]
+    reach: NDArray[np.float64]
+    differs: NDArray[np.bool_]
+    bounds: tuple[float, float]
+
+    def apart(self, this: str, other: str) -> dict[str, Any] | None:
+        """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
+        table at once, cut where no difference on the scale can lie; `told_apart`: whether it excludes zero. None where
+        one of them has no rank set."""
+        if this not in self.order or other not in self.order:
+            return None
+        i, j = self.order.index(this), self.order.index(other)
+        widest = self.bounds[1] - self.bounds[0]
+        value, reach = float(self.values[i] - self.values[j]), float(self.reach[i, j])
+        ends = {"value": value, "low": max(-widest, value - reach), "high": min(widest, value + reach)}
+        record = {name: round(number, 6) + 0.0 for name, number in ends.items()}
+        return record | {"told_apart": bool(self.differs[i, j])}
+
+
 @dataclass(frozen=True)
 class Ranked:
-    """The entries of a table that could be ranked, and `left_out`: those that could not, each with the reason."""
+    """The entries of a table that could be ranked, their pairs, and `left_out`: those that could not, each with the
+    reason."""
 
     places: dict[str, Place]
     joint_covariance: JointCovariance | None
     order: tuple[str, ...]
     left_out: dict[str, str]
+    pairs: Pairs | None = None
 
     def covariance_of(self, entries: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The joint covariance of some of the entries, (k, k)."""
@@ -70,27 +98,17 @@ def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: 
     together = joint_covariance(samples)
     sets = rank_sets(together, better, LEVEL, f"table/{identity}")
     tied = letters(tie_groups(together.values, sets.differs, better), len(here))
+    pairs = Pairs(tuple(here), together.values, sets.pairs.reach, sets.differs, samples[0].bounds)
     places = {
         entry: Place(
             rank=(int(sets.low[k]), int(sets.high[k])),
             ties=tied[k],
             best=round(float(sets.best[k]), 4),
-            behind=None if k == 0 else apart(sets, k, 0, samples[0].bounds),
+            behind=None if k == 0 else pairs.apart(entry, here[0]),
         )
         for k, entry in enumerate(here)
     }
-    return Ranked(places, together, tuple(here), left_out)
-
-
-def apart(sets: RankSets, this: int, other: int, bounds: tuple[float, float]) -> dict[str, Any]:
-    """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
-    table at once, cut where no difference on a scale of these `bounds` can lie; `told_apart`: whether it excludes
-    zero."""
-    widest = bounds[1] - bounds[0]
-    value, reach = float(sets.pairs.joint_covariance.difference[this, other]), float(sets.pairs.reach[this, other])
-    ends = {"value": value, "low": max(-widest, value - reach), "high": min(widest, value + reach)}
-    record = {name: round(number, 6) + 0.0 for name, number in ends.items()}
-    return record | {"told_apart": bool(sets.differs[this, other])}
+    return Ranked(places, together, tuple(here), left_out, pairs)
 
 
 def against(found: Ranked, baseline: str, better: Better, rows: Mapping[str, EntryRows]) -> dict[str, dict[str, Any]]:

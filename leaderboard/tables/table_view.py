@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...benchmarks.statistics.detectable import Detectable, measured
@@ -13,7 +13,7 @@ from ..teams import team_of
 from .field import Field
 from .row_scores import EntryRows
 from .standings import Table
-from .table_statistics import Place, Ranked, against, optimism, ranked
+from .table_statistics import Pairs, Place, Ranked, against, optimism, ranked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Row(Place):
     baseline, with p_holm and verdict; worst: its worst group, with a selection-adjusted interval;
     attempts: how many of its team were scored in this table, None where no team is named; optimism: on the team's best
     entry, how far selecting it is expected to raise it; declared: what its model card declares to have been trained on,
-    compared with the benchmark."""
+    compared with the benchmark; card: what its run and model cards say (entry_card.py)."""
 
     standing: Standing
     unranked: str = ""
@@ -36,6 +36,7 @@ class Row(Place):
     optimism: float | None = None
     challenges: tuple[Challenge, ...] = ()
     declared: tuple[dict[str, Any], ...] = ()
+    card: Mapping[str, Any] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -73,7 +74,7 @@ def _by_key(record: dict[str, Any]) -> dict[str, Any]:
 class TableView:
     """A table with its rows, best first. ranked: how many of them have a rank set; baseline: the model that the others
     are compared with, empty for none; detectable: the minimum detectable difference of its pairs; notes: what the
-    columns mean, and what is not in them."""
+    columns mean, and what is not in them; pairs: the ranked entries pair by pair, None where there are none."""
 
     table: Table
     rows: tuple[Row, ...]
@@ -81,6 +82,7 @@ class TableView:
     baseline: str
     detectable: Detectable | None
     notes: tuple[str, ...]
+    pairs: Pairs | None = field(default=None, compare=False, repr=False)
 
     def record(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -134,11 +136,12 @@ def table_view(
                 optimism=lucky.get(standing.entry),
                 challenges=tuple(one for one in challenges if one.entry == standing.entry),
                 declared=rows[standing.entry].declared if standing.entry in rows else (),
+                card=rows[standing.entry].card if standing.entry in rows else {},
             )
         )
     detectable = measured({entry: rows[entry].ood for entry in found.places})
     notes = _notes(table, found, made, base and baseline, detectable, lucky)
-    return TableView(table, tuple(made), len(found.places), base and baseline, detectable, notes)
+    return TableView(table, tuple(made), len(found.places), base and baseline, detectable, notes, found.pairs)
 
 
 def _optimism(table: Table, found: Ranked, tried: Mapping[str, int | None]) -> dict[str, float]:

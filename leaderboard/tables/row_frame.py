@@ -1,0 +1,110 @@
+"""Which rows a table's entries were scored on: their ids, groups and severities, in the order of `EntryRows`.
+
+They are the same for all entries of a table, whose identity names split, views and scorer. Like the rows' scores they
+are kept, in `derived/frames/<identity>.npz`, and may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...benchmarks.benchmark import benchmarks
+from ...core.canonical import identity_of
+from ...core.durable import ADVICE
+from ...core.errors import Unavailable
+from ...core.files import with_digest, without_digest, write_atomically
+from ..board_view import BoardView
+from .row_scores import VIEWS
+from .standings import Table
+
+KEPT = 1
+"""The version of what is kept: raised by any change of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ViewFrame:
+    """A view's rows: their ids (n,), severities (n,) and groups (n,), as numbers into `names`; None where the benchmark
+    has no such thing."""
+
+    row_ids: NDArray[np.uint64]
+    severity: NDArray[np.float64] | None = None
+    group: NDArray[np.int64] | None = None
+    names: Sequence[str] = ()
+
+
+Frame = dict[str, ViewFrame]
+"""The ID and the OOD view's rows."""
+
+
+def row_frame(board: BoardView, table: Table) -> Frame | None:
+    """The rows of a table; None where they are not known here: it is of an older identity, or its data cannot be
+    had."""
+    if not table.current:
+        return None
+    return _kept(
+        board.derived / "frames" / f"{identity_of({'kept': KEPT, 'of': table.identity})[:32]}.npz", table.benchmark
+    )
+
+
+@lru_cache(maxsize=8)
+def _kept(place: Path, benchmark: str) -> Frame | None:
+    try:
+        return unpacked(place.read_bytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        pass
+    try:
+        found = {view: _view(benchmark, view) for view in VIEWS}
+    except Unavailable:
+        return None
+    write_atomically(place, packed(found), ADVICE)
+    return found
+
+
+def _view(benchmark: str, view: str) -> ViewFrame:
+    part, _ = benchmarks()[benchmark].view(view)
+    severity, group = part.carried.get("severity"), part.carried.get("group")
+    names, numbers = (None, None) if group is None else np.unique(np.asarray(group), return_inverse=True)
+    return ViewFrame(
+        np.asarray(part.row_ids, np.uint64),
+        None if severity is None else np.asarray(severity, np.float64),
+        None if numbers is None else numbers.reshape(-1).astype(np.int64),
+        () if names is None else tuple(map(str, names.tolist())),
+    )
+
+
+def packed(frame: Frame) -> bytes:
+    """The rows as an .npz file with a digest behind it."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for view, one in frame.items():
+        arrays[f"{view}.row_ids"] = one.row_ids
+        if one.severity is not None:
+            arrays[f"{view}.severity"] = one.severity
+        if one.group is not None:
+            arrays[f"{view}.group"] = one.group.astype(np.min_scalar_type(len(one.names)))
+            arrays[f"{view}.names"] = np.frombuffer("\0".join(one.names).encode("utf-8", "surrogatepass"), np.uint8)
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays)
+    return with_digest(content.getvalue())
+
+
+def unpacked(content: bytes) -> Frame:
+    """What `packed` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any more."""
+    with np.load(io.BytesIO(without_digest(content)), allow_pickle=False) as arrays:
+        return {view: _unpacked(arrays, view) for view in VIEWS}
+
+
+def _unpacked(arrays: Any, view: str) -> ViewFrame:
+    severity = arrays.get(f"{view}.severity")
+    if f"{view}.group" not in arrays:
+        return ViewFrame(arrays[f"{view}.row_ids"], severity)
+    names = arrays[f"{view}.names"].tobytes().decode("utf-8", "surrogatepass").split("\0")
+    return ViewFrame(arrays[f"{view}.row_ids"], severity, arrays[f"{view}.group"].astype(np.int64), tuple(names))
