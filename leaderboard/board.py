@@ -6,6 +6,7 @@ submissions/    <sha256>.zip
 scores/         <entry>/<scorer>.json
 private/        the signing key, a database's address: never published
 incoming/       files that are being entered
+uploads/        what a server was handed in and has not entered yet: never published
 site/           pages
 """
 

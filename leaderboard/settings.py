@@ -3,6 +3,9 @@ a score or of the ledger.
 
     [baselines]
     "scan/length" = "lstm"        # the model that the entries of a benchmark are compared with
+
+    [server]
+    submissions_a_day = 20        # how it is served: server/settings.py
 """
 
 from __future__ import annotations
@@ -31,5 +34,7 @@ def baselines_of(board: Path) -> dict[str, str]:
 
 def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:
     """Note the baselines of a board."""
-    settings = {"baselines": dict(sorted(baselines.items()))}
-    write_atomically(board / FILE, tomli_w.dumps(settings).encode(), ADVICE)
+    path = board / FILE
+    others = read_toml(path) if path.is_file() else {}
+    settings = {**others, "baselines": dict(sorted(baselines.items()))}
+    write_atomically(path, tomli_w.dumps(settings).encode(), ADVICE)

@@ -77,11 +77,12 @@ def _objects(connection: Connection) -> Objects:
 def _made_in_postgresql(found: Objects) -> Objects:
     """What the migrations make in PostgreSQL, in the schema that the records lie in."""
     from .migrations.versions.v0002_append_only import POSTGRESQL
+    from .migrations.versions.v0003_server import TABLES
 
     schema = next(
         (name.split(".")[0] for kind, name in found if kind == "table" and name.endswith(".records")), "public"
     )
-    due: Objects = {("table", f"{schema}.{name}"): "" for name in ("records", "alembic_version")}
+    due: Objects = {("table", f"{schema}.{name}"): "" for name in ("records", "alembic_version", *TABLES)}
     for statement in POSTGRESQL:
         words = statement.split()
         if words[1] == "FUNCTION":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Row, Table
     from sqlalchemy.engine import URL
 
-SCHEMA = "0002"
+SCHEMA = "0003"
 """The newest migration: the schema that this version reads and writes."""
 
 WAIT = 60
@@ -100,15 +100,22 @@ class Store:
             found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
         return None if found is None else str(found)
 
+    @contextmanager
+    def committing(self) -> Iterator[Connection]:
+        """As `writing`; what is written is on the disk when the context ends, whatever the server's default is."""
+        with self.writing() as connection:
+            if self.dialect == "postgresql":
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT}s'")
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+            yield connection
+
     def append(self, continued: Callable[[Record | None], list[Record]]) -> list[Record]:
         """Insert what `continued` makes of the last record there is, in one transaction; returns it once it is on the
         disk."""
         from sqlalchemy import insert
 
-        with self.writing() as connection:
+        with self.committing() as connection:
             if self.dialect == "postgresql":
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT}s'")
-                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")  # whatever the server's default is
                 connection.exec_driver_sql("LOCK TABLE records IN EXCLUSIVE MODE")
             added = continued(self._head(connection))
             if added:

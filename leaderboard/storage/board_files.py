@@ -20,7 +20,9 @@ from ...core.files import file_sha256, plain_disk_errors, write_atomically
 from ..ledger import Record
 
 INCOMING = "incoming"
-_PRIVATE = ("private", INCOMING, "site")
+UPLOADS = "uploads"
+"""Where a server keeps what was handed in until it is entered or refused."""
+_PRIVATE = ("private", INCOMING, "site", UPLOADS)
 _PATH = re.compile(r"[a-z_]{1,40}(/[A-Za-z0-9][A-Za-z0-9._-]{0,150}){1,4}")
 
 

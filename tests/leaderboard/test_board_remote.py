@@ -134,7 +134,7 @@ def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshi
         farshift("board", "withdraw", intake.board.path, entry, "--reason", "oh")
     )
     assert farshift_json("board", "rescore", intake.board.path) == {"rescored": [], "left": []}
-    assert farshift_json("board", "migrate", intake.board.path)["before"] == "0002"
+    assert farshift_json("board", "migrate", intake.board.path)["before"] == "0003"
 
 
 def test_a_refused_submission_tells_its_problems_one_a_line_or_as_objects(farshift, runs, board, tmp_path):

@@ -1,0 +1,67 @@
+"""A submission on its way: queued -> running -> entered, refused or failed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+QUEUED, RUNNING, ENTERED, REFUSED, FAILED = "queued", "running", "entered", "refused", "failed"
+ENDED = (ENTERED, REFUSED, FAILED)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A submission that was acknowledged. owner: whose quota it counts against; team, team_key: what its token stands
+    for, both empty without one; digest: sha256 of its file. Times are seconds since 1970. due: when it may be taken;
+    lease: until when its worker has it; position: its place in the queue, 1 for the next, 0 where it is not queued.
+    reason: why it was refused, where there are no problems, or failed."""
+
+    id: str
+    owner: str
+    team: str
+    team_key: str
+    token: str
+    digest: str
+    size: int
+    state: str
+    created: float
+    updated: float
+    due: float
+    lease: float | None
+    worker: str
+    attempts: int
+    entries: tuple[str, ...]
+    problems: tuple[dict[str, str], ...]
+    reason: str
+    position: int = 0
+
+    @classmethod
+    def of(cls, row: Mapping[Any, Any], position: int = 0) -> Job:
+        """The job in a row of the table."""
+        found = {name: row[name] for name in cls.__dataclass_fields__ if name != "position"}
+        lists = {name: tuple(json.loads(row[name])) for name in ("entries", "problems")}
+        return cls(**found | lists, position=position)
+
+    def record(self) -> dict[str, Any]:
+        """What whoever knows its id is told."""
+        said: dict[str, Any] = {
+            "id": self.id,
+            "state": self.state,
+            "digest": self.digest,
+            "bytes": self.size,
+            "received": iso(self.created),
+            "updated": iso(self.updated),
+            "attempts": self.attempts,
+            "entries": list(self.entries),
+            "problems": list(self.problems),
+            "reason": self.reason,
+        }
+        return said | ({"position": self.position} if self.state == QUEUED else {})
+
+
+def iso(seconds: float) -> str:
+    """A time as people and programs read it, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,208 @@
+"""The queue of submissions, in the ledger's database: every step is one transaction, on the disk when it returns.
+
+A worker has a job for the time of its lease, which it extends while it works. What a lease runs out of goes back to the
+queue; after some attempts it has failed, with a reason, and its quota is given back. Whatever is killed, a job that was
+acknowledged is queued, runs on a lease that ends, or has ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, delete, func, insert, or_, select, update
+
+from ...ledger.store import Store
+from ..accounts.quotas import charge, refund
+from ..settings import ServerSettings
+from ..tables import JOBS, now
+from .job import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING, Job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import ColumnElement, Connection
+
+MAX_REASON = 1000
+_WAITS = 5.0
+"""Seconds until the second attempt; twice as long before each later one."""
+
+
+class Queue:
+    """The queue of one board. Any number of processes may have one. clock: for tests."""
+
+    def __init__(self, store: Store, settings: ServerSettings, clock: Callable[[], float] | None = None) -> None:
+        self.store, self.settings, self._clock = store, settings, clock
+
+    def enqueue(
+        self, id: str, owner: str, digest: str, size: int, *, team: str = "", team_key: str = "", token: str = ""
+    ) -> tuple[Job, bool]:
+        """Take a submission in, whose file is on the disk as that of `id`; the job, and whether the file is now the
+        job's. The owner's same bytes are one job: queued, running or entered, it stays as it is; refused or failed, it
+        is queued again, with this file. Raises `QuotaExceeded`."""
+        with self._changing() as (connection, at):
+            if connection.dialect.name == "postgresql":  # two servers count one quota one after the other
+                connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
+            self._settle(connection, at)
+            mine = and_(JOBS.c.owner == owner, JOBS.c.digest == digest)
+            there = self._find(connection, mine)
+            if there is not None and there.state not in (REFUSED, FAILED):
+                return there, False
+            charge(connection, self.settings, owner, size, id, at)
+            fresh = {
+                "owner": owner,
+                "team": team,
+                "team_key": team_key,
+                "token": token,
+                "digest": digest,
+                "size": size,
+                "state": QUEUED,
+                "created": at,
+                "updated": at,
+                "due": at,
+                "lease": None,
+                "worker": "",
+                "attempts": 0,
+                "entries": "[]",
+                "problems": "[]",
+                "reason": "",
+            }
+            if there is not None:
+                connection.execute(delete(JOBS).where(mine))
+            connection.execute(insert(JOBS).values(id=id, **fresh))
+            made = self._find(connection, JOBS.c.id == id)
+        assert made is not None
+        return made, True
+
+    def known(self, owner: str, digest: str) -> Job | None:
+        """The owner's job of these bytes, unless it is to be handed in again."""
+        with self.store.reading() as connection:
+            found = self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
+        return found if found is not None and found.state not in (REFUSED, FAILED) else None
+
+    def find(self, id: str) -> Job | None:
+        """The job of this id."""
+        with self.store.reading() as connection:
+            found, at = self._find(connection, JOBS.c.id == id), self._now(connection)
+        if found is not None and found.state == RUNNING and (found.lease or 0) < at:
+            self.settle()  # nobody may be at work to do it
+            with self.store.reading() as connection:
+                return self._find(connection, JOBS.c.id == id)
+        return found
+
+    def jobs(self, states: Sequence[str] = (QUEUED, RUNNING, *ENDED)) -> list[Job]:
+        """The jobs in some states, in the order in which they came."""
+        with self.store.reading() as connection:
+            query = select(JOBS).where(JOBS.c.state.in_(states)).order_by(JOBS.c.number)
+            rows = connection.execute(query).mappings().all()
+        waiting = [row["id"] for row in rows if row["state"] == QUEUED]
+        places = {id: place for place, id in enumerate(waiting, 1)}
+        return [Job.of(row, places.get(row["id"], 0)) for row in rows]
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs are in each state."""
+        with self.store.reading() as connection:
+            rows = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
+        found = {str(state): int(count) for state, count in rows}
+        return {state: found.get(state, 0) for state in (QUEUED, RUNNING, *ENDED)}
+
+    def take(self, worker: str) -> Job | None:
+        """The next job, now this worker's until its lease ends; None where there is nothing to do."""
+        with self.store.reading() as connection:  # no lock where there is nothing
+            at = self._now(connection)
+            waiting = or_(
+                and_(JOBS.c.state == QUEUED, JOBS.c.due <= at), and_(JOBS.c.state == RUNNING, JOBS.c.lease < at)
+            )
+            if connection.execute(select(JOBS.c.id).where(waiting).limit(1)).first() is None:
+                return None
+        with self._changing() as (connection, at):
+            self._settle(connection, at)
+            due = select(JOBS.c.id).where(JOBS.c.state == QUEUED, JOBS.c.due <= at).order_by(JOBS.c.number).limit(1)
+            id = connection.execute(due.with_for_update(skip_locked=True)).scalar()
+            if id is None:
+                return None
+            lease = at + self.settings.lease_seconds
+            running = {"state": RUNNING, "worker": worker, "lease": lease, "updated": at}
+            connection.execute(update(JOBS).where(JOBS.c.id == id).values(**running, attempts=JOBS.c.attempts + 1))
+            return self._find(connection, JOBS.c.id == id)
+
+    def extend(self, job: Job) -> bool:
+        """Extend a worker's lease of a job; False where it is no longer its worker's."""
+        with self._changing() as (connection, at):
+            lease = {"lease": at + self.settings.lease_seconds}
+            return connection.execute(update(JOBS).where(_held(job)).values(lease)).rowcount == 1
+
+    def entered(self, job: Job, entries: Sequence[str]) -> bool:
+        """The ledger has it. False where the job is no longer its worker's, as for the others below."""
+        return self._end(job, ENTERED, entries=json.dumps(list(entries)))
+
+    def refused(self, job: Job, reason: str, problems: Sequence[dict[str, str]] = ()) -> bool:
+        """It cannot be entered as it is. It counts against the quota."""
+        return self._end(job, REFUSED, reason=reason[:MAX_REASON], problems=json.dumps(list(problems)))
+
+    def broke(self, job: Job, reason: str) -> bool:
+        """An attempt ended with neither: there is another, or the job has failed."""
+        with self._changing() as (connection, at):
+            row = connection.execute(select(JOBS).where(_held(job)).with_for_update()).mappings().first()
+            if row is not None:
+                self._again(connection, row, at, reason)
+            return row is not None
+
+    def give_back(self, job: Job) -> bool:
+        """A worker that is stopped gives its job back; it is no attempt."""
+        with self._changing() as (connection, at):
+            back = {"state": QUEUED, "lease": None, "worker": "", "updated": at, "attempts": JOBS.c.attempts - 1}
+            return connection.execute(update(JOBS).where(_held(job)).values(back)).rowcount == 1
+
+    def settle(self) -> None:
+        """Put what leases ran out of back into the queue."""
+        with self._changing() as (connection, at):
+            self._settle(connection, at)
+
+    def _settle(self, connection: Connection, at: float) -> None:
+        late = select(JOBS).where(JOBS.c.state == RUNNING, JOBS.c.lease < at).with_for_update(skip_locked=True)
+        for row in connection.execute(late).mappings().all():
+            self._again(connection, row, at, "its worker was ended, or lost the database, while it scored it")
+
+    def _again(self, connection: Connection, row: Any, at: float, reason: str) -> None:
+        ends = row["attempts"] >= self.settings.attempts
+        due = at + (0.0 if ends else _WAITS * 2.0 ** (row["attempts"] - 1))
+        values: dict[str, Any] = {"state": QUEUED, "lease": None, "worker": "", "updated": at, "due": due}
+        if ends:
+            values |= {"state": FAILED, "reason": f"{row['attempts']} attempts failed: {reason}"[:MAX_REASON]}
+            refund(connection, row["id"])
+        connection.execute(update(JOBS).where(JOBS.c.id == row["id"]).values(values))
+
+    def _end(self, job: Job, state: str, **values: str) -> bool:
+        with self._changing() as (connection, at):
+            ended = {"state": state, "lease": None, "updated": at, **values}
+            return connection.execute(update(JOBS).where(_held(job)).values(ended)).rowcount == 1
+
+    def _find(self, connection: Connection, which: ColumnElement[bool]) -> Job | None:
+        row = connection.execute(select(JOBS).where(which)).mappings().first()
+        if row is None:
+            return None
+        before = and_(JOBS.c.state == QUEUED, JOBS.c.number <= row["number"])
+        queued = row["state"] == QUEUED
+        place = connection.execute(select(func.count()).where(before)).scalar_one() if queued else 0
+        return Job.of(row, int(place))
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[Connection, float]]:
+        with self.store.committing() as connection:
+            yield connection, self._now(connection)
+
+    def _now(self, connection: Connection) -> float:
+        return now(connection) if self._clock is None else self._clock()
+
+
+def _held(job: Job) -> ColumnElement[bool]:
+    """The row of a job while it is its worker's, in this very attempt."""
+    return and_(
+        JOBS.c.id == job.id,
+        JOBS.c.state == RUNNING,
+        JOBS.c.worker == job.worker,
+        JOBS.c.attempts == job.attempts,
+    )

@@ -1,0 +1,39 @@
+"""How the server says no: RFC 9457 `application/problem+json`, with `error` in one line and, of a submission that does
+not validate, its `problems` as `farshift pack` tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from ...core.errors import FarshiftError
+
+
+class Refusal(FarshiftError):
+    """A request that is not answered as asked: with which status, and after how many seconds another may be."""
+
+    status = 400
+    after: int | None = None
+    problems: tuple[dict[str, str], ...] = ()
+    challenge = False
+
+    @classmethod
+    def because(
+        cls, status: int, error: str, after: int | None = None, problems: Sequence[dict[str, str]] = ()
+    ) -> Refusal:
+        made = cls(error)
+        made.status, made.after, made.problems = status, after, tuple(problems)
+        return made
+
+    def body(self) -> dict[str, Any]:
+        """The answer's."""
+        title = HTTPStatus(self.status).phrase
+        said: dict[str, Any] = {"type": "about:blank", "title": title, "status": self.status}
+        said |= {"detail": str(self), "error": str(self)}
+        return said | ({"problems": list(self.problems)} if self.problems else {})
+
+    def headers(self) -> dict[str, str]:
+        """The answer's, beside its type."""
+        said = {} if self.after is None else {"Retry-After": str(self.after)}
+        return said | ({"WWW-Authenticate": 'Bearer realm="farshift"'} if self.status == 401 else {})

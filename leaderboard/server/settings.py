@@ -1,0 +1,51 @@
+"""How a board is served: `[server]` in its `settings.toml`. What is not there has the value that stands here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from ...core.errors import BadDefinition, some_of
+from ...core.plugins import read_toml
+from ..settings import FILE
+from ..validation.limits import SUBMISSION_BYTES
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """The keys of `[server]`. open: whether anybody may hand in without a token. Quotas are those of a team (without a
+    token, of an address) over the last 24 hours; `requests_a_minute` of a token and of an address each."""
+
+    open: bool = False
+    submissions_a_day: int = 20
+    bytes_a_day: int = 2048 * MIB
+    queued_at_once: int = 10
+    submission_bytes: int = SUBMISSION_BYTES
+    requests_a_minute: int = 600
+    scoring_seconds: float = 900.0
+    scoring_bytes: int = 16384 * MIB
+    attempts: int = 3
+    lease_seconds: float = 60.0
+    silence_seconds: float = 30.0
+    slowest_bytes_a_second: int = 1024
+    upload_hours: float = 24.0
+
+
+def server_settings(board: Path) -> ServerSettings:
+    """Those of the board in a folder. `BadDefinition` names the first key that is unknown or has no possible value."""
+    path = board / FILE
+    found = read_toml(path).get("server", {}) if path.is_file() else {}
+    if not isinstance(found, dict):
+        raise BadDefinition(f"{path}: write [server] with lines such as submissions_a_day = 20")
+    known = {field.name: field.default for field in fields(ServerSettings)}
+    for key, value in found.items():
+        if key not in known:
+            raise BadDefinition(f"{path}: [server] has no key {key!r}; there are: {some_of(sorted(known))}")
+        default = known[key]
+        kinds = (int, float) if isinstance(default, float) else (type(default),)
+        if type(value) not in kinds or (not isinstance(value, bool) and value <= 0):
+            like = "true or false" if isinstance(default, bool) else f"a number above 0, such as {default}"
+            raise BadDefinition(f"{path}: [server] {key} must be {like}")
+    return ServerSettings(**found)
