@@ -1,0 +1,140 @@
+"""A split's audit as figures: how rows are spread over severity, labels and groups, and what lies between training and
+test. Drawn from the audit alone, which the manifest keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from ....splits.assignment import PARTS
+from .drawing import BOTTOM, SERIES, TOP, WIDTH, Axis, Figure, across, drawn, frame, label, line, text, ticks, up
+
+HIGH = 220
+"""The height of an audit's figure."""
+
+MOST = 12
+"""Labels or groups that are drawn; the table has all that are kept."""
+
+_COLOURS = dict(zip(PARTS, (0, 6, 2, 4, 1), strict=True))
+
+
+def audit_figures(audit: Mapping[str, Any]) -> list[Figure]:
+    """The figures that an audit has data for."""
+    made = (_severity(audit), _shares(audit, "labels"), _shares(audit, "groups"))
+    return [one for one in made if one is not None]
+
+
+def _severity(audit: Mapping[str, Any]) -> Figure | None:
+    found = audit.get("severity_histogram")
+    if not found:
+        return None
+    counts = {part: values for part, values in found["counts"].items() if sum(values)}
+    edges = found.get("edges")
+    names = [f"{value:g}" for value in found["values"]] if "values" in found else []
+    if edges:
+        names = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    shares = {part: [value / sum(values) for value in values] for part, values in counts.items()}
+    top = max(max(values) for values in shares.values())
+    x = across(edges[0], edges[-1]) if edges else across(-0.5, len(names) - 0.5)
+    y = up(0.0, top, HIGH)
+    marks = (
+        [(value, f"{value:g}") for value in ticks(x.low, x.high)]
+        if edges
+        else [(float(k), name) for k, name in enumerate(names) if len(names) <= 16 or k % (len(names) // 12) == 0]
+    )
+    content = frame(x, y, ("severity", "share of rows (%)"), marks, _percents(top))
+    for number, (part, values) in enumerate(shares.items()):
+        for k, value in enumerate(values):
+            if not value:
+                continue
+            first, last = (edges[k], edges[k + 1]) if edges else (k - 0.4, k + 0.4)
+            wide = (x.at(last) - x.at(first)) / len(shares)
+            content.append(_bar(part, x.at(first) + number * wide, y.at(value), wide, y.first, names[k], value))
+    return _figure(content, "Severity of the rows", "severity", names, counts, "What the rows of each part reach.")
+
+
+def _shares(audit: Mapping[str, Any], what: str) -> Figure | None:
+    found = audit.get(what, {})
+    columns = found.get("shares" if what == "labels" else "rows")
+    if not columns:
+        return None
+    totals = {part: sum(values.values()) for part, values in columns.items()}
+    columns = {part: values for part, values in columns.items() if totals[part]}
+    every = list(dict.fromkeys(name for values in columns.values() for name in values))
+    if len(every) < 2:
+        return None
+    weight = {name: sum(values.get(name, 0) / totals[part] for part, values in columns.items()) for name in every}
+    kept = sorted(sorted(every, key=lambda name: (-weight[name], name))[:MOST], key=_as_number)
+    shares = {part: [values.get(name, 0) / totals[part] for name in kept] for part, values in columns.items()}
+    top = max(max(values) for values in shares.values())
+    tall = TOP + BOTTOM + len(kept) * (6 * len(shares) + 8)
+    first = 150
+    x, y = Axis(0.0, top, first, WIDTH - 16), Axis(0.0, float(len(kept)), TOP, tall - BOTTOM)
+    content = []
+    for value, said in _percents(top):
+        content.append(line("grid", x.at(value), y.first, x.at(value), y.last))
+        content.append(label(x.at(value), y.last + 17, said))
+    content.append(label((x.first + x.last) / 2, y.last + 36, "share of the part's rows (%)", name="name"))
+    for k, name in enumerate(kept):
+        content.append(label(first - 6, y.at(k + 0.5) + 4, name if len(name) <= 20 else f"{name[:19]}…", "end"))
+        for number, (part, values) in enumerate(shares.items()):
+            if values[k]:
+                wide = x.at(values[k]) - x.first
+                content.append(
+                    _box(
+                        part,
+                        x.first,
+                        y.at(k) + 4 + 6 * number,
+                        max(wide, 1.0),
+                        6,
+                        f"{part}, {name}: {100 * values[k]:.1f} %",
+                    )
+                )
+    singular = "label" if what == "labels" else "group"
+    caption = f"The {len(kept)} commonest of {len(every)} {what}." if len(every) > len(kept) else f"All {what}."
+    return _figure(content, f"{what.capitalize()} of the rows", singular, kept, shares, caption, tall, percent=True)
+
+
+def _figure(
+    content: Sequence[str],
+    title: str,
+    what: str,
+    names: Sequence[str],
+    columns: Mapping[str, Sequence[float]],
+    caption: str,
+    high: int = HIGH,
+    percent: bool = False,
+) -> Figure:
+    def cell(value: float) -> str:
+        return f"{100 * value:.1f}" if percent else f"{value:g}"
+
+    head = (what, *(f"{part} (%)" if percent else part for part in columns))
+    rows = tuple((name, *(cell(values[k]) for values in columns.values())) for k, name in enumerate(names))
+    return Figure(drawn(content, title, WIDTH, high), title, caption, head, rows, tuple(columns))
+
+
+def series_of(part: str) -> int:
+    """The colour of a part: the same in every figure."""
+    return _COLOURS.get(part, SERIES - 1)
+
+
+def _percents(top: float) -> list[tuple[float, str]]:
+    return [(value, f"{100 * value:g}") for value in ticks(0.0, top, 4)]
+
+
+def _bar(part: str, x: float, y: float, wide: float, floor: float, name: str, value: float) -> str:
+    return _box(part, x, y, max(wide, 0.8), max(floor - y, 0.8), f"{part}, {name}: {100 * value:.1f} %")
+
+
+def _box(part: str, x: float, y: float, wide: float, high: float, said: str) -> str:
+    size = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}"'
+    return f'<rect class="c{series_of(part)} fill" {size}><title>{text(said)}</title></rect>'
+
+
+def _as_number(name: str) -> tuple[int, float, str]:
+    """Numbers in their order, before other names in theirs."""
+    try:
+        return 0, float(name), name
+    except ValueError:
+        return 1, 0.0, name

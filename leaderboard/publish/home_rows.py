@@ -1,0 +1,246 @@
+"""The rows of the first page: a model of a team under one protocol, and what it scores on each kind of shift.
+
+A kind with one benchmark shows the entry's own row of that table. A kind with several shows on how many of them the
+model can be first (its rank set reaches 1), and, where it has an entry on every one, the mean of the normalised scores
+(0 is chance, 1 the best possible). Its interval takes the benchmarks as measured on rows and seeds of their own:
+
+    half = sqrt(sum over benchmarks of half_k^2) / benchmarks
+
+Whoever lacks a benchmark has no mean over the others, which may be the easy ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import sqrt
+
+from ...benchmarks.benchmark import find_benchmark
+from ...benchmarks.scoring.chance import scale
+from ...benchmarks.scoring.record import Score
+from ...benchmarks.statistics.interval import Estimate, Interval
+from ...splits.manifest import KINDS
+from ..tables.snapshot import Snapshot
+from ..tables.standings import Table
+from ..tables.suite_table import as_published
+from ..tables.table_view import Row, TableView
+from ..teams import team_of
+from ..validation.card import UNKNOWN, ModelCard
+from .figures.severity import outline, sparkline, thinned
+from .page_pictures import split
+from .source_fields import field_of
+
+VIEWS = ("ood", "id", "gap")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A model on one kind of shift. has, of: how many of the kind's benchmarks it has entries on, and how many there
+    are under its protocol; first: on how many it can be first. one: its row of the only table there is, with `view`;
+    means: ood, id and gap over several; spark: its severity curve as a path; bars: its rank sets as a path, a bar a
+    benchmark."""
+
+    kind: str
+    has: int
+    of: int
+    first: int
+    one: Row | None = None
+    view: TableView | None = None
+    means: Mapping[str, Interval] = field(default_factory=dict)
+    spark: str = ""
+    bars: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """What the column is sorted by, more being better; None where it is missing."""
+        if self.one is not None:
+            score = self.one.standing.score
+            return score.ood.value if score.better == "higher" else -score.ood.value
+        return self.means["ood"].value if self.means else None
+
+    @property
+    def ties(self) -> str:
+        """The letters of the tie groups, or the first and the last of many."""
+        letters = split(self.one.ties) if self.one is not None else []
+        return "".join(letters) if len(letters) <= 3 else f"{letters[0]}–{letters[-1]}"
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A model of a team under one protocol. entry: its newest entry; budget, protocol: what its tables have in common;
+    fields: of the sources that it has entries on; extra, pretraining: what its card says of other training data:
+    `none`, `declared` or `unknown`; parameters: as the card says, None where it does not."""
+
+    model: str
+    team: str
+    entry: str
+    budget: str
+    protocol: str
+    cells: Mapping[str, Cell]
+    fields: tuple[str, ...]
+    extra: str
+    pretraining: str
+    parameters: int | None
+    flagged: bool
+
+    @property
+    def first(self) -> int:
+        """On how many benchmarks it can be first."""
+        return sum(cell.first for cell in self.cells.values())
+
+    @property
+    def has(self) -> int:
+        return sum(cell.has for cell in self.cells.values())
+
+
+Key = tuple[str, str, str, str]
+
+
+def home_rows(snapshot: Snapshot, cards: Mapping[str, ModelCard]) -> list[ModelRow]:
+    """The rows: those that can be first on most benchmarks first, then those with most entries, then by name. cards:
+    the model cards that are known, by submission."""
+    groups: dict[tuple[str, str], dict[str, list[TableView]]] = {}
+    held: dict[Key, dict[str, tuple[TableView, Row]]] = {}
+    for view in snapshot.views:
+        if not view.table.current:
+            continue
+        budget, protocol = view.table.budget, protocol_of(view.table)
+        groups.setdefault((budget, protocol), {}).setdefault(view.table.kind, []).append(view)
+        for row in view.rows:
+            key = (team_of(row.standing), str(row.standing.score.model), budget, protocol)
+            mine = held.setdefault(key, {})
+            if view.table.identity not in mine or _goes_before(row, mine[view.table.identity][1]):
+                mine[view.table.identity] = (view, row)
+    rows = [_row(key, mine, groups[key[2:]], cards) for key, mine in held.items()]
+    return sorted(rows, key=lambda one: (-one.first, -one.has, one.model, one.team, one.protocol, one.budget))
+
+
+def protocol_of(table: Table) -> str:
+    """What a table's protocol is beside its budget: "as published", or what was set otherwise."""
+    if as_published(table):
+        return "as published"
+    said = [] if table.steps is None else [f"{table.steps} steps"]
+    return ", ".join([*said, f"chosen by {table.selection}"])
+
+
+def _goes_before(row: Row, other: Row) -> bool:
+    """Of two entries of one name the one with a rank set, else the newer one."""
+    return (row.rank is not None, row.standing.time, row.standing.entry) > (
+        other.rank is not None,
+        other.standing.time,
+        other.standing.entry,
+    )
+
+
+def _row(
+    key: Key,
+    mine: Mapping[str, tuple[TableView, Row]],
+    kinds: Mapping[str, Sequence[TableView]],
+    cards: Mapping[str, ModelCard],
+) -> ModelRow:
+    rows = [row for _, row in mine.values()]
+    newest = max(rows, key=lambda row: (row.standing.time, row.standing.entry))
+    card = cards.get(newest.standing.submission)
+    extra, before = (_said(newest, card, name) for name in ("training_data", "pretraining"))
+    cells = {}
+    for kind in KINDS:
+        there = [(view, mine[view.table.identity][1]) for view in kinds.get(kind, ()) if view.table.identity in mine]
+        if there:
+            cells[kind] = _cell(kind, there, kinds[kind])
+    return ModelRow(
+        model=str(newest.standing.score.model),
+        team=newest.standing.team,
+        entry=newest.standing.entry,
+        budget=key[2],
+        protocol=key[3],
+        cells=cells,
+        fields=tuple(sorted({field_of(view.table.benchmark) for view, _ in mine.values()})),
+        extra=extra,
+        pretraining=before,
+        parameters=None if card is None else card.parameters,
+        flagged=any(row.challenges for row in rows),
+    )
+
+
+def _said(row: Row, card: ModelCard | None, name: str) -> str:
+    """What a card, or what a table knows of it, says of other training data."""
+    if card is not None:
+        names = list(getattr(card, name))
+    elif row.declared:
+        names = [str(one["declared"]) for one in row.declared if one["field"] == name]
+    else:
+        return UNKNOWN
+    return UNKNOWN if names == [UNKNOWN] else "declared" if names else "none"
+
+
+def _cell(kind: str, there: Sequence[tuple[TableView, Row]], every: Sequence[TableView]) -> Cell:
+    first = sum(row.rank is not None and row.rank[0] == 1 for _, row in there)
+    if len(every) == 1:
+        view, row = there[0]
+        return Cell(kind, 1, 1, first, row, view, spark=sparkline(row.standing.score))
+    held = dict((view.table.identity, row) for view, row in there)
+    means = _means([(view, held.get(view.table.identity)) for view in every])
+    curves = [_curve(row.standing.score) for _, row in there if sparkline(row.standing.score)]
+    spark = outline([sum(at) / len(curves) for at in zip(*curves, strict=True)]) if curves else ""
+    return Cell(kind, len(there), len(every), first, means=means, spark=spark, bars=_bars(every, held))
+
+
+def _means(tables: Sequence[tuple[TableView, Row | None]]) -> dict[str, Interval]:
+    """The means of normalised scores over the tables whose metric has a level of chance; empty for a model that lacks
+    one of them."""
+    spans: list[tuple[float, float, Score]] = []
+    for view, row in tables:
+        level = chance_and_span(view.table.benchmark)
+        if level is None:
+            continue
+        if row is None:
+            return {}
+        spans.append((*level, row.standing.score))
+    if not spans:
+        return {}
+    return {name: _mean(name, spans) for name in VIEWS}
+
+
+def _mean(name: str, spans: Sequence[tuple[float, float, Score]]) -> Interval:
+    values, squares = [], []
+    for level, span, score in spans:
+        found: Estimate = getattr(score, name)
+        values.append((found.value - (0.0 if name == "gap" else level)) / span)
+        squares.append(((found.high - found.low) / 2 / span) ** 2)
+    value, half = sum(values) / len(values), sqrt(sum(squares)) / len(values)
+    return Interval(value, value - half, value + half)
+
+
+@cache
+def chance_and_span(benchmark: str) -> tuple[float, float] | None:
+    """What guessing scores on a benchmark, and how far the best possible score is from it; None where the metric has
+    no level of chance."""
+    found = scale(find_benchmark(benchmark))
+    return None if found is None else (found.chance, found.span)
+
+
+_AT = 7
+
+
+def _curve(score: Score) -> list[float]:
+    """A severity curve at `_AT` steps from the least to the most severe rows."""
+    points = sorted(score.severity, key=lambda point: (point.middle, point.view))
+    values = thinned([point.estimate.value for point in points], _AT)
+    last = len(values) - 1
+    return [values[round(k * last / (_AT - 1))] for k in range(_AT)]
+
+
+def _bars(every: Sequence[TableView], held: Mapping[str, Row]) -> str:
+    """Rank sets as bars from the top, which is rank 1, to the bottom: 16 high, 5 apart. A benchmark without a rank set
+    leaves its place empty."""
+    found = []
+    for k, view in enumerate(every):
+        row = held.get(view.table.identity)
+        if row is None or row.rank is None:
+            continue
+        low, high = row.rank
+        step = 16 / max(view.ranked, 1)
+        top = round((low - 1) * step)
+        found.append(f"M{5 * k + 2} {top}v{max(1, round(high * step) - top)}")
+    return "".join(found)
