@@ -10,6 +10,7 @@ from ...core.errors import MissingExtra
 from ...core.listings.visible import LINES, visible
 from ...core.version import version
 from . import page_pictures as pictures
+from .figures.drawing import key
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -46,6 +47,7 @@ def environment() -> Environment:
         "letter_columns": pictures.letter_columns,
         "split": pictures.split,
         "unit": pictures.Scale(-1.0, 1.0),
+        "key": key,
         "STRIP": pictures.STRIP,
         "BAR": pictures.BAR,
     }

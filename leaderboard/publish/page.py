@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .environment import environment
+from .frame import Frame
 
 
 class File(Protocol):
@@ -23,15 +24,17 @@ class File(Protocol):
 @dataclass(frozen=True)
 class Page:
     """A page. template: its file in `templates/`; context: what the template shows, made when the page is rendered.
-    Besides it every template is given `root`, the relative way to the site's root, and `here`, the page's path."""
+    Besides it every template is given `root`, the relative way to the site's root, `here`, the page's path, and
+    `frame`, what all pages of its site have around them."""
 
     path: str
     template: str
     context: Callable[[], Mapping[str, Any]]
+    frame: Frame | None = None
 
     def render(self) -> bytes:
         """The page as UTF-8."""
-        given = {"root": "../" * self.path.count("/"), "here": self.path, **self.context()}
+        given = {"root": "../" * self.path.count("/"), "here": self.path, "frame": self.frame, **self.context()}
         return environment().get_template(self.template).render(given).encode()
 
 

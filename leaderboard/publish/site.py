@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib import import_module
-from importlib.resources import files
+from importlib import import_module, resources
 from pkgutil import iter_modules
 from types import ModuleType
 
@@ -16,7 +15,8 @@ from ..board_view import BoardView
 from ..ledger import Record
 from ..tables.snapshot import Snapshot
 from . import pages as kinds
-from .page import Asset, File
+from .frame import Frame
+from .page import Asset, File, Page
 
 INDEX = "index.html"
 
@@ -37,13 +37,16 @@ class Site:
     @cached_property
     def pages(self) -> dict[str, File]:
         """Every file of the site by its path, sorted. None is rendered yet."""
-        found: dict[str, File] = {asset.path: asset for asset in _assets()}
+        files: dict[str, File] = {asset.path: asset for asset in _assets()}
+        made: dict[str, File] = {}
         for kind in _kinds():
             for page in kind.pages(self):
-                if page.path in found:
+                if page.path in files or page.path in made:
                     raise ValueError(f"two pages lie at {page.path}")
-                found[page.path] = page
-        return dict(sorted(found.items()))
+                made[page.path] = page
+        around = Frame(self.snapshot.name, self.snapshot.head, frozenset({*files, *made}))
+        found = {path: replace(page, frame=around) if isinstance(page, Page) else page for path, page in made.items()}
+        return dict(sorted({**files, **found}.items()))
 
     def rendered(self) -> Iterator[tuple[str, bytes]]:
         """Every file: its path below the site's folder, and its bytes. The index comes last."""
@@ -71,6 +74,6 @@ def _kinds() -> tuple[ModuleType, ...]:
 @cache
 def _assets() -> tuple[Asset, ...]:
     """The files of `static/`, sorted."""
-    folder = files(__package__.rpartition(".")[0]) / "static"
+    folder = resources.files(__package__.rpartition(".")[0]) / "static"
     found = (item for item in folder.iterdir() if item.is_file() and not item.name.startswith("."))
     return tuple(Asset(f"static/{item.name}", item.read_bytes()) for item in sorted(found, key=lambda item: item.name))

@@ -111,7 +111,14 @@ def _figure(
 
     head = (what, *(f"{part} (%)" if percent else part for part in columns))
     rows = tuple((name, *(cell(values[k]) for values in columns.values())) for k, name in enumerate(names))
-    return Figure(drawn(content, title, WIDTH, high), title, caption, head, rows, tuple(columns))
+    return Figure(
+        drawn(content, title, WIDTH, high),
+        title,
+        caption,
+        head,
+        rows,
+        tuple((series_of(part), part) for part in columns),
+    )
 
 
 def series_of(part: str) -> int:

@@ -26,14 +26,14 @@ Anchor = Literal["start", "middle", "end"]
 @dataclass(frozen=True)
 class Figure:
     """A figure: its SVG, made here and safe as it is; what it shows, in words; and the data that are drawn, as `head`
-    and `rows` of a table. series: the names of what is told apart by colour and shape, in their order."""
+    and `rows` of a table. series: what is told apart by colour and shape: the number of each, and its name."""
 
     svg: str
     title: str
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    series: tuple[str, ...] = ()
+    series: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def severity_curves(scores: Sequence[Score], names: Sequence[str], axis: str) ->
         caption,
         ("entry", "severity", "rows", "score", "number of rows"),
         tuple(rows),
-        tuple(name for name, _ in chosen),
+        tuple((number, name) for number, (name, _) in enumerate(chosen)),
     )
 
 
