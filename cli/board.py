@@ -98,12 +98,16 @@ def board_init(
         Optional[str],  # noqa: UP045
         typer.Option("--store", metavar="URL", help="Keep the ledger in this PostgreSQL database instead of a file."),
     ] = None,
+    files: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--files", metavar="URL", help="Keep submissions and scores in this store: s3://BUCKET/FOLDER."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make a new board in an empty folder, with a key of its own."""
     from ..leaderboard.board import Board, key_file
 
-    board = Board.init(folder, name, store)
+    board = Board.init(folder, name, store, files)
     if json:
         return emit_json({"board": str(board.path), "name": board.name, "key": board.ledger.key})
     line(f"{board.path}: a new board, {name!r}. Its private key is {key_file(board.path)}: back it up, keep it secret")

@@ -4,6 +4,7 @@ board.toml      name, public key, where the ledger is
 ledger.sqlite   the ledger, where it does not lie in a PostgreSQL database
 submissions/    <sha256>.zip
 scores/         <entry>/<scorer>.json
+                (these lie in an object store where board.toml names one; the folder then has copies of what was read)
 private/        the signing key, a database's address: never published
 incoming/       files that are being entered
 uploads/        what a server was handed in and has not entered yet: never published
@@ -35,7 +36,9 @@ from .ledger.keys import SigningKey, create_key
 from .ledger.migrate import migrate, require_current
 from .ledger.store import Store
 from .settings import baselines_of
-from .storage.board_files import INCOMING, publish, recover, stage
+from .storage.board_files import INCOMING, place_problem, plain_file, publish, recover, stage
+from .storage.object_store import ObjectStore, store_of_files
+from .validation.limits import SUBMISSION_BYTES
 
 FORMAT = 2
 
@@ -47,16 +50,20 @@ class Board(BoardView):
         self.path, self.place = Path(path), str(path)
         self.card = _read_card(self.path)
         self.ledger = Ledger(self._store(), SigningKey(key_file(self.path)), str(self.card["key"]))
+        self.objects: ObjectStore | None = store_of_files(self.card)
         self._mutex, self._held = RLock(), 0
 
     @classmethod
-    def init(cls, path: Path | str, name: str, store: str | None = None) -> Board:
+    def init(cls, path: Path | str, name: str, store: str | None = None, files: str | None = None) -> Board:
         """Make a new, empty board; refuses a folder that holds something else. A killed `init` can be repeated.
 
         store: the URL of a PostgreSQL database of its own for the ledger (`postgresql+psycopg://USER@HOST/DATABASE`);
-        SQLite in the folder by default.
+        SQLite in the folder by default. files: the URL of an empty folder in an object store (`s3://BUCKET/FOLDER`) for
+        submissions and scores; the board's folder by default.
         """
         path = Path(path)
+        if files is not None:
+            _require_empty(ObjectStore(files))
         with locked(lock_elsewhere(path), str(path)):
             begun = {"private", "ledger.sqlite", "ledger.sqlite-journal"}
             if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - begun):
@@ -76,6 +83,7 @@ class Board(BoardView):
                 "opened": opened.time,
                 "key": signing.public,
                 "store": where.dialect,
+                **({} if files is None else {"files": files.rstrip("/")}),
             }
             write_atomically(path / "board.toml", tomli_w.dumps(card).encode(), ADVICE)
         return cls(path)
@@ -93,6 +101,15 @@ class Board(BoardView):
         """In its folder, or, where that may only be read, in the user's cache."""
         return self.path / "derived" if may_write(self.path) else derived_here()
 
+    def file(self, path: str) -> Path | None:
+        found = plain_file(self.path, path)
+        if found is None and self.objects is not None and not place_problem(path):
+            content = self.objects.get(path, SUBMISSION_BYTES)
+            if content is not None:
+                write_atomically(self.path / path, content, ADVICE)
+                found = plain_file(self.path, path)
+        return found
+
     def baselines(self) -> dict[str, str]:
         return baselines_of(self.path)
 
@@ -103,15 +120,15 @@ class Board(BoardView):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the board among threads and processes; may be nested. What killed ones left is first finished or
-        cleared away."""
+        """Hold the board among threads and processes, and with its ledger in PostgreSQL among machines; may be nested.
+        What killed ones left is first finished or cleared away."""
         with self._mutex:
             if self._held:
                 yield
                 return
-            with locked(self.path / "board", str(self.path)):
+            with locked(self.path / "board", str(self.path)), self.ledger.store.held():
                 if (self.path / INCOMING).is_dir():
-                    recover(self.path, self.ledger.records())
+                    self._recover()
                 self._held += 1
                 try:
                     yield
@@ -129,10 +146,19 @@ class Board(BoardView):
             raise ValueError(f"files and records differ: {wrong or sorted(set(named) ^ set(files))}")
         with self.locked():
             staged = stage(self.path, identity_of(named), files) if files else None
+            if self.objects is not None:
+                for path, content in sorted(files.items()):
+                    self.objects.put(path, content)
             added = self.ledger.append(events)
             if staged is not None:
                 publish(self.path, staged, named)
         return added
+
+    def _recover(self) -> None:
+        """Finish or clear away what killed processes left, in the folder and in the store."""
+        for path in recover(self.path, self.ledger.records()):
+            if self.objects is not None:
+                self.objects.delete(path)
 
     def settled(self) -> list[Record]:
         """The records, when every file that they name has come to its place."""
@@ -157,6 +183,12 @@ def store_of(path: Path, card: Mapping[str, Any]) -> Store:
     named = os.environ.get("FARSHIFT_BOARD_STORE", "")
     what = "the address of the database that holds its ledger (or set FARSHIFT_BOARD_STORE)"
     return Store(named or read_private(path / "private" / "store.url", what).decode().strip())
+
+
+def _require_empty(objects: ObjectStore) -> None:
+    folders = {"submissions", "scores", "challenges", "sealed"}
+    if found := objects.paths(folders):
+        raise FarshiftError(f"{objects.url} holds files already ({found[0]}): choose an empty folder in the store")
 
 
 def migrate_board(path: Path | str) -> tuple[str | None, str | None]:

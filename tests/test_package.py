@@ -73,12 +73,12 @@ def declared(*extras: str) -> set[str]:
 
 
 IN_CODE = {"scikit-learn": "sklearn", "pillow": "PIL", "pyyaml": "yaml"}
-LOADED_BY_OTHERS = {"psycopg"}
-"""SQLAlchemy loads the driver that a ledger's address names."""
+LOADED_BY_OTHERS = {"psycopg", "s3fs"}
+"""SQLAlchemy loads the driver that a ledger's address names, fsspec the one of its files'."""
 NOT_WITH_US = {"inspect_ai", "atheris"}
 """Runners and fuzzers with an environment of their own: requirements-interop.txt, and `make fuzz-guided`."""
-COMMANDS = {"build", "codespell", "mypy", "ruff", "xdist"}
-"""What the Makefile calls and nothing imports."""
+COMMANDS = {"build", "codespell", "flask", "flask_cors", "mypy", "ruff", "xdist"}
+"""What the Makefile calls, or moto's server, and nothing here imports."""
 
 
 def test_every_dependency_of_the_package_is_imported_and_every_import_declared():

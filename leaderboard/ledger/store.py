@@ -27,6 +27,9 @@ SCHEMA = "0003"
 WAIT = 60
 """Seconds that an append waits for another process's."""
 
+HOLD = 0x46617273686966
+"""The number of the lock that a writer of a board holds in PostgreSQL ("Farshif" in ASCII)."""
+
 _COLUMNS = ("seq", "time", "kind", "body", "previous", "hash", "signature")
 
 
@@ -74,6 +77,26 @@ class Store:
         """A connection, within a transaction that no other writer can enter (PostgreSQL: see `append`)."""
         with self._plainly(), self._engine.execution_options(writes=True).begin() as connection:
             yield connection
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the ledger among machines while the context lasts; a process that dies lets go. Only PostgreSQL has more
+        than one machine: for SQLite there is nothing to hold."""
+        if self.dialect == "sqlite":
+            yield
+            return
+        with self._plainly():
+            connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            with self._plainly():
+                connection.exec_driver_sql(f"SET lock_timeout = '{WAIT}s'")
+                connection.exec_driver_sql(f"SELECT pg_advisory_lock({HOLD})")
+            yield
+        finally:
+            # The lock goes with the session: it is ended, and not given back to the pool.
+            with self._plainly():
+                connection.invalidate()
+                connection.close()
 
     @contextmanager
     def _plainly(self) -> Iterator[None]:

@@ -77,8 +77,8 @@ def _refuse_others(out: Path, card: dict[str, object], shown: dict[str, str]) ->
 def _copy(board: Board, path: str, digest: str, target: Path) -> bool:
     if target.is_file() and file_sha256(target) == digest:
         return False
-    source = board.path / path
-    if not source.is_file() or file_sha256(source) != digest:
-        raise FarshiftError(f"{source} is missing or was changed: see farshift board verify {board.path}")
+    source = board.file(path)
+    if source is None or file_sha256(source) != digest:
+        raise FarshiftError(f"{board.path / path} is missing or was changed: see farshift board verify {board.path}")
     write_atomically(target, source.read_bytes(), _ADVICE)
     return True

@@ -13,7 +13,6 @@ from ..board import Board
 from ..board_view import BoardView, Reading
 from ..ledger.chain import chain_problems
 from ..ledger.heads import remember, unlike_place, unlike_seen
-from ..storage.board_files import held_back, named_files
 from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader, ZipReader
 from ..submission.remote import RemoteBoard
 from .submit import submit
@@ -50,10 +49,6 @@ def viewed(place: str) -> Iterator[BoardView]:
         if problems:
             raise FarshiftError(f"{place}: {problems[0]}")
         remember(records, key, found.address)
-        hidden = held_back(records)
-        for path in named_files(records):
-            if path.startswith("sealed/") and path not in hidden:
-                found.file(path)  # read where they lie
         yield Reading(found, records)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...benchmarks.benchmark import benchmarks
 from ...core.errors import BadData, FarshiftError, Unavailable, first_line
-from ...core.files import file_sha256
+from ...core.files import file_sha256, write_atomically
 from ..board import Board
 from ..board_view import derived_here
 from ..entries import Entry, read_entries
@@ -22,8 +23,10 @@ from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..ledger.objects import foreign_objects
 from ..publish.write import SITE
 from ..sealed.verify import verify_sealed
-from ..storage.board_files import files_in, held_back, named_files, named_problems, plain_file
+from ..storage.board_files import files_in, held_back, named_files, named_problems, place_problem, plain_file
+from ..storage.object_store import ObjectStore
 from ..storage.readers import BoardReader, GoodFiles
+from ..validation.limits import SUBMISSION_BYTES
 from .challenge import read_challenge_bodies, verify_challenges
 from .verify_entries import compute, verify_entry
 from .verify_shown import PageFolder, Pages, verify_card, verify_pages, verify_rows, verify_times
@@ -78,6 +81,25 @@ class FolderReader:
         return sorted(set(found) - set(named_files(self._board.ledger.store.records())))  # entered meanwhile
 
 
+class StoreReader(FolderReader):
+    """A board whose files lie in an object store: they are fetched from there, whatever copies its folder has."""
+
+    def __init__(self, board: Board, objects: ObjectStore, folder: Path) -> None:
+        super().__init__(board)
+        self.folder, self._objects = folder, objects
+
+    def file(self, path: str) -> Path | None:
+        if not place_problem(path) and not (self.folder / path).is_file():
+            content = self._objects.get(path, SUBMISSION_BYTES)
+            if content is not None:
+                write_atomically(self.folder / path, content)
+        return plain_file(self.folder, path)
+
+    def strays(self, folders: set[str]) -> list[str]:
+        found = self._objects.paths(folders)
+        return sorted(set(found) - set(named_files(self._board.ledger.store.records())))
+
+
 def verify(
     board: Board | BoardReader,
     head: str | None = None,
@@ -95,7 +117,32 @@ def verify(
     others signed; pages: where its pages are, by default its folder's `site/`;
     workers: how many processes compute, 0 for as many as there are cores; fresh: without what an earlier verification
     computed. The history is kept (`ledger/heads.py`), and held to the one that was last seen."""
-    copy = FolderReader(board) if isinstance(board, Board) else board
+    with _reader(board) as copy:
+        return _verified(board, copy, head, key, witnessed, pages, workers, fresh)
+
+
+@contextmanager
+def _reader(board: Board | BoardReader) -> Iterator[BoardReader]:
+    """What reads the files of a board, while the context lasts."""
+    if not isinstance(board, Board):
+        yield board
+    elif board.objects is None:
+        yield FolderReader(board)
+    else:
+        with TemporaryDirectory(prefix="farshift-board-") as folder:
+            yield StoreReader(board, board.objects, Path(folder))
+
+
+def _verified(
+    board: Board | BoardReader,
+    copy: BoardReader,
+    head: str | None,
+    key: str | None,
+    witnessed: Sequence[Witnessed],
+    pages: Pages | None,
+    workers: int,
+    fresh: bool,
+) -> Verification:
     records, unread = copy.read()
     found = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
     _verify_history(copy, records, unread, found, head, key, witnessed)
@@ -108,7 +155,8 @@ def verify(
     good = _verify_files(copy, records, found)
     intact = GoodFiles(copy, good)
     kept = board.derived if isinstance(board, Board) and board.derived != derived_here() else None
-    pages = pages or (PageFolder(copy.folder / SITE, SITE) if (copy.folder / SITE).is_dir() else None)
+    site = (board.path if isinstance(board, Board) else copy.folder) / SITE
+    pages = pages or (PageFolder(site, SITE) if site.is_dir() else None)
     challenges, problems = read_challenge_bodies(records)
     found.differences += problems
     known = benchmarks()

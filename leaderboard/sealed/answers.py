@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...benchmarks.runs.run import Run
 from ...core.errors import BadSubmission, FarshiftError
+from ..board_view import BoardView
 from ..ledger.keys import SigningKey
 from ..submission.pack import Card, pack
 from ..submission.team_key import default_key
@@ -15,6 +16,7 @@ from ..submission.validate import Submission, ValidRun, checked
 from ..validation.process import Reader
 from .benchmark import SealedBenchmark, sealed_benchmark
 from .draw_folder import Draw, benchmark_of, read_draw
+from .window import Places
 
 
 def pack_answers(
@@ -35,6 +37,14 @@ def pack_answers(
     given = draw if isinstance(draw, Draw) else read_draw(draw)
     sealed = sealed_benchmark(benchmark_of(given.terms), given)
     return pack([run], out, team=team, card=card, known={sealed.name: sealed}, key=signing)
+
+
+def draw_of(board: BoardView, window: str) -> Draw:
+    """The published draw of a window, from the board's files."""
+    places = Places(window)
+    board.file(places.inputs)
+    card = board.file(places.card) or board.path / places.card
+    return read_draw(card.parent)
 
 
 def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission, ValidRun]:

@@ -12,9 +12,9 @@ from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError
 from ...core.progress import advance
 from ..storage.board_files import digests
-from .answers import check_answers
+from .answers import check_answers, draw_of
 from .benchmark import sealed_benchmark
-from .draw_folder import benchmark_of, read_draw
+from .draw_folder import benchmark_of
 from .drawing import draw
 from .scoring import predictions_digest, result
 from .seal import secret_seed
@@ -47,12 +47,13 @@ def _reveal(board: Board, window: Window) -> None:
         raise FarshiftError(f"the seed of window {window.name} is not the one that the board committed to: put it back")
     public = benchmark_of(window.terms)
     places = Places(window.name)
-    given = read_draw((board.path / places.card).parent)
+    given = draw_of(board, window.name)
     sealed = sealed_benchmark(public, given, draw(public, window.drawn_by(secret)))
     events: list[tuple[str, dict[str, Any]]] = []
     files: dict[str, bytes] = {}
     for number, (digest, body) in enumerate(window.answers.items()):
-        _, entry = check_answers(board.path / places.answers(digest), sealed)
+        file = board.file(places.answers(digest)) or board.path / places.answers(digest)
+        _, entry = check_answers(file, sealed)
         mine = {places.score(digest): canonical_json(result(sealed, entry))}
         said = {name: body[name] for name in ("window", "submission", "team", "model")}
         said["predictions"] = predictions_digest(entry)

@@ -27,7 +27,8 @@ def export_draw(board: Board, window: str, out: Path | str, clock: Clock = utc_n
         raise FarshiftError(f"{out} exists and holds something else than a draw: choose another folder")
     places = Places(found.name)
     for name, path in ((INPUTS, places.inputs), (CARD, places.card)):
-        content = (board.path / path).read_bytes() if (board.path / path).is_file() else b""
+        file = board.file(path)
+        content = file.read_bytes() if file is not None else b""
         if sha256(content).hexdigest() != found.opened["files"][path]:
             raise FarshiftError(
                 f"{board.path / path} is missing or was changed: see farshift board verify {board.path}"

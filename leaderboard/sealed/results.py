@@ -83,9 +83,12 @@ def all_results(board: BoardView) -> list[dict[str, Any]]:
 
 
 def _score(board: BoardView, window: Window, digest: str) -> Mapping[str, Any]:
-    path = board.path / Places(window.name).score(digest)
-    content = path.read_bytes() if path.is_file() else b""
-    if digests({Places(window.name).score(digest): content}) != window.scores[digest]["files"]:
-        raise FarshiftError(f"{path} is missing or was changed: farshift board verify {board.path} lists what differs")
+    place = Places(window.name).score(digest)
+    file = board.file(place)
+    content = file.read_bytes() if file is not None else b""
+    if digests({place: content}) != window.scores[digest]["files"]:
+        raise FarshiftError(
+            f"{board.path / place} is missing or was changed: farshift board verify {board.path} lists what differs"
+        )
     found: dict[str, Any] = json.loads(content)
     return found

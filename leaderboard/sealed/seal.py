@@ -181,8 +181,10 @@ def secret_seed(board: Board, window: str) -> bytes:
 
 def profile_of(board: BoardView, window: str) -> dict[str, Any]:
     """The comparison of a window's draw with the public test, as it was announced."""
-    path = board.path / Places(window).profile
-    if not path.is_file():
-        raise FarshiftError(f"{path} is missing: farshift board verify {board.path} lists what differs")
+    path = board.file(Places(window).profile)
+    if path is None:
+        raise FarshiftError(
+            f"{board.path / Places(window).profile} is missing: farshift board verify {board.path} lists what differs"
+        )
     found: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return found

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from ...core.errors import FarshiftError
 from ..storage.board_files import digests
 from ..teams import fingerprint
-from .answers import check_answers
+from .answers import check_answers, draw_of
 from .benchmark import sealed_benchmark
-from .draw_folder import benchmark_of, read_draw
+from .draw_folder import benchmark_of
 from .receipt import Receipt
 from .times import Clock, utc_now
 from .window import Places, Window, find_window, windows
@@ -30,7 +30,7 @@ def submit_answers(board: Board, window: str, file: Path | str, clock: Clock = u
     found = find_window(board.ledger.records(), window)
     _require_open(found, clock())
     content = Path(file).read_bytes() if Path(file).is_file() else b""
-    given = read_draw((board.path / Places(found.name).card).parent)
+    given = draw_of(board, found.name)
     submission, entry = check_answers(file, sealed_benchmark(benchmark_of(found.terms), given))
     if sha256(content).hexdigest() != submission.digest:
         raise FarshiftError(f"{file} changed while it was being checked: hand it in again")

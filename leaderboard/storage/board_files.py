@@ -109,13 +109,19 @@ def publish(board: Path, staged: Path, named: Mapping[str, str]) -> None:
         shutil.rmtree(staged)
 
 
-def recover(board: Path, records: Iterable[Record]) -> None:
-    """Finish or clear away what killed processes left in `incoming/`. Only for who holds the board."""
+def recover(board: Path, records: Iterable[Record]) -> list[str]:
+    """Finish or clear away what killed processes left in `incoming/`. Only for who holds the board. Returns the paths
+    of what was cleared away: no record names it."""
     left = sorted((board / INCOMING).iterdir())
-    if left:
-        named = named_files(records)
-        for staged in left:
-            publish(board, staged, named)
+    if not left:
+        return []
+    named = named_files(records)
+    given_up = []
+    for staged in left:
+        found = (path.relative_to(staged).as_posix() for path in sorted(staged.rglob("*")) if path.is_file())
+        given_up += [path for path in found if path not in named and not place_problem(path)]
+        publish(board, staged, named)
+    return given_up
 
 
 def plain_file(folder: Path, path: str) -> Path | None:

@@ -1,0 +1,109 @@
+"""The files of a board in an object store (`s3://bucket/folder`, `gs://..`, whatever fsspec has a driver for), so that
+several machines keep one board.
+
+An object is written whole or not at all, and none that a record names is ever written again. Keys and endpoints come
+from the environment, as the store's driver reads them (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` ..).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData, FarshiftError, MissingExtra, Unavailable, first_line
+from .board_files import place_problem
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+_EXTRAS = {"s3": "s3", "s3a": "s3"}
+_NOT_STORES = {"", "file", "local", "http", "https", "zip", "tar", "git", "github", "data", "reference"}
+
+
+class ObjectStore:
+    """The files below one address. url: such as `s3://bucket/board`; `FarshiftError` where it is no address of a store
+    that can be written to, `MissingExtra` where its driver is not installed."""
+
+    def __init__(self, url: str) -> None:
+        protocol, _, rest = url.rpartition("://")
+        if protocol in _NOT_STORES or not rest.strip("/"):
+            raise FarshiftError(f"{url}: files lie in the board's folder, or in a store such as s3://BUCKET/FOLDER")
+        if "@" in rest or "?" in rest:
+            raise FarshiftError("the store's address holds a key: keys belong into the environment")
+        self.url, self._protocol, self._root = url.rstrip("/"), protocol, rest.rstrip("/")
+        self._files  # noqa: B018 - a driver that is missing is said before anything is made
+
+    @cached_property
+    def _files(self) -> AbstractFileSystem:
+        from fsspec import filesystem
+
+        try:
+            # What was listed once may be another by now: other machines write too.
+            return filesystem(self._protocol, use_listings_cache=False, skip_instance_cache=True)
+        except ImportError as error:
+            if extra := _EXTRAS.get(self._protocol):
+                raise MissingExtra(f"a board's files at {self.url}", extra) from error
+            raise FarshiftError(f"{self.url}: its driver is not installed: {first_line(error)}") from error
+        except ValueError as error:
+            raise FarshiftError(f"{self.url}: fsspec knows no store {self._protocol}://") from error
+
+    def put(self, path: str, content: bytes) -> None:
+        """Write a file, whole, over what may lie there. `Unavailable` where the store does not take it."""
+        with self._plainly(path):
+            self._files.pipe_file(self._place(path), content)
+
+    def get(self, path: str, limit: int) -> bytes | None:
+        """A file; None where there is none. `BadData` where it has more than `limit` bytes, `Unavailable` where the
+        store does not answer."""
+        place = self._place(path)
+        with self._plainly(path):
+            try:
+                size = int(self._files.info(place)["size"])
+                if size > limit:
+                    raise BadData(f"{self.url}/{path} has {size} bytes; at most {limit} are taken")
+                content: bytes = self._files.cat_file(place)
+            except FileNotFoundError:
+                return None
+        return content
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if there is one."""
+        with self._plainly(path):
+            try:
+                self._files.rm_file(self._place(path))
+            except FileNotFoundError:
+                return
+
+    def paths(self, folders: set[str]) -> list[str]:
+        """The files in some folders, sorted."""
+        found = []
+        for folder in sorted(folders):
+            with self._plainly(folder):
+                try:
+                    found += [str(path) for path in self._files.find(f"{self._root}/{folder}")]
+                except FileNotFoundError:
+                    continue
+        return sorted(path.partition(f"{self._root}/")[2] for path in found)
+
+    def _place(self, path: str) -> str:
+        if problem := place_problem(path):
+            raise ValueError(f"a record {problem}")
+        return f"{self._root}/{path}"
+
+    @contextmanager
+    def _plainly(self, path: str) -> Iterator[None]:
+        """Turn what a driver raises into one line that says where."""
+        try:
+            yield
+        except (FarshiftError, FileNotFoundError):
+            raise
+        except Exception as error:  # each driver has errors of its own: botocore's, google's ..
+            raise Unavailable(f"{self.url}/{path} cannot be reached: {first_line(error, 200)}") from error
+
+
+def store_of_files(card: dict[str, Any]) -> ObjectStore | None:
+    """Where the files of a board lie by its card; None for its folder."""
+    url = card.get("files")
+    return None if url is None else ObjectStore(str(url))

@@ -1,0 +1,182 @@
+"""A board whose files lie in an object store: a real server that speaks S3, and PostgreSQL between two machines."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import s3
+from farshift.core.errors import FarshiftError, Unavailable
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.storage.board_files import named_files
+from farshift.leaderboard.submission.pack import pack
+
+pytestmark = pytest.mark.usefixtures("remembered")
+
+
+@pytest.fixture(scope="module")
+def stores():
+    with s3.storing() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def file(runs, tmp_path_factory) -> Path:
+    return pack(runs[:2], tmp_path_factory.mktemp("packed") / "both.zip")
+
+
+@pytest.fixture
+def kept(stores, tmp_path) -> Board:
+    """A board whose ledger lies in its folder, its files in a store."""
+    return Board.init(tmp_path / "kept", "In a store", files=stores.bucket())
+
+
+def named(board: Board) -> list[str]:
+    return sorted(named_files(board.records()))
+
+
+def test_what_is_entered_lies_in_the_store_and_verifies_from_there(kept, file, stores):
+    entries, new = submit(kept, file)
+    assert new
+    assert stores.files(kept.objects.url) == named(kept) != []
+    shutil.rmtree(kept.path / "submissions")
+    shutil.rmtree(kept.path / "scores")
+    assert [one.entry for one in Board(kept.path).standings()] == entries
+    found = verify(Board(kept.path))
+    assert (found.verified, found.differences, found.not_recomputed) == (2, [], [])
+
+
+def test_an_export_and_its_card_do_not_say_where_the_files_lay(kept, file, tmp_path):
+    submit(kept, file)
+    shutil.rmtree(kept.path / "submissions")
+    export(kept, tmp_path / "out")
+    assert (
+        tmp_path / "out" / "submissions" / f"{kept.standings()[0].submission}.zip"
+    ).read_bytes() == file.read_bytes()
+    assert "files" not in tomllib.loads((tmp_path / "out" / "board.toml").read_text())
+
+
+@pytest.mark.attack("host", "another object put in the place of one that the ledger names, or none left")
+def test_verification_reads_the_store_and_not_the_copies_of_the_folder(kept, file, stores):
+    submit(kept, file)
+    first, last, *_ = named(kept)
+    stores.overwrite(kept.objects.url, first, b"another")
+    stores.overwrite(kept.objects.url, last, None)
+    said = verify(kept).differences
+    assert f"{first} was changed: its sha256 is not the ledger's" in said
+    assert f"{last} is missing" in said
+
+
+def test_what_no_record_names_is_told(kept, file, stores):
+    submit(kept, file)
+    stores.overwrite(kept.objects.url, "scores/0123456789abcdef/4.json", b"{}")
+    assert verify(kept).differences == ["scores/0123456789abcdef/4.json belongs to no record"]
+
+
+KILLED = """
+import os, signal, sys
+import farshift.leaderboard.board as board
+import farshift.leaderboard.operations.submit as submitting
+from farshift.leaderboard.ledger import Ledger
+def killed(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[3] == "ledger": Ledger.append = killed
+else: board.publish = killed
+submitting.submit(board.Board(sys.argv[1]), sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("place", ["ledger", pytest.param("publish", marks=pytest.mark.slow)])
+def test_a_submit_that_is_killed_leaves_all_or_nothing_in_the_store(kept, file, stores, place):
+    done = subprocess.run([sys.executable, "-c", KILLED, kept.path, file, place], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert len(stores.files(kept.objects.url)) == 3, "the files are there before the record is"
+    assert len(kept.standings()) == (2 if place == "publish" else 0)
+    assert stores.files(kept.objects.url) == named(kept)
+    assert submit(kept, file)[1] is (place == "ledger")
+    assert verify(kept).differences == []
+
+
+def test_a_store_that_does_not_answer_leaves_the_ledger_as_it_was(kept, file, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    board = Board(kept.path)
+    with pytest.raises(Unavailable, match=r"s3://.* cannot be reached: ") as told:
+        submit(board, file)
+    assert "not-to-be-seen" not in str(told.value)
+    assert len(board.records()) == 1
+    assert not (board.path / "submissions").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("/some/folder", "or in a store such as s3://BUCKET/FOLDER"),
+        ("https://example.org/x", "or in a store such as s3://BUCKET/FOLDER"),
+        ("s3://", "or in a store such as s3://BUCKET/FOLDER"),
+        ("s3://key:secret@bucket/x", "keys belong into the environment"),
+        ("nowhere://bucket/x", "fsspec knows no store nowhere://"),
+    ],
+)
+def test_another_sort_of_address_is_refused_before_anything_is_made(url, said, tmp_path):
+    with pytest.raises(FarshiftError, match=said) as told:
+        Board.init(tmp_path / "board", "a test", files=url)
+    assert "secret" not in str(told.value)
+    assert not (tmp_path / "board").exists()
+
+
+def test_a_folder_of_the_store_that_is_in_use_is_not_taken(kept, file, tmp_path):
+    submit(kept, file)
+    with pytest.raises(FarshiftError, match="holds files already"):
+        Board.init(tmp_path / "other", "another", files=kept.objects.url)
+
+
+def on_another_machine(board: Board, folder: Path) -> Board:
+    """The same board from a folder that has its card and its private files, and nothing else."""
+    folder.mkdir()
+    shutil.copy(board.path / "board.toml", folder)
+    shutil.copytree(board.path / "private", folder / "private")
+    return Board(folder)
+
+
+def test_two_machines_keep_one_board(stores, server, runs, tmp_path):
+    here = Board.init(tmp_path / "here", "shared", server.database(), stores.bucket())
+    there = on_another_machine(here, tmp_path / "there")
+    first, same = (pack(runs[:1], tmp_path / f"{note}.zip", note=note) for note in ("first", "again"))
+    with ThreadPoolExecutor(3) as pool:
+        jobs = [pool.submit(submit, board, file) for board, file in ((here, first), (there, first), (there, same))]
+        said = [str(job.exception() or "") for job in jobs]
+    refused = [one for one in said if one]
+    assert refused, "one of the two files with the same run is refused"
+    assert all("is the run behind entry" in one for one in refused)
+    shown = [[one.entry for one in board.standings()] for board in (here, there)]
+    assert shown[0] == shown[1]
+    assert len(shown[0]) == 1
+    assert stores.files(here.objects.url) == named(there)
+    assert verify(there).differences == []
+
+
+def test_a_writer_waits_for_one_on_another_machine(server, stores, tmp_path):
+    here = Board.init(tmp_path / "here", "shared", server.database(), stores.bucket())
+    there = on_another_machine(here, tmp_path / "there")
+    order: list[str] = []
+    with ThreadPoolExecutor(1) as pool:
+        with here.locked():
+            waiting = pool.submit(lambda: _hold(there, order))
+            order.append("here")
+            assert not waiting.done()
+        waiting.result(60)
+    assert order == ["here", "there"]
+
+
+def _hold(board: Board, order: list[str]) -> None:
+    with board.locked():
+        order.append("there")
