@@ -21,8 +21,9 @@ _CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "ht
 _EXTRAS = {
     "train": ("torch", "scikit-learn", "pillow", "scipy"),
     "stream": ("datasets",),
-    "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml"),
+    "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec"),
     "postgres": ("psycopg",),
+    "s3": ("s3fs",),
     "plot": ("matplotlib",),
     "hf": ("torch", "transformers", "tokenizers", "safetensors"),
     "llm": ("openai",),
