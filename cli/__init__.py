@@ -16,6 +16,7 @@ from .board import board_app
 from .cache import app as cache_app
 from .paging import paged
 from .replicates import app as replicates_app
+from .reproduce import app as reproduce_app
 from .run import plan, run
 from .runs import app as runs_app
 from .sealed import app as sealed_app
@@ -43,6 +44,7 @@ app.add_typer(cache_app, name="cache")
 app.add_typer(baselines_app, name="baselines")
 app.command()(run)
 app.command()(plan)
+app.add_typer(reproduce_app)
 app.add_typer(submissions_app)
 board_app.add_typer(sealed_app)
 board_app.add_typer(standings_app)

@@ -1,0 +1,110 @@
+"""Measures of a split's rows, by name: what a claim says of data, and no training enters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import BadDefinition, UnknownName
+from ...loaders.part import Part
+from ...loaders.split import load
+from ...splits.measures.divergence import Divergence, divergence
+
+Value = int | float | str
+
+
+def noise_rate(split: str) -> float:
+    """The share of training rows whose given label is not the true one."""
+    train = load(split, "train")
+    return float(np.mean(train.truth() != train.given()))
+
+
+def replaced_rate(split: str) -> float:
+    """The share of training rows whose label was drawn anew, right by chance or not."""
+    return float(load(split, "train").corrupted.mean())
+
+
+def rows(split: str, part: str) -> int:
+    """The rows of a part, published copies counted."""
+    return load(split, part).weighted_rows
+
+
+def digest(split: str, part: str, fields: str) -> str:
+    """The first 16 hexadecimal digits of sha256 over a part's distinct rows, sorted: the fields named, separated by
+    tabs, each row ended by a line break."""
+    texts = _texts(load(split, part), fields)
+    return sha256("".join(sorted({"\t".join(row) + "\n" for row in zip(*texts, strict=True)})).encode()).hexdigest()[
+        :16
+    ]
+
+
+def overlap(split: str, part: str, fields: str) -> float:
+    """The share of a part's rows whose fields, taken together, stand in the training rows too."""
+    known = set(zip(*_texts(load(split, "train"), fields), strict=True))
+    asked = list(zip(*_texts(load(split, part), fields), strict=True))
+    return sum(row in known for row in asked) / len(asked)
+
+
+def longest(split: str, part: str, field: str) -> int:
+    """The most words that a row of a part has in a field."""
+    return max(len(text.split()) for text in _texts(load(split, part), field)[0])
+
+
+def shortest(split: str, part: str, field: str) -> int:
+    """The fewest words that a row of a part has in a field."""
+    return min(len(text.split()) for text in _texts(load(split, part), field)[0])
+
+
+def compound_divergence(split: str, part: str, field: str) -> float:
+    """How far neighbouring pairs of words in a part are from those of training (Keysers et al. 2020), 0 to 1."""
+    return _divergence(split, part, field).compounds
+
+
+def atom_divergence(split: str, part: str, field: str) -> float:
+    """How far the words of a part are from those of training (Keysers et al. 2020), 0 to 1."""
+    return _divergence(split, part, field).atoms
+
+
+def unseen_words(split: str, part: str, field: str) -> int:
+    """How many words stand in a part and nowhere in training."""
+    return _divergence(split, part, field).unseen_atoms
+
+
+def _divergence(split: str, part: str, field: str) -> Divergence:
+    return divergence(*(_texts(load(split, one), field)[0] for one in ("train", part)))
+
+
+def _texts(part: Part, fields: str) -> list[list[str]]:
+    """The named fields of a part as texts, a list each."""
+    table = part.arrow(fields.split(","))
+    return [[str(value) for value in table[name].to_pylist()] for name in fields.split(",")]
+
+
+MEASURES: dict[str, Callable[..., Value]] = {
+    one.__name__: one
+    for one in (
+        atom_divergence,
+        compound_divergence,
+        digest,
+        longest,
+        noise_rate,
+        overlap,
+        replaced_rate,
+        rows,
+        shortest,
+        unseen_words,
+    )
+}
+
+
+def fact(measure: str, split: str, arguments: dict[str, Any]) -> Value:
+    """A measure by its name; `UnknownName` where there is none, `BadDefinition` for arguments that it does not take."""
+    if measure not in MEASURES:
+        raise UnknownName("measure", measure, MEASURES)
+    takes = set(MEASURES[measure].__annotations__) - {"split", "return"}
+    if set(arguments) != takes:
+        raise BadDefinition(f"{measure} takes {', '.join(sorted(takes)) or 'nothing but the split'}: {arguments}")
+    return MEASURES[measure](split, **arguments)

@@ -1,0 +1,212 @@
+"""The quantities of a claim, measured: on runs, on the recorded results, or on a split's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isfinite, nan, sqrt
+from typing import Any
+
+import numpy as np
+
+from ...benchmarks.comparison.compare import Side
+from ...benchmarks.derived.recovered import gap_recovered_on_rows
+from ...benchmarks.runs.run import Run
+from ...benchmarks.statistics.concurrence import MORE_THAN
+from ...benchmarks.statistics.concurrence import interval as tau_interval
+from ...benchmarks.statistics.interval import Estimate, gap, mean, paired_difference
+from ...benchmarks.statistics.not_available import NotAvailable
+from ...benchmarks.statistics.sample import Sample
+from ...core.errors import BadDefinition, UnknownName
+from ..running.recorded_scores import RecordedScore, kept_scores
+from .claim import Claim, Difference, Fact, Quantity, RankCorrelation, Recovered, Score, Slope
+from .facts import Value, fact
+
+OVER = "95 % t interval over test rows and training seeds"
+PAIRED = "95 % t interval over paired test rows and the training seeds of both"
+UNPAIRED = "95 % interval made of those of its scores, as independent (Zou and Donner 2008)"
+FIELLER = "95 % Fieller interval over paired test rows and training seeds"
+BY_ENTRIES = "95 % interval over baselines, as drawn from others like them"
+EXACT = "exact: of all rows"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value, the ends of its interval (its own value where it is exact), and what the interval is over. `why`: where
+    there is none, the reason."""
+
+    value: Value
+    low: float = nan
+    high: float = nan
+    interval: str = ""
+    per_seed: tuple[float, ...] = ()
+    why: str = ""
+
+    @property
+    def known(self) -> bool:
+        return not self.why
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, six decimals."""
+        if self.why:
+            return {"n/a": self.why}
+        if isinstance(self.value, str | int):
+            return {"value": self.value, "interval": self.interval}
+        ends = {"value": self.value, "low": self.low, "high": self.high}
+        rounded = {name: round(one, 6) for name, one in ends.items()}
+        seeds = {"per_seed": [round(one, 6) for one in self.per_seed]} if self.per_seed else {}
+        return rounded | {"interval": self.interval} | seeds
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Measured:
+        """What `to_dict` wrote."""
+        if "n/a" in record:
+            return cls(nan, why=record["n/a"])
+        ends = [record.get(name, record["value"]) for name in ("low", "high")]
+        low, high = (float(one) if isinstance(one, int | float) else nan for one in ends)
+        return cls(record["value"], low, high, record["interval"], tuple(record.get("per_seed", ())))
+
+
+def exact(value: Value) -> Measured:
+    """A value that has no noise."""
+    at = float(value) if not isinstance(value, str) else nan
+    return Measured(value, at, at, EXACT)
+
+
+def of_estimate(found: Estimate, interval: str) -> Measured:
+    """An estimate; where there is a value but no interval, or neither, the reason."""
+    if not isfinite(found.value):
+        return Measured(nan, why=f"not defined{f': {found.why}' if found.why else ''}")
+    if not found.defined:
+        return Measured(nan, why=f"{found.value:g}, but no interval{f': {found.why}' if found.why else ''}")
+    return Measured(found.value, found.low, found.high, interval, found.per_seed)
+
+
+def combined(parts: Sequence[Measured], weights: Sequence[float], interval: str = UNPAIRED) -> Measured:
+    """A weighted sum of independent values, with the interval that theirs make (the method of variance estimates
+    recovery: Zou and Donner, Statistics in Medicine 2008)."""
+    if why := next((one.why for one in parts if one.why), ""):
+        return Measured(nan, why=why)
+    value = sum(weight * float(one.value) for weight, one in zip(weights, parts, strict=True))
+    down = up = 0.0
+    for weight, one in zip(weights, parts, strict=True):
+        below, above = weight * (float(one.value) - one.low), weight * (one.high - float(one.value))
+        down += (below if weight > 0 else above) ** 2
+        up += (above if weight > 0 else below) ** 2
+    return Measured(value, value - sqrt(down), value + sqrt(up), interval)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The runs of a claim, by name. `kept`: of runs whose recorded score is enough, that score in their place, so that
+    no predictions are read."""
+
+    claim: Claim
+    runs: Mapping[str, Run]
+    kept: Mapping[str, RecordedScore] = field(default_factory=dict)
+
+    @cached_property
+    def _sides(self) -> dict[str, Side]:
+        return {name: Side(run) for name, run in self.runs.items()}
+
+    def measure(self, name: str) -> Measured:
+        """The quantity called `name`."""
+        quantity = self.claim.quantities[name]
+        return _MEASURED[type(quantity)](self, quantity)
+
+    def score(self, quantity: Score) -> Measured:
+        if quantity.run in self.kept:
+            return of_estimate(getattr(self.kept[quantity.run], quantity.view), OVER)
+        if quantity.view == "gap":
+            return of_estimate(gap(self.sample(quantity, "id"), self.sample(quantity, "ood")), OVER)
+        return of_estimate(mean(self.sample(quantity)), OVER)
+
+    def sample(self, quantity: Score, view: str = "") -> Sample:
+        """The rows of a score with their answers, by its metric."""
+        view = view or quantity.view
+        side = self._sides[quantity.run]
+        rows = side.rows(view)
+        if quantity.group:
+            groups = side.benchmark.view(view)[0].carried.get("group")
+            known = [] if groups is None else sorted(set(map(str, groups.tolist())))
+            if quantity.group not in known or groups is None:
+                raise UnknownName(f"group of {side.benchmark.name}", quantity.group, known)
+            rows = rows.select(np.flatnonzero(groups.astype(str) == quantity.group))
+        return rows.by(self._metric(side, quantity.metric))
+
+    @staticmethod
+    def _metric(side: Side, name: str) -> Any:
+        by_name = {one.name: one for one in side.benchmark.metrics}
+        if name and name not in by_name:
+            raise UnknownName(f"metric of {side.benchmark.name}", name, by_name)
+        return by_name[name] if name else side.metric
+
+    def between(self, left: Score, right: Score) -> Measured:
+        """One score minus another: on the same rows paired, and of one run on different rows by its own seeds."""
+        if "gap" in (left.view, right.view) or {left.run, right.run} & set(self.kept):
+            return combined([self.score(left), self.score(right)], [1.0, -1.0])
+        x, y = self.sample(left), self.sample(right)
+        if left.run == right.run and left.view != right.view and not (left.group or right.group):
+            return of_estimate(gap(x, y), OVER)
+        if left.run != right.run and self._rows(left) == self._rows(right):
+            return of_estimate(paired_difference(x, y), PAIRED)
+        return combined([self.score(left), self.score(right)], [1.0, -1.0])
+
+    def _rows(self, quantity: Score) -> tuple[str, str, str, str]:
+        """By what two scores are of the same rows, compared with the same labels, measured alike."""
+        side = self._sides[quantity.run]
+        views = side.benchmark.definition.views
+        return side.benchmark.name, repr(views.get(quantity.view)), quantity.group, quantity.metric
+
+    def difference(self, quantity: Difference) -> Measured:
+        return self.between(self._score(quantity.left), self._score(quantity.right))
+
+    def recovered(self, quantity: Recovered) -> Measured:
+        three = [self._score(name) for name in (quantity.score, quantity.floor, quantity.ceiling)]
+        if {one.run for one in three} & set(self.kept):
+            value, floor, ceiling = (float(self.score(one).value) for one in three)
+            share = (value - floor) / (ceiling - floor) if ceiling != floor else nan
+            return Measured(share, share, share, "no interval: of kept scores")
+        found = gap_recovered_on_rows(*(self.sample(one) for one in three))
+        if isinstance(found, NotAvailable):
+            return Measured(nan, why=found.reason)
+        return Measured(found.value, found.low, found.high, FIELLER)
+
+    def slope(self, quantity: Slope) -> Measured:
+        x = np.asarray(quantity.x) - np.mean(quantity.x)
+        weights = (x / (x**2).sum()).tolist()
+        return combined([self.score(self._score(name)) for name in quantity.scores], weights)
+
+    def rank_correlation(self, quantity: RankCorrelation) -> Measured:
+        left, right = (
+            {name: getattr(one, side.view).value * (1 if one.better == "higher" else -1) for name, one in kept.items()}
+            for side, kept in ((side, kept_scores(side.on)) for side in (quantity.left, quantity.right))
+        )
+        common = sorted((set(left) & set(right)) - set(quantity.without))
+        if len(common) <= MORE_THAN:
+            return Measured(nan, why=f"{len(common)} common baselines: it takes more than {MORE_THAN}")
+        x, y = (np.array([side[name] for name in common]) for side in (left, right))
+        tau, low, high = tau_interval(x, y)
+        if not isfinite(tau):
+            return Measured(nan, why="all baselines score alike on one side")
+        return Measured(tau, low, high, f"{BY_ENTRIES} ({len(common)} of them)")
+
+    def fact(self, quantity: Fact) -> Measured:
+        return exact(fact(quantity.measure, quantity.split, quantity.arguments))
+
+    def _score(self, name: str) -> Score:
+        found = self.claim.quantities[name]
+        if not isinstance(found, Score):
+            raise BadDefinition(f"claim {self.claim.name}: {name} is no score")
+        return found
+
+
+_MEASURED: dict[type[Quantity], Callable[[Evidence, Any], Measured]] = {
+    Score: Evidence.score,
+    Difference: Evidence.difference,
+    Recovered: Evidence.recovered,
+    Slope: Evidence.slope,
+    RankCorrelation: Evidence.rank_correlation,
+    Fact: Evidence.fact,
+}
