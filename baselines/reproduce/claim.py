@@ -17,8 +17,8 @@ PLACE = "baselines/claims"
 
 Named = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Mark = Literal["seen", "from memory"]
-DECIDES = ("runs", "quantities", "published", "premises", "rules", "quick")
-"""The tables of a claim that its verdict hangs on."""
+DECIDES = ("runs", "quantities", "published", "premises", "rules")
+"""The tables of a claim that its verdict hangs on, but for what they say of the short form."""
 
 
 class _Strict(BaseModel):
@@ -269,8 +269,8 @@ class Claim(_Strict):
     @property
     def identity(self) -> str:
         """sha256 of all that its verdict hangs on: it changes when what is run, or the rule, does."""
-        whole = self.model_dump(mode="json")
-        return identity_of({name: whole[name] for name in DECIDES})
+        whole = self.model_dump(mode="json", include=set(DECIDES), exclude={"runs": {"__all__": {"quick"}}})
+        return identity_of(whole)
 
 
 def _there(what: str, name: str, known: Mapping[str, Any], where: str) -> None:
