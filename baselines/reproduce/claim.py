@@ -148,7 +148,7 @@ class Within(_Strict):
     by: Annotated[float, Field(gt=0)]
 
 
-class AtLeast(_Strict):
+class Least(_Strict):
     """The quantity is `limit` or more."""
 
     shape: Literal["at_least"]
@@ -156,7 +156,7 @@ class AtLeast(_Strict):
     limit: float
 
 
-class AtMost(_Strict):
+class Most(_Strict):
     """The quantity is `limit` or less."""
 
     shape: Literal["at_most"]
@@ -187,7 +187,7 @@ class Order(_Strict):
     by: Annotated[float, Field(ge=0)] = 0.0
 
 
-Rule = Annotated[Within | AtLeast | AtMost | Positive | Equal | Order, Field(discriminator="shape")]
+Rule = Annotated[Within | Least | Most | Positive | Equal | Order, Field(discriminator="shape")]
 
 
 class Quick(_Strict):
@@ -211,7 +211,7 @@ class Claim(_Strict):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     title: str
     kind: Kind
-    paper: str
+    citation: str
     notes: str = ""
     """In which our setting differs; why it fails, where it does, and what was tried."""
     cost: Cost

@@ -36,7 +36,7 @@ class Listed:
             "verdict": self.verdict,
             "reason": "" if found is None else found.reason,
             "mark": self.claim.mark,
-            "paper": self.claim.paper,
+            "citation": self.claim.citation,
             "cpu_minutes": cost.cpu_minutes,
             "gpu_minutes": cost.gpu_minutes,
             "date": None if found is None else found.date,
@@ -64,9 +64,14 @@ one through the same splits, harness and trainer as everything else; `--quick` c
 
 A rule holds where the whole interval lies on its side, fails where the whole interval lies on the other, and is open
 where the interval has parts on both: so a claim is *reproduced*, *not reproduced* or *inconclusive*. What is published
-and was not seen in a source is compared with, and gives no verdict (*comparison*). Brackets are 95 % intervals over
-test rows and training seeds where a model was trained; numbers without brackets are exact. A claim that fails stays
-here, with our best explanation. To add one, copy the file of another: its name is all that is listed by.
+and was not seen in a source is compared with, and gives no verdict (*comparison*). Where a premise is not met, such as
+that the model has learnt the training distribution at all, a claim is inconclusive whatever its rules say. Brackets are
+95 % intervals over test rows and training seeds where a model was trained; numbers without brackets are exact. A claim
+that fails stays here, with our best explanation.
+
+Settings are small: what two cores can train in minutes. A verdict is of the setting that is named, not of the paper.
+Rules of claims that train something were written before it was trained; those of claims that rest on recorded
+baselines, when these had been recorded already. A claim is one file, and found by its name: to add one, copy another.
 
 This page is written by `farshift reproduce --list --markdown`.
 """
@@ -92,7 +97,7 @@ def markdown(found: Sequence[Listed]) -> str:
 
 def _section(one: Listed) -> str:
     claim, found = one.claim, one.outcome
-    lines = [f"## {claim.name}", "", f"{claim.title} ({claim.kind}). {claim.paper}.", ""]
+    lines = [f"## {claim.name}", "", f"{claim.title} ({claim.kind}). {claim.citation}.", ""]
     lines += [f"- Published: {_published(said)}" for said in claim.published.values()]
     if found is None:
         lines.append(f"- {NOT_RUN.capitalize()}: it takes {cost_in_words(claim)}.")

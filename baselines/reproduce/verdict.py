@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import inf
 from typing import Final, Literal
 
-from .claim import AtLeast, AtMost, Equal, Order, Rule, Score, Within
+from .claim import Equal, Least, Most, Order, Rule, Score, Within
 from .measured import Evidence, Measured
 
 Verdict = Literal["reproduced", "not reproduced", "inconclusive", "comparison"]
@@ -61,9 +61,9 @@ def judge(rule: Rule, measured: Mapping[str, Measured], evidence: Evidence, dire
         middle = published[rule.published].value
         assert isinstance(middle, int | float), "the claim's schema says so"
         side = Side(f"{name} within {middle:g} ± {rule.by:g}", middle - rule.by, middle + rule.by)
-    elif isinstance(rule, AtLeast):
+    elif isinstance(rule, Least):
         side = Side(f"{name} ≥ {rule.limit:g}", rule.limit)
-    elif isinstance(rule, AtMost):
+    elif isinstance(rule, Most):
         side = Side(f"{name} ≤ {rule.limit:g}", most=rule.limit)
     else:
         side = Side(f"{name} > 0", 0.0, strict=True)

@@ -1,0 +1,347 @@
+"""Published claims: every file can be run, rules say what they should, and the page is what is recorded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from farshift.baselines.recipe import check_task, complete
+from farshift.baselines.reproduce import listing
+from farshift.baselines.reproduce.claim import Claim, Fact, RankCorrelation, Score, claim, claims
+from farshift.baselines.reproduce.experiment import HOME, plan_of
+from farshift.baselines.reproduce.facts import MEASURES, fact
+from farshift.baselines.reproduce.measured import Evidence, Measured, combined, exact
+from farshift.baselines.reproduce.outcome import Outcome, recorded_outcome
+from farshift.baselines.reproduce.reproduce import judged_by, keep, reproduce, rescored
+from farshift.baselines.reproduce.verdict import judge, overall
+from farshift.baselines.running.recorded_scores import kept_scores
+from farshift.baselines.running.results import digest_of
+from farshift.core.clock import Stopwatch
+from farshift.core.errors import BadDefinition, BadRun, FarshiftError, Unavailable, UnknownName
+from farshift.core.files import file_sha256
+from farshift.splits.catalogue import find
+from support import ROOT
+
+ALL = claims()
+RECORDED = [name for name, one in ALL.items() if recorded_outcome(one) is not None]
+
+SMALL = {
+    "name": "small",
+    "title": "Nothing is learnt in four steps",
+    "kind": "corrupted-label",
+    "citation": "None",
+    "cost": {"cpu_minutes": 1},
+    "published": {"test": {"value": 0.01, "mark": "seen", "where": "here"}},
+    "runs": {"network": {"recipe": "mlp", "on": "modadd97/xi35", "steps": 4, "seeds": 2}},
+    "quantities": {
+        "test": {"sort": "score", "run": "network", "view": "id"},
+        "memorised": {"sort": "score", "run": "network", "view": "memorised"},
+    },
+    "rules": [{"shape": "at_most", "quantity": "test", "limit": 0.1}],
+}
+
+
+def made(**changes) -> Claim:
+    return Claim.model_validate(SMALL | changes)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_claim_can_be_run_as_written(name, tmp_path):
+    one = ALL[name]
+    for run in one.runs.values():
+        if run.recorded:
+            assert run.recipe in kept_scores(run.on)
+            continue
+        for quick in (False, True):
+            plan = plan_of(run, tmp_path, quick, None, "cpu")
+            check_task(plan.recipe, plan.benchmark.task)
+            assert complete(plan.recipe, run.on).items() >= run.settings.items()
+    for quantity in one.quantities.values():
+        if isinstance(quantity, Fact):
+            assert set(quantity.arguments) == set(MEASURES[quantity.measure].__annotations__) - {"split", "return"}
+            assert find(quantity.split)
+        if isinstance(quantity, RankCorrelation):
+            assert len(set(kept_scores(quantity.left.on)) & set(kept_scores(quantity.right.on))) > 6
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_outcome_is_of_the_rule_and_the_files_that_are_here(name):
+    found = recorded_outcome(ALL[name])
+    assert found.form == "full"
+    for run, told in found.runs.items():
+        if "recorded" in told:
+            assert told["recorded"] == digest_of(told["benchmark"], told["model"])
+        else:
+            file = HOME / name / run / told["benchmark"].replace("/", "__") / f"{told['model']}.parquet"
+            assert told["predictions"] == file_sha256(file)
+    assert Outcome.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_no_recorded_outcome_is_without_a_claim():
+    assert {path.name for path in HOME.iterdir()} == set(RECORDED)
+
+
+SECONDS = 4.0
+"""Of one core, above which a short form is left to the slow tests."""
+
+
+def _short(name: str):
+    found = recorded_outcome(ALL[name])
+    slow = found is None or found.quick["seconds"] > SECONDS
+    return pytest.param(name, marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize("name", [_short(name) for name in ALL])
+def test_the_direction_of_a_claim_is_as_recorded(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    try:
+        found, _ = reproduce(ALL[name], tmp_path, quick=True)
+    except Unavailable as error:
+        pytest.skip(str(error))
+    recorded = recorded_outcome(ALL[name])
+    assert recorded is None or found.holds == recorded.quick["holds"]
+
+
+@pytest.mark.slow
+def test_the_kept_predictions_of_a_claim_give_its_verdict_again():
+    found, again = recorded_outcome(ALL["xor-one-step"]), rescored(ALL["xor-one-step"])
+    assert (again.verdict, again.rules) == (found.verdict, found.rules)
+    assert {name: one.to_dict() for name, one in again.quantities.items()} == {
+        name: one.to_dict() for name, one in found.quantities.items()
+    }
+
+
+def test_a_claim_is_run_kept_and_judged_again(tmp_path):
+    one = made()
+    found, evidence = reproduce(one, tmp_path / "out")
+    assert (found.verdict, found.form, found.runs["network"]["seeds"]) == ("reproduced", "full", [0, 1])
+    assert found.quantities["test"].interval == "95 % t interval over test rows and training seeds"
+    quick = judged_by(evidence, "quick", Stopwatch())
+    assert list(quick.quantities) == ["test"]
+    files = keep(found, evidence, quick, tmp_path / "home")
+    assert [file.name for file in files] == ["mlp.parquet", "verdict.json"]
+    recorded = recorded_outcome(one, tmp_path / "home")
+    assert recorded.quick["holds"]
+    assert rescored(one, tmp_path / "home").quantities["test"].to_dict() == found.quantities["test"].to_dict()
+    other = made(rules=[{"shape": "at_least", "quantity": "test", "limit": 0.9}])
+    assert recorded_outcome(other, tmp_path / "home") is None
+    with pytest.raises(FarshiftError, match="only an outcome in full is recorded"):
+        keep(quick, evidence, home=tmp_path / "home")
+    files[-1].write_text("{}")
+    with pytest.raises(BadRun, match="is no recorded outcome"):
+        recorded_outcome(one, tmp_path / "home")
+
+
+class Known(Evidence):
+    """Evidence whose scores are given."""
+
+    def __init__(self, one: Claim, scores: dict[str, Measured]) -> None:
+        super().__init__(one, {})
+        object.__setattr__(self, "given", scores)
+
+    def measure(self, name: str) -> Measured:
+        return self.given[name]
+
+    def score(self, quantity: Score) -> Measured:
+        return self.given[quantity.view]
+
+    def between(self, left: Score, right: Score) -> Measured:
+        return combined([self.score(left), self.score(right)], [1, -1])
+
+
+def judged(rule: dict, direction: bool = False, **scores: Measured) -> str:
+    one = made(
+        quantities={name: {"sort": "score", "run": "network", "view": name} for name in scores},
+        rules=[rule],
+        quick={"rules": [{"shape": "positive", "quantity": next(iter(scores))}]},
+    )
+    (found,) = judge(one.rules[0], scores, Known(one, scores), direction)
+    return found.verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.5, 0.7, "reproduced"), (0.1, 0.3, "not reproduced"), (0.3, 0.6, "inconclusive"), (0.4, 0.6, "reproduced")],
+)
+def test_a_rule_holds_where_the_whole_interval_is_on_its_side(low, high, verdict):
+    at = Measured((low + high) / 2, low, high)
+    assert judged({"shape": "at_least", "quantity": "x", "limit": 0.4}, x=at) == verdict
+    turned = Measured(-at.value, -high, -low)
+    assert judged({"shape": "at_most", "quantity": "x", "limit": -0.4}, x=turned) == verdict
+    shifted = Measured(at.value - 0.4, low - 0.4, high - 0.4)
+    assert judged({"shape": "at_least", "quantity": "x", "limit": 0.0}, x=shifted) == verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.005, 0.015, "reproduced"),
+        (0.1, 0.2, "not reproduced"),
+        (0.0, 0.5, "inconclusive"),
+        (-0.2, 0.0, "inconclusive"),
+    ],
+)
+def test_a_value_is_within_reach_of_the_published_one_where_its_whole_interval_is(low, high, verdict):
+    rule = {"shape": "within", "quantity": "x", "published": "test", "by": 0.02}
+    assert judged(rule, x=Measured((low + high) / 2, low, high)) == verdict
+
+
+def test_zero_is_not_positive():
+    assert judged({"shape": "positive", "quantity": "x"}, x=Measured(0.1, 0.0, 0.2)) == "inconclusive"
+    assert judged({"shape": "positive", "quantity": "x"}, x=exact(0.0)) == "not reproduced"
+
+
+def test_a_direction_is_judged_by_the_value_alone():
+    wide = Measured(0.1, -1.0, 1.0)
+    assert judged({"shape": "positive", "quantity": "x"}, x=wide) == "inconclusive"
+    assert judged({"shape": "positive", "quantity": "x"}, direction=True, x=wide) == "reproduced"
+
+
+def test_scores_are_in_order_where_their_difference_is_clear():
+    rule = {"shape": "order", "quantities": ["x", "y"]}
+    assert judged(rule, x=Measured(0.5, 0.4, 0.6), y=Measured(0.2, 0.1, 0.3)) == "reproduced"
+    assert judged(rule, x=Measured(0.5, 0.4, 0.6), y=Measured(0.45, 0.3, 0.6)) == "inconclusive"
+    assert judged(rule | {"by": 0.6}, x=Measured(0.5, 0.4, 0.6), y=Measured(0.2, 0.1, 0.3)) == "not reproduced"
+
+
+def test_what_is_not_defined_is_inconclusive():
+    assert judged({"shape": "positive", "quantity": "x"}, x=Measured(0.0, why="one seed")) == "inconclusive"
+
+
+def test_the_interval_of_a_sum_is_that_of_independent_parts():
+    x, y = Measured(0.5, 0.4, 0.7), Measured(0.2, 0.1, 0.25)
+    found = combined([x, y], [1, -1])
+    assert found.value == pytest.approx(0.3)
+    assert found.low == pytest.approx(0.3 - (0.1**2 + 0.05**2) ** 0.5)
+    assert found.high == pytest.approx(0.3 + (0.2**2 + 0.1**2) ** 0.5)
+
+
+def test_a_claim_holds_with_all_its_rules_and_says_nothing_without_its_premise():
+    def said(verdict):
+        return judge_of(verdict)
+
+    holds, fails, unclear = (said(one) for one in ("reproduced", "not reproduced", "inconclusive"))
+    assert overall([], [holds, holds], "seen")[0] == "reproduced"
+    assert overall([], [holds, unclear], "seen")[0] == "inconclusive"
+    assert overall([], [unclear, fails], "seen")[0] == "not reproduced"
+    verdict, reason = overall([fails], [holds], "seen")
+    assert (verdict, reason) == ("inconclusive", "the premise is not met: x: y")
+    verdict, reason = overall([], [holds], "from memory")
+    assert verdict == "comparison"
+    assert "by the rule reproduced" in reason
+
+
+def judge_of(verdict: str):
+    from farshift.baselines.reproduce.verdict import Judged
+
+    return Judged("x", verdict, "y")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"extra": 1}, "Extra inputs are not permitted"),
+        ({"published": {}}, "at least 1 item"),
+        ({"rules": []}, "at least 1 item"),
+        ({"rules": [{"shape": "eval", "code": "1"}]}, "shape"),
+        ({"rules": [{"shape": "positive", "quantity": "none"}]}, "no quantity named 'none'"),
+        ({"rules": [{"shape": "within", "quantity": "test", "published": "test", "by": 0.1}]}, "quick.rules"),
+        ({"quantities": {"test": {"sort": "score", "run": "other"}}}, "no run named 'other'"),
+        ({"quantities": SMALL["quantities"] | {"d": {"sort": "difference", "left": "test", "right": "d"}}}, "no score"),
+        ({"runs": {"network": {"recipe": "mlp", "on": "modadd97/xi35", "recorded": True, "steps": 4}}}, "recorded run"),
+        ({"published": {"test": {"mark": "seen", "where": "here"}}}, "give value, or says"),
+    ],
+)
+def test_a_claim_that_cannot_be_judged_is_refused(changes, complaint, tmp_path):
+    with pytest.raises(ValueError, match=complaint):
+        made(**changes)
+
+
+def test_a_claim_from_memory_has_no_verdict():
+    assert made().mark == "seen"
+    assert made(published={"test": {"value": 0.01, "mark": "from memory", "where": "here"}}).mark == "from memory"
+    both = SMALL["published"] | {"other": {"value": 1, "mark": "from memory", "where": "there"}}
+    assert made(published=both).mark == "seen"
+
+
+def test_the_short_form_decides_nothing():
+    network = SMALL["runs"]["network"] | {"quick": {"seeds": 1}}
+    assert made(runs={"network": network}).identity == made().identity
+    assert made(runs={"network": network | {"seeds": 3}}).identity != made().identity
+
+
+def test_claims_of_one_s_own_are_found(tmp_path, monkeypatch):
+    folder = tmp_path / "baselines" / "claims"
+    folder.mkdir(parents=True)
+    text = (ROOT / "baselines" / "claims" / "scan-length-cut.toml").read_text()
+    (folder / "mine.toml").write_text(text.replace('"scan-length-cut"', '"mine"', 1))
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    assert claim("mine").kind == "length"
+    (folder / "mine.toml").write_text(text)
+    with pytest.raises(BadDefinition, match="a claim's name is its file's"):
+        claim("mine")
+    with pytest.raises(UnknownName, match="scan-length-cut"):
+        claim("scan-length-cat")
+
+
+def test_facts_are_of_the_rows():
+    assert fact("noise_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
+    assert fact("replaced_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
+    assert fact("overlap", "scan/length", {"part": "ood_test", "fields": "command"}) == 0
+    assert fact("unseen_words", "scan/length", {"part": "ood_test", "field": "command"}) == 0
+    with pytest.raises(UnknownName, match="noise_rate"):
+        fact("noise", "xor_clusters/eta10", {})
+    with pytest.raises(BadDefinition, match="rows takes part"):
+        fact("rows", "xor_clusters/eta10", {})
+
+
+@pytest.mark.slow
+def test_scores_of_recorded_results_are_those_of_their_predictions(tmp_path):
+    one = ALL["xor-linear-at-chance"]
+    full, _ = reproduce(one, tmp_path)
+    scores = kept_scores("xor_clusters/eta10")
+    assert full.quantities["mlp_test"].value == pytest.approx(scores["mlp"].id.value, abs=1e-6)
+
+
+def test_paired_differences_are_those_of_compare():
+    import farshift as fs
+
+    one = ALL["gce-beats-cross-entropy"]
+    changed = {name: run.model_copy(update={"on": "xor_clusters/eta10"}) for name, run in one.runs.items()}
+    runs = {name: fs.baseline(run.on, run.recipe) for name, run in changed.items()}
+    found = Evidence(one.model_copy(update={"runs": changed}), runs).measure("gain")
+    compared = fs.compare(runs["method"], runs["cross_entropy"]).id
+    assert found.value == pytest.approx(compared.value, abs=1e-6)
+    assert (found.low, found.high) == pytest.approx((compared.low, compared.high), abs=1e-6)
+
+
+def test_the_page_is_what_is_recorded():
+    assert (ROOT / "docs" / "claims.md").read_text("utf-8") == listing.markdown(listing.listed())
+
+
+def test_the_readme_shows_the_head_of_the_table():
+    text = (ROOT / "README.md").read_text("utf-8")
+    rows = listing.table(listing.listed(), "docs/claims.md").splitlines()
+    shown = [row for row in text.splitlines() if row.startswith("| [") and "docs/claims.md#" in row]
+    assert len(shown) >= 5
+    assert set(shown) <= set(rows)
+    assert rows[0] in text
+
+
+def test_there_are_claims_of_all_five_kinds():
+    assert {one.kind for one in ALL.values()} >= {
+        "domain",
+        "length",
+        "compositional",
+        "easy-to-hard",
+        "corrupted-label",
+    }
+
+
+def test_a_page_without_outcomes_says_what_it_takes(tmp_path: Path):
+    page = listing.markdown([listing.Listed(made(), None)])
+    assert "Not yet run: it takes 1 min." in page
+    found = replace(recorded_outcome(ALL["scan-length-cut"]), claim="small")
+    assert "**Reproduced.**" in listing.markdown([listing.Listed(made(), found)])

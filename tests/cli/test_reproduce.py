@@ -1,0 +1,79 @@
+"""`farshift reproduce`: what it lists, runs, picks and refuses, and its exit codes."""
+
+from __future__ import annotations
+
+import pytest
+from farshift.baselines.reproduce.claim import claims
+from support import ROOT, one_line_error
+
+COUNTED = """
+name = "counted"
+title = "There are {rows} long commands"
+kind = "length"
+citation = "None"
+cost = {{ cpu_minutes = 0.1 }}
+
+[published]
+rows = {{ value = {rows}, mark = "seen", where = "here" }}
+
+[quantities]
+rows = {{ sort = "fact", measure = "rows", split = "scan/length", arguments = {{ part = "ood_test" }} }}
+
+[[rules]]
+shape = "equal"
+quantity = "rows"
+published = "rows"
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    def write(rows: int) -> dict[str, str]:
+        folder = tmp_path / "baselines" / "claims"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "counted.toml").write_text(COUNTED.format(rows=rows))
+        return {"FARSHIFT_PATH": str(tmp_path)}
+
+    return write
+
+
+def test_claims_are_listed_with_their_verdicts(farshift_json, farshift):
+    found = farshift_json("reproduce", "--list")
+    assert {one["name"] for one in found} == set(claims())
+    assert {"name", "kind", "verdict"} <= found[0].keys()
+    page = farshift("reproduce", "--list", "--markdown")
+    assert page.stdout == (ROOT / "docs" / "claims.md").read_text("utf-8")
+
+
+def test_a_claim_that_holds_gives_exit_code_0_and_one_that_does_not_1(farshift, farshift_json, own, tmp_path):
+    found = farshift_json("reproduce", "counted", "--out", tmp_path / "out", **own(3920))
+    assert (found["verdict"], found["quantities"]["rows"]["value"]) == ("reproduced", 3920)
+    done = farshift("reproduce", "counted", "--out", tmp_path / "out", **own(3921))
+    assert done.returncode == 1
+    assert "not reproduced: rows = 3921: it is 3920" in done.stdout
+    done = farshift("reproduce", "counted", "--quick", "--out", tmp_path / "out", **own(3921))
+    assert done.returncode == 1
+    assert "the direction does not hold; it gives no verdict" in done.stdout
+
+
+def test_all_takes_the_cheapest_that_fit_and_says_what_it_left(farshift, own, tmp_path):
+    done = farshift("reproduce", "--all", "--budget", "7s", "--kind", "length", "--out", tmp_path, **own(3920))
+    assert done.returncode == 0
+    assert "counted" in done.stdout
+    assert "left out: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "name a claim, or give one of --list and --all"),
+        (["counted", "--all"], "name a claim, or give one of --list and --all"),
+        (["nothing-like-it"], "claim"),
+        (["--list", "--markdown", "--json"], "--markdown goes with --list"),
+        (["scan-length-cut", "--rescore", "--quick"], "--rescore judges what is kept"),
+        (["--all", "--keep", "x"], "--keep goes with one claim in full"),
+        (["--all", "--budget", "long"], "write a number and s, m or h"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(farshift, arguments, complaint):
+    assert complaint in one_line_error(farshift("reproduce", *arguments))
