@@ -34,6 +34,17 @@ class Site:
         """The ledger up to the snapshot's record; none without a board."""
         return [] if self.view is None else self.view.records()[: self.snapshot.head.seq + 1]
 
+    @property
+    def key(self) -> str:
+        """The board's public key; empty without a board."""
+        return "" if self.view is None else str(self.view.card["key"])
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """What to call each entry that has a page, by its name."""
+        rows = [row.standing for table_view in self.snapshot.views for row in table_view.rows]
+        return {one.entry: f"{one.model} on {one.benchmark}" for one in [*rows, *self.snapshot.apart]}
+
     @cached_property
     def pages(self) -> dict[str, File]:
         """Every file of the site by its path, sorted. None is rendered yet."""

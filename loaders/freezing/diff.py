@@ -21,13 +21,18 @@ def diff(old: Manifest, new: Manifest, own_folders: tuple[Path, ...] = ()) -> di
     same inputs), and `weight`, `group`, `severity`, `label` changed; and `said`: the fields of the two definitions
     that differ (rule, parameters, source, notes: the reason why)."""
     left, right = (_rows(manifest, own_folders) for manifest in (old, new))
+    named = {"old": old.full_name, "new": new.full_name, "same_identity": old.identity == new.identity}
+    return named | rows_changed(left, right) | {"said": said_otherwise(old, new)}
+
+
+def rows_changed(left: pa.Table, right: pa.Table) -> dict[str, Any]:
+    """Of the rows of two manifests (`row_id`, `check`, `part`, and what else they carry) which moved, appeared, went or
+    changed, as `diff` tells them."""
+    left, right = left.sort_by("row_id"), right.sort_by("row_id")
     before, after = left["row_id"].to_numpy(), right["row_id"].to_numpy()
     common, i, j = np.intersect1d(before, after, return_indices=True)
     parts = _texts(left, "part")[i], _texts(right, "part")[j]
     found: dict[str, Any] = {
-        "old": old.full_name,
-        "new": new.full_name,
-        "same_identity": old.identity == new.identity,
         "moved": {},
         "added": _shown(np.setdiff1d(after, before)),
         "removed": _shown(np.setdiff1d(before, after)),
@@ -38,15 +43,19 @@ def diff(old: Manifest, new: Manifest, own_folders: tuple[Path, ...] = ()) -> di
         found["moved"][f"{pair[0]} -> {pair[1]}"] = _shown(common[(parts[0] == pair[0]) & (parts[1] == pair[1])])
     for name in ("weight", "group", "severity", "label"):
         found[name] = _shown(common[_texts(left, name)[i] != _texts(right, name)[j]])
+    return found
+
+
+def said_otherwise(old: Manifest, new: Manifest) -> dict[str, list[Any]]:
+    """The fields of two definitions that differ, before and after: why rows moved."""
     a, b = (manifest.definition.model_dump() for manifest in (old, new))
     skipped = ("parts", "identity", "version")
-    found["said"] = {key: [a[key], b[key]] for key in a if key not in skipped and a[key] != b[key]}
-    return found
+    return {key: [a[key], b[key]] for key in a if key not in skipped and a[key] != b[key]}
 
 
 def _rows(manifest: Manifest, own_folders: tuple[Path, ...]) -> pa.Table:
     source = find_source(manifest.definition.source.name)
-    return manifest.rows(source.table(own_folders), source.schema).sort_by("row_id")
+    return manifest.rows(source.table(own_folders), source.schema)
 
 
 def _texts(table: pa.Table, name: str) -> np.ndarray[Any, Any]:

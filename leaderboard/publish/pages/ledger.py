@@ -1,0 +1,164 @@
+"""The ledger: its head, how to verify it, and every record, in pages of fixed ranges, so that a full page never
+changes."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ....core.listings.visible import visible_json
+from ...ledger import Record
+from ...ledger.checkpoint import checkpoint_of
+from ..page import Page
+
+if TYPE_CHECKING:
+    from ..site import Site
+
+SIZE = 200
+"""Records of a page."""
+
+MOST_LINKS, LONGEST = 20, 4_000
+"""The most entries that a record's line names, and characters of its JSON that a page shows."""
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """The head, and a page for every range. The one after the last full range is there from the beginning, so that a
+    full page has its successor."""
+    if not site.records:
+        return
+    yield Page("ledger.html", "ledger.html", partial(_head, site))
+    for number in range(ranges(len(site.records))):
+        yield Page(f"ledger/{number}.html", "ledger_range.html", partial(_range, site, number))
+
+
+def ranges(records: int) -> int:
+    """How many pages some records take."""
+    return records // SIZE + 1
+
+
+def _head(site: Site) -> dict[str, Any]:
+    records, key = site.records, site.key
+    checkpoint = checkpoint_of(records, key)
+    numbers = range(ranges(len(records)) - 1, -1, -1)
+    return {
+        "board": site.snapshot,
+        "key": key,
+        "head": records[-1],
+        "size": len(records),
+        "root_hash": b64encode(checkpoint.root).decode(),
+        "checkpoint": checkpoint.text,
+        "ranges": [(number, number * SIZE, min(len(records), (number + 1) * SIZE) - 1) for number in numbers],
+        "newest": [line_of(record, site.models) for record in reversed(records[-10:])],
+    }
+
+
+def _range(site: Site, number: int) -> dict[str, Any]:
+    held = site.records[number * SIZE : (number + 1) * SIZE]
+    return {
+        "board": site.snapshot,
+        "number": number,
+        "first": number * SIZE,
+        "last": (number + 1) * SIZE - 1,
+        "full": len(held) == SIZE,
+        "lines": [line_of(record, site.models) for record in reversed(held)],
+    }
+
+
+@dataclass(frozen=True)
+class Line:
+    """A record as a page shows it. text: what happened; entries: those that it is about, by name, and what to call
+    each; more: how many others; window: of a sealed draw; said: words of somebody's own; json: the record."""
+
+    record: Record
+    text: str
+    entries: tuple[tuple[str, str], ...] = ()
+    more: int = 0
+    window: str = ""
+    said: str = ""
+    json: str = ""
+    cut: bool = False
+
+
+def line_of(record: Record, models: Mapping[str, str]) -> Line:
+    """A record in words; `models`: what to call an entry, by its name. A record of an unknown kind, or without what
+    its kind has, is shown by its kind alone."""
+    try:
+        text, entries, said = _WORDS.get(record.kind, _kind_alone)(record)
+    except (KeyError, TypeError, AttributeError):
+        text, entries, said = _kind_alone(record)
+    whole = visible_json(json.dumps(json.loads(record.line()), indent=1, ensure_ascii=False))
+    named = [str(one) for one in entries]
+    return Line(
+        record,
+        text,
+        tuple((one, models[one]) for one in named[:MOST_LINKS] if one in models),
+        max(0, len(named) - MOST_LINKS),
+        str(record.body.get("window", "")),
+        said,
+        whole[:LONGEST],
+        len(whole) > LONGEST,
+    )
+
+
+Words = tuple[str, list[Any], str]
+
+
+def _kind_alone(record: Record) -> Words:
+    return record.kind.replace("_", " "), [], ""
+
+
+def _opened(record: Record) -> Words:
+    return f"The board is opened, with the key {record.body['key']}", [], str(record.body["name"])
+
+
+def _submitted(record: Record) -> Words:
+    body = record.body
+    if "window" in body:
+        return f"Answers to a sealed window, signed by {body.get('signed_by') or 'nobody'}", [], str(body["team"])
+    runs = body["entries"]
+    who = f"team {body['team']}" if body["team"] else "a team without a name"
+    return f"{who} submits {len(runs)} {'run' if len(runs) == 1 else 'runs'}", [run["entry"] for run in runs], body["note"]
+
+
+def _scored(record: Record) -> Words:
+    if "window" in record.body:
+        return f"Answers to a sealed window are scored: {record.body['model']} of {record.body['team']}", [], ""
+    return f"Scored by scorer {record.body['scorer']}", [record.body["entry"]], ""
+
+
+def _rescored(record: Record) -> Words:
+    body = record.body
+    before, after = body["before"], body["after"]
+    words = f"OOD {before['ood']:.4f} before, {after['ood']:.4f} after; ID {before['id']:.4f}, {after['id']:.4f}"
+    return f"Scored again, by scorer {body['scorer']} after {body['replaces']}: {words}", [body["entry"]], ""
+
+
+def _left(record: Record) -> Words:
+    return f"{record.kind.capitalize()}", [record.body["entry"]], record.body["reason"]
+
+
+def _challenged(record: Record) -> Words:
+    body = record.body
+    if "answers" in body:
+        return f"Reply to challenge {body['answers']} by {body['by']}", [], body["note"]
+    return f"Challenged by {body['team']}", [body["entry"]], body["reason"]
+
+
+def _referenced(record: Record) -> Words:
+    return "Declared to be of their tables' fields", list(record.body["declared"]), ""
+
+
+_WORDS = {
+    "opened": _opened,
+    "submitted": _submitted,
+    "scored": _scored,
+    "rescored": _rescored,
+    "withdrawn": _left,
+    "removed": _left,
+    "challenged": _challenged,
+    "referenced": _referenced,
+}

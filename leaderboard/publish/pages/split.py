@@ -1,0 +1,58 @@
+"""A page for every split that the board has entries of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ....benchmarks.benchmark import benchmarks
+from ....core.errors import FarshiftError
+from ....splits.manifest import Manifest
+from ...tables.table_view import TableView
+from ..page import Page
+from ..split_card import split_card
+
+if TYPE_CHECKING:
+    from ..site import Site
+
+BEST = 3
+"""Entries of each table that the page names."""
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """The pages of all splits of the board's tables, by name and version."""
+    used: dict[str, tuple[Manifest, list[TableView]]] = {}
+    for view in site.snapshot.views:
+        manifest = manifest_of(view.table.benchmark)
+        if manifest is not None:
+            used.setdefault(manifest.full_name, (manifest, []))[1].append(view)
+    for name in sorted(used):
+        manifest, views = used[name]
+        yield Page(split_path(manifest), "split.html", partial(_context, site, manifest, views))
+
+
+def split_path(manifest: Manifest) -> str:
+    """Where a split's page lies."""
+    return f"splits/{manifest.name}/v{manifest.definition.version}.html"
+
+
+def manifest_of(benchmark: str) -> Manifest | None:
+    """The split of a benchmark; None where benchmark or split are not known here."""
+    known = benchmarks().get(benchmark)
+    try:
+        return None if known is None else known.manifest
+    except FarshiftError:
+        return None
+
+
+def _context(site: Site, manifest: Manifest, views: list[TableView]) -> dict[str, Any]:
+    over = sorted(
+        name for name, one in benchmarks().items() if one.definition.split in (manifest.full_name, manifest.name)
+    )
+    return {
+        "board": site.snapshot,
+        **split_card(manifest),
+        "over": over,
+        "tables": [(view, view.rows[:BEST]) for view in views if view.table.current],
+    }
