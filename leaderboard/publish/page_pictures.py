@@ -97,7 +97,7 @@ def curve(score: Score) -> dict[str, Any] | None:
         "points": drawn,
         "labels": _clear(drawn),
         "ticks": [(value, y(value)) for value in (0, 0.5, 1)],
-        "axis": _axis(score.benchmark),
+        "axis": axis_of(score.benchmark),
     }
 
 
@@ -110,7 +110,7 @@ def _clear(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return labels
 
 
-def _axis(benchmark: str) -> str:
+def axis_of(benchmark: str) -> str:
     """What the benchmark's severity is, such as "output length (actions)"."""
     known = benchmarks().get(benchmark)
     meaning = known.manifest.definition.severity if known is not None else None

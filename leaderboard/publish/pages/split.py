@@ -21,12 +21,13 @@ BEST = 3
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """The pages of all splits of the board's tables, by name and version."""
+    """The pages of all splits of the board's tables, by name and version, and the list of them."""
     used: dict[str, tuple[Manifest, list[TableView]]] = {}
     for view in site.snapshot.views:
         manifest = manifest_of(view.table.benchmark)
         if manifest is not None:
             used.setdefault(manifest.full_name, (manifest, []))[1].append(view)
+    yield Page("splits/index.html", "split_list.html", lambda: _list(site, [used[name] for name in sorted(used)]))
     for name in sorted(used):
         manifest, views = used[name]
         yield Page(split_path(manifest), "split.html", partial(_context, site, manifest, views))
@@ -44,6 +45,19 @@ def manifest_of(benchmark: str) -> Manifest | None:
         return None if known is None else known.manifest
     except FarshiftError:
         return None
+
+
+def _list(site: Site, used: list[tuple[Manifest, list[TableView]]]) -> dict[str, Any]:
+    rows = [
+        {
+            "manifest": manifest,
+            "path": split_path(manifest),
+            "parts": [(part, pin.rows) for part, pin in manifest.definition.parts.items()],
+            "entries": sum(len(view.rows) for view in views),
+        }
+        for manifest, views in used
+    ]
+    return {"board": site.snapshot, "rows": rows}
 
 
 def _context(site: Site, manifest: Manifest, views: list[TableView]) -> dict[str, Any]:

@@ -1,0 +1,170 @@
+"""Two to five entries of one table side by side, as plain records: their differences pair by pair, and where they lie.
+
+Two intervals of a pair's OOD difference are told, for they answer two questions. That of the table's max-t rule holds
+for all pairs of the table at once, and is what its rank sets rest on; the pairwise t interval looks at this pair alone,
+as somebody does who had chosen it before any score was known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...benchmarks.statistics.interval import difference_of_gaps, paired_difference
+from ...benchmarks.statistics.paired_test import paired_t
+from ...benchmarks.statistics.sample import RowScores
+from ..tables.row_frame import Frame, ViewFrame
+from ..tables.row_scores import EntryRows
+from ..tables.table_view import Row, TableView
+
+MOST = 5
+"""So many entries are compared at once."""
+
+GROUPS, EXAMPLES = 20, 10
+"""How many groups, those that differ most, and rows of each sort are shown."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a page of a comparison shows. pairs: the differences, a record each; severities, groups: where a pair
+    differs; groups_of: how many groups there are; rows: how rows fall out, and examples; lacking: what cannot be told,
+    and why."""
+
+    view: TableView
+    entries: tuple[Row, ...]
+    pairs: tuple[dict[str, Any], ...]
+    severities: tuple[dict[str, Any], ...] = ()
+    groups: tuple[dict[str, Any], ...] = ()
+    groups_of: int = 0
+    rows: tuple[dict[str, Any], ...] = ()
+    lacking: tuple[str, ...] = field(default=())
+
+
+def compared(view: TableView, entries: Sequence[Row], rows: Mapping[str, EntryRows], frame: Frame | None) -> Comparison:
+    """The comparison of some entries of a table. rows: what each scored row by row, where that is known; frame: which
+    rows these are."""
+    pairs = tuple(_pair(view, left, right, rows) for left, right in combinations(entries, 2))
+    held = [rows.get(one.standing.entry) for one in entries]
+    if any(one is None for one in held):
+        why = next((one.unranked for one in entries if one.unranked and one.standing.entry not in rows), "")
+        return Comparison(view, tuple(entries), pairs, lacking=(f"The scores of rows are not known here: {why}.",))
+    samples = [one.ood for one in held if one is not None]
+    if not all(isinstance(one, RowScores) for one in samples):
+        said = f"{view.table.metric} is not a mean of rows: there is no telling which rows or groups make the difference."
+        return Comparison(view, tuple(entries), pairs, lacking=(said,))
+    scored = [one for one in samples if isinstance(one, RowScores)]
+    if frame is None or len(frame["ood"].row_ids) != scored[0].rows:
+        said = "The benchmark's data are not at hand where this page was made: groups and rows are not named."
+        return Comparison(view, tuple(entries), pairs, rows=_fallen(view, entries, scored, None), lacking=(said,))
+    groups = _groups(scored, frame["ood"], entries)
+    return Comparison(
+        view,
+        tuple(entries),
+        pairs,
+        _severities(entries, [one for one in held if one is not None], frame) if len(entries) == 2 else (),
+        groups[:GROUPS],
+        len(groups),
+        _fallen(view, entries, scored, frame["ood"].row_ids),
+    )
+
+
+def _pair(view: TableView, left: Row, right: Row, rows: Mapping[str, EntryRows]) -> dict[str, Any]:
+    """Left minus right: `max_t`, by the table's rule; `t`: ID, OOD and gap by the pairwise t interval; p of OOD."""
+    names = [left.standing.entry, right.standing.entry]
+    record: dict[str, Any] = {"left": left, "right": right, "max_t": None, "t": {}, "p": None}
+    if view.pairs is not None:
+        record["max_t"] = view.pairs.apart(*names)
+    if all(name in rows for name in names):
+        x, y = (rows[name] for name in names)
+        found = {
+            "ood": paired_difference(x.ood, y.ood),
+            "id": paired_difference(x.id, y.id),
+            "gap": difference_of_gaps((x.id, x.ood), (y.id, y.ood)),
+        }
+        record["t"] = {name: one.to_dict() for name, one in found.items() if one.defined}
+        if "ood" in record["t"]:
+            record["p"] = float(f"{paired_t(x.ood, y.ood)[0]:.6g}")
+    return record
+
+
+def _severities(entries: Sequence[Row], rows: Sequence[EntryRows], frame: Frame) -> tuple[dict[str, Any], ...]:
+    """Left minus right at each severity of the curve, each with its own interval."""
+    made = []
+    for point in entries[0].standing.score.severity:
+        severity = frame[point.view].severity
+        samples = [getattr(one, point.view) for one in rows]
+        if severity is None or not all(isinstance(one, RowScores) and one.rows == len(severity) for one in samples):
+            continue
+        here = (severity >= point.first) & (severity <= point.last)
+        if here.any():
+            found = paired_difference(*(one.select(here) for one in samples))
+            if found.defined:
+                made.append({"point": point, "rows": int(here.sum()), **_ends(found.to_dict())})
+    return tuple(made)
+
+
+def _groups(samples: Sequence[RowScores], frame: ViewFrame, entries: Sequence[Row]) -> tuple[dict[str, Any], ...]:
+    """Each group with the value of every entry, those first where the entries lie furthest apart. Of two entries the
+    first `GROUPS` have the difference with its interval."""
+    if frame.group is None or not 2 <= len(frame.names):
+        return ()
+    counts = np.bincount(frame.group, minlength=len(frame.names))
+    values = np.stack(
+        [np.bincount(frame.group, one.scores.mean(axis=0), len(frame.names)) / np.maximum(counts, 1) for one in samples]
+    )
+    values = np.round(values, 6) + 0.0
+    width = np.round(values.max(axis=0) - values.min(axis=0), 6)
+    made: list[dict[str, Any]] = []
+    for k in sorted(np.flatnonzero(counts).tolist(), key=lambda k: (-width[k], frame.names[k])):
+        record = {"group": frame.names[k], "rows": int(counts[k]), "values": values[:, k].tolist(), "difference": None}
+        if len(entries) == 2 and len(made) < GROUPS:
+            found = paired_difference(*(one.select(frame.group == k) for one in samples))
+            record["difference"] = _ends(found.to_dict()) if found.defined else None
+        made.append(record)
+    return tuple(made)
+
+
+def _fallen(
+    view: TableView, entries: Sequence[Row], samples: Sequence[RowScores], ids: NDArray[np.uint64] | None
+) -> tuple[dict[str, Any], ...]:
+    """How the OOD rows fall out. Of rows that are right or wrong: how many all have right, none has, each alone has
+    right and each alone has wrong, in more than half of its seeds. Else how many rows each scores best on."""
+    means = np.stack([one.scores.mean(axis=0) for one in samples])
+    if view.table.better == "lower":
+        means = -means
+    if all(np.isin(one.scores, (0.0, 1.0)).all() for one in samples) and view.table.better == "higher":
+        right = means > 0.5
+        sorts = [("all are right", right.all(axis=0), False), ("none is right", ~right.any(axis=0), False)]
+        for k, one in enumerate(entries):
+            others = np.delete(right, k, axis=0)
+            name = one.standing.score.model
+            sorts.append((f"only {name} is right", right[k] & ~others.any(axis=0), True))
+            if len(entries) > 2:
+                sorts.append((f"only {name} is wrong", ~right[k] & others.all(axis=0), True))
+    else:
+        top = means == means.max(axis=0)
+        sorts = [("all score the same", top.all(axis=0), False)]
+        for k, one in enumerate(entries):
+            sorts.append((f"{one.standing.score.model} scores best alone", top[k] & (top.sum(axis=0) == 1), True))
+    spread = np.round(means.max(axis=0) - means.min(axis=0), 6)
+    return tuple(_sort(words, which, spread, ids if told else None) for words, which, told in sorts)
+
+
+def _sort(
+    words: str, which: NDArray[np.bool_], spread: NDArray[np.float64], ids: NDArray[np.uint64] | None
+) -> dict[str, Any]:
+    """A sort of rows: what it is, how many, and the ids of some, those first on which the entries differ most."""
+    chosen = np.flatnonzero(which) if ids is not None else np.array([], np.int64)
+    if ids is None or not spread[chosen].any():
+        return {"words": words, "count": int(which.sum()), "rows": ()}
+    order = sorted(chosen.tolist(), key=lambda k: (-spread[k], int(ids[k])))[:EXAMPLES]
+    return {"words": words, "count": int(which.sum()), "rows": tuple(int(ids[k]) for k in order)}
+
+
+def _ends(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: found[name] for name in ("value", "low", "high")}
