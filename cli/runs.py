@@ -154,11 +154,16 @@ def read_settings(path: Path | None) -> dict[str, Any] | None:
 
 @app.command()
 def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
-    """Score finished runs from their predictions."""
+    """Score finished runs from their predictions. Of a submission (a .zip) every run, as a board scores it."""
     from ..benchmarks.scoring.score import score as go
+    from ..leaderboard.operations.submit import submission_scores
 
     with watched():
-        found = [go(path, selection) for path in runs]
+        found = [
+            one
+            for path in runs
+            for one in (submission_scores(path, selection) if path.is_file() else [go(path, selection)])
+        ]
     if json:
         return emit_json([item.report() for item in found])
     for item in found:

@@ -98,6 +98,14 @@ def scored(entry: ValidRun) -> Score:
     return score_predictions(entry.benchmark, entry.predictions, entry)
 
 
+def submission_scores(file: Path, selection: str | None = None) -> list[Score]:
+    """The scores of all runs of a submission, in their order, as a board gives them; `BadSubmission` lists what is
+    wrong with it. The selection rule is the runs' own: another one is refused."""
+    if selection is not None:
+        raise FarshiftError(f"{file}: a submission is scored by the rule of its runs (--selection is for run folders)")
+    return [scored(entry) for entry in check(file).entries]
+
+
 def entry_name(submission: str, run: int, identity: str) -> str:
     """An entry's name: 16 hexadecimal digits over the submission, the run in it and the identity that it was first
     scored under."""

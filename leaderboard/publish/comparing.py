@@ -55,7 +55,9 @@ def compared(view: TableView, entries: Sequence[Row], rows: Mapping[str, EntryRo
         return Comparison(view, tuple(entries), pairs, lacking=(f"The scores of rows are not known here: {why}.",))
     samples = [one.ood for one in held if one is not None]
     if not all(isinstance(one, RowScores) for one in samples):
-        said = f"{view.table.metric} is not a mean of rows: there is no telling which rows or groups make the difference."
+        said = (
+            f"{view.table.metric} is not a mean of rows: there is no telling which rows or groups make the difference."
+        )
         return Comparison(view, tuple(entries), pairs, lacking=(said,))
     scored = [one for one in samples if isinstance(one, RowScores)]
     if frame is None or len(frame["ood"].row_ids) != scored[0].rows:
@@ -111,7 +113,7 @@ def _severities(entries: Sequence[Row], rows: Sequence[EntryRows], frame: Frame)
 def _groups(samples: Sequence[RowScores], frame: ViewFrame, entries: Sequence[Row]) -> tuple[dict[str, Any], ...]:
     """Each group with the value of every entry, those first where the entries lie furthest apart. Of two entries the
     first `GROUPS` have the difference with its interval."""
-    if frame.group is None or not 2 <= len(frame.names):
+    if frame.group is None or len(frame.names) < 2:
         return ()
     counts = np.bincount(frame.group, minlength=len(frame.names))
     values = np.stack(
@@ -135,6 +137,7 @@ def _fallen(
     """How the OOD rows fall out. Of rows that are right or wrong: how many all have right, none has, each alone has
     right and each alone has wrong, in more than half of its seeds. Else how many rows each scores best on."""
     means = np.stack([one.scores.mean(axis=0) for one in samples])
+    sorts: list[tuple[str, NDArray[np.bool_], bool]]
     if view.table.better == "lower":
         means = -means
     if all(np.isin(one.scores, (0.0, 1.0)).all() for one in samples) and view.table.better == "higher":

@@ -65,7 +65,7 @@ def figures(audit: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, s
     """The single numbers of an audit: (what, value) each, in its own order."""
     for name, value in audit.items():
         place = f"{before}, {name.replace('_', ' ')}" if before else name.replace("_", " ")
-        if not before and name in _LONG or name in ("shares", "quantiles"):
+        if (not before and name in _LONG) or name in ("shares", "quantiles"):
             continue
         if isinstance(value, Mapping):
             yield from figures(value, place)
@@ -85,7 +85,9 @@ def versions(manifest: Manifest) -> list[dict[str, Any]]:
         if before is not None:
             said |= {
                 "before": before,
-                "said": [(name, in_a_line(old), in_a_line(new)) for name, (old, new) in said_otherwise(before, one).items()],
+                "said": [
+                    (name, in_a_line(old), in_a_line(new)) for name, (old, new) in said_otherwise(before, one).items()
+                ],
                 "counts": list(_counts(before, one)),
                 "moves": _moves(before, one),
             }

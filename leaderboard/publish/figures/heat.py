@@ -57,7 +57,7 @@ def _map(title: str, what: str, lines: Mapping[str, Estimate], score: Score) -> 
             content.append(_cell(_NAMES + k * width, y, width, value, (low, high), said))
     foot = _HEAD + len(drawn_lines) * _ROW
     content += _scale(foot + 10, (low, high), score)
-    caption = "Darker is higher" if score.better == "higher" else "Darker is higher, and lower is better"
+    caption = "The fuller the colour, the higher" + ("" if score.better == "higher" else "; lower is better")
     if what == "group":
         caption += ". The worst of many noisy groups looks worse than it is"
     if len(known) > len(drawn_lines):

@@ -53,8 +53,8 @@ def pair_path(left: Row, right: Row) -> str:
 
 
 def compare_page(site: Site, entries: Sequence[str], path: str = "compare/chosen.html") -> Page:
-    """The page that compares two to five entries of one table, by their names, as it is served at `path`. `FarshiftError`
-    says what keeps them from being compared."""
+    """The page that compares two to five entries of one table, by their names, as it is served at `path`.
+    `FarshiftError` says what keeps them from being compared."""
     wanted = list(dict.fromkeys(entries))
     if not 2 <= len(wanted) <= MOST:
         raise FarshiftError(f"choose two to {MOST} entries, not {len(wanted)}")

@@ -51,7 +51,9 @@ def _context(site: Site, row: Row, table_view: TableView | None) -> dict[str, An
         "figures": [one for one in figures if one is not None],
         "card": facts(row),
         "declared": row.card.get("declared", {}),
-        "links": [one for one in row.card.get("declared", {}).get("links", ()) if one.startswith(("https://", "http://"))],
+        "links": [
+            one for one in row.card.get("declared", {}).get("links", ()) if one.startswith(("https://", "http://"))
+        ],
         "rescores": [one for one in standing.scores if isinstance(one, Rescored)],
         "file": submission_path(standing.submission),
         "split": None if manifest is None or table_view is None else (manifest.full_name, split_path(manifest)),
@@ -63,7 +65,9 @@ def _context(site: Site, row: Row, table_view: TableView | None) -> dict[str, An
 def beside(row: Row, table_view: TableView) -> list[tuple[str, str]]:
     """The comparisons of an entry that have a page: with whom, and where."""
     mine = [pair for pair in pairs_of(table_view) if row in pair]
-    return [(str((right if left is row else left).standing.score.model), pair_path(left, right)) for left, right in mine]
+    return [
+        (str((right if left is row else left).standing.score.model), pair_path(left, right)) for left, right in mine
+    ]
 
 
 def facts(row: Row) -> list[tuple[str, str]]:
@@ -80,7 +84,12 @@ def facts(row: Row) -> list[tuple[str, str]]:
         ("Declared pretraining", _names(declared.get("pretraining"))),
         ("Parameters", "" if size is None else f"{size:,}"),
         ("Steps trained", f"{card['steps']:,}" if "steps" in card else ""),
-        ("Model", {"own": "the team's own", "baseline": "a baseline of Farshift"}.get(card.get("kind", ""), card.get("kind", ""))),
+        (
+            "Model",
+            {"own": "the team's own", "baseline": "a baseline of Farshift"}.get(
+                card.get("kind", ""), card.get("kind", "")
+            ),
+        ),
         ("Digest of its code", card.get("code", "")),
         ("Device", card.get("device", "")),
         ("Environment", ", ".join(f"{name} {value}" for name, value in card.get("environment", {}).items())),

@@ -121,7 +121,11 @@ def _submitted(record: Record) -> Words:
         return f"Answers to a sealed window, signed by {body.get('signed_by') or 'nobody'}", [], str(body["team"])
     runs = body["entries"]
     who = f"team {body['team']}" if body["team"] else "a team without a name"
-    return f"{who} submits {len(runs)} {'run' if len(runs) == 1 else 'runs'}", [run["entry"] for run in runs], body["note"]
+    return (
+        f"{who} submits {len(runs)} {'run' if len(runs) == 1 else 'runs'}",
+        [run["entry"] for run in runs],
+        body["note"],
+    )
 
 
 def _scored(record: Record) -> Words:

@@ -94,7 +94,9 @@ def _context(site: Site, identity: str, held: Held) -> dict[str, Any]:
         "title": sorted(held.names)[0] if held.names else "A team without a name",
         "rows": held.rows,
         "apart": held.apart,
-        "attempts": [(view.table, tried[view.table.identity]) for view in site.snapshot.views if view.table.identity in tried],
+        "attempts": [
+            (view.table, tried[view.table.identity]) for view in site.snapshot.views if view.table.identity in tried
+        ],
         "against": _unique(one for one in known if one.entry in mine),
         "by": _unique(one for one in known if normalised(one.team) in names),
         "answers": held.answers,

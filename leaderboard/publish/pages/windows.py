@@ -46,7 +46,9 @@ def shown(one: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
         "name": terms["window"],
         "anchor": anchor(terms["window"]),
         "state": state_of(one, window),
-        "steps": [] if window is None else [(said, window.when[kind]) for kind, said in _STEPS.items() if kind in window.when],
+        "steps": []
+        if window is None
+        else [(said, window.when[kind]) for kind, said in _STEPS.items() if kind in window.when],
         "takes_answers": window is not None and window.opened is not None and window.closed is None,
         "revealed": bool(one["seed"]),
         "receipts": [] if window is None else [receipt_of(window, digest) for digest in window.answers],
@@ -76,5 +78,10 @@ def receipt_of(window: Window, digest: str) -> dict[str, str]:
     body = window.answers[digest]
     signer = Signer(str(body["team"]), str(body.get("signed_by", "")))
     slug = team_slug(team_of(signer))
-    return {"submission": digest, "time": window.times[digest], "team": signer.team, "slug": slug, "model": str(body["model"])}
-
+    return {
+        "submission": digest,
+        "time": window.times[digest],
+        "team": signer.team,
+        "slug": slug,
+        "model": str(body["model"]),
+    }

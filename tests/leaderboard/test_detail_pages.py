@@ -1,0 +1,332 @@
+"""The pages of the ledger, windows, teams, splits, entries and comparisons, and of how to submit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from posixpath import normpath
+
+import numpy as np
+import pytest
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.statistics.interval import paired_difference
+from farshift.core.errors import FarshiftError
+from farshift.leaderboard.challenges import Challenge
+from farshift.leaderboard.entries import Left, Rescored
+from farshift.leaderboard.ledger.checkpoint import checkpoint_of
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.publish.comparing import compared
+from farshift.leaderboard.publish.pages.compare import compare_page, pair_path, pairs_of
+from farshift.leaderboard.publish.pages.ledger import LONGEST, SIZE, line_of
+from farshift.leaderboard.publish.pages.team import team_slug
+from farshift.leaderboard.publish.pages.windows import state_of
+from farshift.leaderboard.publish.site import Site
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.tables.row_frame import ViewFrame
+from farshift.leaderboard.tables.snapshot import take_snapshot
+from made_tables import entry, snapshot
+from page_reader import Read
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "\u202egnihsihp\u202c and \u200b\x1b[2J",
+    "{{ 7 * 7 }}{% raw %}",
+    "</pre></details></main>",
+    "x" * 10_000,
+]
+"""What strangers may write."""
+
+
+class Ledger:
+    """A view that has records alone."""
+
+    def __init__(self, records) -> None:
+        self.card, self._records = {"key": "ab" * 32}, records
+
+    def records(self):
+        return self._records
+
+
+def hostile(text: str) -> Site:
+    """A board on which everything that others may write is this text."""
+    made = [entry(f"{text}{k}", 0.3 + 0.1 * k, team=text, groups={text: 0.4, "other": 0.3}) for k in range(3)]
+    (first, rows), *others = made
+    said = {"by": text, "note": text, "time": "2026-03-02T00:00:00Z"}
+    difference = {"ood": {"value": -0.1, "low": -0.2, "high": -0.01, "distinguishable": True}}
+    challenge = Challenge(
+        "c" * 16, first.entry, text, text, "2026", "d" * 64, first.score.to_dict(), difference, (said,)
+    )
+    declared = {name: [text] for name in ("training_data", "pretraining")} | {
+        "links": [f"https://x/{text}", f"javascript:{text}"]
+    }
+    declared |= {name: text for name in ("budget", "protocol", "contact")}
+    card = {"kind": text, "code": text, "device": text, "finished": text, "seconds": 1.0, "environment": {text: text}}
+    rows = replace(rows, card=card | {"declared": declared})
+    gone = replace(others[0][0], entry="f" * 16, left=Left("removed", text, "2026"))
+    window = {
+        "terms": {"window": text, "benchmark": text, "opens": text, "closes": text, "reveals": text, "split": text},
+        "commitment": text,
+        "randomness": text,
+        "seed": None,
+        "answers": 1,
+        "entries": [{"team": text, "model": text, "equal_to": text, "score": None, "contrast": {}, "n/a": text}],
+    }
+    shown = snapshot([(first, rows), *others], {}, [challenge], apart=[gone], windows=[window], name=text)
+    bodies = [
+        ("opened", {"name": text, "key": text}),
+        ("submitted", {"team": text, "note": text, "entries": [{"entry": first.entry}]}),
+        ("withdrawn", {"entry": first.entry, "reason": text}),
+        ("challenged", {"team": text, "reason": text, "entry": text}),
+        ("challenged", {"answers": text, "by": text, "note": text}),
+        (text, {text: text}),
+        ("scored", {"unexpected": text}),
+    ]
+    records = [replace(shown.head, seq=k, kind=kind, body=body) for k, (kind, body) in enumerate(bodies)]
+    return Site(replace(shown, head=records[-1]), Ledger(records))
+
+
+MINE = ("ledger", "windows", "teams/", "splits/", "submit", "entries/")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12].encode("unicode_escape").decode())
+def test_text_of_strangers_is_written_out_on_every_page(text):
+    site = hostile(text)
+    looked = 0
+    for path, page in site.pages.items():
+        if not path.endswith(".html") or not path.startswith(MINE):
+            continue
+        looked += 1
+        content = page.render()
+        read = Read(content)
+        assert read.wrong == [], path
+        assert read.inline == [], path
+        assert all(".." in one or one.startswith("static/") for one in read.loaded), path
+        assert not any(link.startswith("javascript:") for link in read.links), path
+        assert not set("\u202e\u202c\u200b\x1b") & set(content.decode()), path
+        assert len(content) < 2_000_000, path
+    assert looked >= 10
+
+
+def test_every_link_of_every_page_leads_to_a_page_or_to_a_file_of_the_board(walked):
+    board, site = walked
+    files = site.pages
+    for path, page in files.items():
+        if not path.endswith(".html"):
+            continue
+        read = Read(page.render())
+        assert read.wrong == [] and len(read.ids) == len(set(read.ids)), path
+        for link in [*read.links, *read.loaded]:
+            if "://" in link or not (link := link.partition("#")[0]):
+                continue
+            target = normpath((Path(path).parent / link).as_posix())
+            assert target in files or (board.path / target.removeprefix("../")).is_file(), (path, link)
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory, runs):
+    """A small real board: three entries of two tables, one withdrawn; and its site."""
+    from farshift.leaderboard.board import Board
+
+    board = Board.init(tmp_path_factory.mktemp("walked") / "board", "A board")
+    file = tmp_path_factory.mktemp("packed") / "one.zip"
+    submit(board, pack(runs, file, team="us"))
+    gone, *_ = [one for one in board.standings() if one.benchmark == "scan/length"]
+    withdraw(board, gone.entry, "a bug")
+    return board, Site(take_snapshot(board), board)
+
+
+def test_ledger_pages_are_of_fixed_ranges_so_that_a_full_one_never_changes():
+    shown = snapshot([entry("one", 0.5)])
+    records = [replace(shown.head, seq=k, kind="opened" if not k else "scored", body={}) for k in range(2 * SIZE + 5)]
+
+    def ledger(count: int) -> dict[str, bytes]:
+        site = Site(replace(shown, head=records[count - 1]), Ledger(records[:count]))
+        return {path: page.render() for path, page in site.pages.items() if path.startswith("ledger/")}
+
+    earlier, later = ledger(SIZE), ledger(2 * SIZE + 5)
+    assert sorted(earlier) == ["ledger/0.html", "ledger/1.html"]
+    assert earlier["ledger/0.html"] == later["ledger/0.html"]
+    assert sorted(later) == ["ledger/0.html", "ledger/1.html", "ledger/2.html"]
+    assert "There are none of them yet" in Read(earlier["ledger/1.html"]).text
+    assert f"record-{SIZE - 1}" in Read(later["ledger/0.html"]).ids
+
+
+def test_the_ledger_shows_its_head_as_a_checkpoint_and_every_record_with_its_json(walked):
+    board, site = walked
+    records = board.records()
+    head = Read(site.pages["ledger.html"].render()).text
+    assert records[-1].hash in head and records[-1].signature in head
+    assert " ".join(checkpoint_of(records, board.card["key"]).text.split()) in head
+    page = Read(site.pages["ledger/0.html"].render()).text
+    for record in records:
+        assert record.hash in page
+    assert "a bug" in page
+
+
+def test_a_long_record_is_cut_and_says_so():
+    record = replace(snapshot([]).head, body={"note": "y" * 50_000})
+    line = line_of(record, {})
+    assert line.cut and len(line.json) == LONGEST
+
+
+def test_a_team_without_a_key_and_one_with_have_pages_and_nobody_has_none():
+    assert team_slug("name:") == ""
+    assert team_slug("name:us") == f"name-{sha256(b'us').hexdigest()[:16]}"
+    key = "ab" * 32
+    assert team_slug(f"key:{key}") == sha256(bytes.fromhex(key)).hexdigest()[:16]
+
+
+def test_a_team_s_page_has_its_entries_attempts_and_those_that_left(walked):
+    _, site = walked
+    text = Read(site.pages[f"teams/{team_slug('name:us')}.html"].render()).text
+    assert "no key" in text
+    assert "2 in tables, 1 withdrawn or removed" in text
+    assert "a bug" in text
+    assert "modadd97/xi35: 2" in text
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [([], "Committed"), (["opened"], "Open for answers from A until B"), (["opened", "closed"], "due by C")],
+)
+def test_a_window_stands_where_its_records_say_and_no_clock_is_read(steps, said):
+    class Window:
+        opened = {} if "opened" in steps else None
+        closed = {} if "closed" in steps else None
+
+    one = {"terms": {"opens": "A", "closes": "B", "reveals": "C"}, "seed": None}
+    assert said in state_of(one, Window())
+    assert state_of(one | {"seed": "ab"}, Window()) == "Revealed"
+
+
+def test_a_split_s_page_says_how_to_load_it_and_that_code_runs(walked):
+    _, site = walked
+    page = site.pages["splits/modadd97/xi35/v1.html"].render().decode()
+    read = Read(page)
+    assert find_benchmark("modadd97/xi35").manifest.identity in read.text
+    code = page.split('class="command" tabindex="0">')[1].split("</pre>")[0].replace("&#34;", '"')
+    names: dict = {}
+    exec(code, names)
+    assert len(names["train"]) == find_benchmark("modadd97/xi35").manifest.definition.parts["train"].rows
+    assert [cell.strip() for cell in next(row for row in read.cells if row[:1] == ["train"])][:3] == [
+        "train",
+        "4,704",
+        "4,704",
+    ]
+
+
+def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_path):
+    board, site = walked
+    row = next(row for view in site.snapshot.views for row in view.rows)
+    page = site.pages[f"entries/{row.standing.entry}.html"].render().decode()
+    command = page.split("farshift score ")[1].split("</pre>")[0].split()[0]
+    (tmp_path / command).write_bytes(board.submission_file(row.standing.submission).read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-m", "farshift", "score", command, "--json"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = {one["model"]: one for one in json.loads(done.stdout)}[row.standing.score.model]
+    assert found["ood"] == json.loads(json.dumps(row.standing.score.ood.to_dict()))
+
+
+def test_an_entry_s_page_shows_its_card_its_heat_map_and_its_earlier_scores():
+    values = {"id": 0.5, "ood": 0.25}
+    (standing, rows), other = entry("one", 0.4, groups={"left": 0.2, "right <b>": 0.6}), entry("two", 0.5)
+    rescored = Rescored(
+        entry=standing.entry, entry_identity="a" * 64, scorer=4, files={}, replaces=3, before=values, after=values
+    )
+    card = {
+        "parameters": 1234,
+        "environment": {"python": "3.12"},
+        "declared": {"training_data": [], "pretraining": ["c4"]},
+    }
+    shown = snapshot([(replace(standing, scores=(rescored,)), replace(rows, card=card)), other])
+    read = Read(Site(shown).pages[f"entries/{standing.entry}.html"].render())
+    assert "1,234" in read.text and "python 3.12" in read.text
+    assert "Declared training data none" in read.text and "Declared pretraining c4" in read.text
+    assert any(row[0] == "3 to 4" and row[1] == "25.00" for row in read.cells)
+    heat = [row for row in read.cells if row[0] in ("left", "right <b>") and len(row) == 3 + len(standing.score.seeds)]
+    assert [row[0] for row in heat] == ["left", "right <b>"], "worst first"
+
+
+def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which_rows():
+    made = [entry("good", 0.7), entry("worse", 0.4), entry("third", 0.5)]
+    view = snapshot(made).views[0]
+    rows = {standing.entry: found for standing, found in made}
+    count = made[0][1].ood.rows
+    group = (np.arange(count) % 3).astype(np.int64)
+    frame = {
+        "id": ViewFrame(np.arange(count, dtype=np.uint64)),
+        "ood": ViewFrame(np.arange(count, dtype=np.uint64) + 10**6, None, group, ("a", "b", "c")),
+    }
+    left, right = (next(row for row in view.rows if row.standing.score.model == name) for name in ("good", "worse"))
+    found = compared(view, (left, right), rows, frame)
+    (pair,) = found.pairs
+    assert pair["max_t"] == view.pairs.apart(left.standing.entry, right.standing.entry)
+    x, y = rows[left.standing.entry].ood, rows[right.standing.entry].ood
+    assert pair["t"]["ood"] == paired_difference(x, y).to_dict()
+    assert pair["p"] < 0.001
+    first = found.groups[0]
+    inside = group == "abc".index(first["group"])
+    assert first["values"] == pytest.approx([one.scores[:, inside].mean() for one in (x, y)], abs=1e-6)
+    assert first["difference"]["low"] < first["difference"]["value"] < first["difference"]["high"]
+    one, other = x.scores.mean(axis=0) > 0.5, y.scores.mean(axis=0) > 0.5
+    counts = {sort["words"]: sort["count"] for sort in found.rows}
+    assert counts["all are right"] == int((one & other).sum())
+    assert counts["only good is right"] == int((one & ~other).sum())
+    assert sum(counts.values()) == count
+    alone = next(sort for sort in found.rows if sort["words"] == "only good is right")
+    assert all((one & ~other)[id - 10**6] for id in alone["rows"])
+    assert compared(view, (left, right), rows, None).lacking
+    assert compared(view, (left, right), {}, frame).lacking
+
+
+def test_pairs_that_have_a_page_are_those_of_the_first_entries_and_of_the_baseline():
+    made = [entry(f"model {k}", 0.2 + 0.02 * k) for k in range(20)]
+    view = snapshot(made, baseline="model 0").views[0]
+    pairs = pairs_of(view)
+    names = {(left.standing.score.model, right.standing.score.model) for left, right in pairs}
+    assert ("model 19", "model 18") in names and ("model 10", "model 0") in names
+    assert ("model 9", "model 0") not in names
+    assert len(pairs) == 3 + 10
+
+
+def test_a_comparison_of_up_to_five_entries_of_one_table_is_made_and_others_are_refused(walked):
+    _, site = walked
+    view = next(view for view in site.snapshot.views if len(view.rows) == 2)
+    left, right = view.rows
+    page = compare_page(site, [right.standing.entry, left.standing.entry], "api/v1/compare")
+    read = Read(page.render())
+    assert "Row by row" in read.text and "../../static/detail.css" in read.loaded
+    assert Read(site.pages[pair_path(left, right)].render()).text == read.text
+    assert any(name == "a" for name in _terms(page.render().decode())), "generated rows are shown"
+    for wrong in ([left.standing.entry], ["nobody", left.standing.entry], [f"{k:016x}" for k in range(6)]):
+        with pytest.raises(FarshiftError):
+            compare_page(site, wrong)
+
+
+def _terms(page: str) -> list[str]:
+    return [part.split("</dt>")[0] for part in page.split("<dt>")[1:]]
+
+
+def test_the_submit_page_names_a_benchmark_of_the_board_and_says_how_without_a_server(walked):
+    board, site = walked
+    page = site.pages["submit.html"].render().decode()
+    read = Read(page)
+    assert f"--on {site.snapshot.views[0].table.benchmark}" in read.text
+    assert board.card["key"] in read.text
+    assert 'data-board="farshift submit submission.zip --to {}"' in page
+    assert "static/submit.js" in read.loaded
+
+
+def test_every_page_is_the_same_twice(walked):
+    board, site = walked
+    again = Site(take_snapshot(board), board)
+    for path, page in site.pages.items():
+        assert again.pages[path].render() == page.render(), path
