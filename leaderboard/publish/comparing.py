@@ -142,16 +142,17 @@ def _fallen(
         means = -means
     if all(np.isin(one.scores, (0.0, 1.0)).all() for one in samples) and view.table.better == "higher":
         right = means > 0.5
-        sorts = [("all are right", right.all(axis=0), False), ("none is right", ~right.any(axis=0), False)]
+        every, some = np.logical_and.reduce(right), np.logical_or.reduce(right)
+        sorts = [("all are right", every, False), ("none is right", ~some, False)]
         for k, one in enumerate(entries):
             others = np.delete(right, k, axis=0)
             name = one.standing.score.model
-            sorts.append((f"only {name} is right", right[k] & ~others.any(axis=0), True))
+            sorts.append((f"only {name} is right", right[k] & ~np.logical_or.reduce(others), True))
             if len(entries) > 2:
-                sorts.append((f"only {name} is wrong", ~right[k] & others.all(axis=0), True))
+                sorts.append((f"only {name} is wrong", ~right[k] & np.logical_and.reduce(others), True))
     else:
         top = means == means.max(axis=0)
-        sorts = [("all score the same", top.all(axis=0), False)]
+        sorts = [("all score the same", np.logical_and.reduce(top), False)]
         for k, one in enumerate(entries):
             sorts.append((f"{one.standing.score.model} scores best alone", top[k] & (top.sum(axis=0) == 1), True))
     spread = np.round(means.max(axis=0) - means.min(axis=0), 6)
