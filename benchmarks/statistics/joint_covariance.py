@@ -35,11 +35,15 @@ from .sample import Replicates, RowScores, Sample, finite
 from .spread import Spread, average, seed_spread
 from .streams import generator
 from .student_t import upper_tail
+from .tally import Tally, counts_of, covariance_of_counts, independent, key_of
 
 Matrix = NDArray[np.float64]
 
 BLOCK = 512
 """Draws at a time: for 100 entries they lie in a processor's cache."""
+
+MANY = 256
+"""From so many entries on draws are made in ways that cost less, and are others."""
 
 _ROUNDING = 1e-12
 
@@ -103,11 +107,22 @@ class JointCovariance:
         found: Matrix = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return found
 
+    @cached_property
+    def factor(self) -> Matrix:
+        """A square root of the covariance to draw noise by. The symmetric one of 1,000 entries takes longer than all
+        else: of many entries it is the triangular one where there is one."""
+        if len(self) >= MANY:
+            try:
+                return np.linalg.cholesky((self.covariance + self.covariance.T) / 2)
+            except np.linalg.LinAlgError:  # as of more entries than rows
+                pass
+        return self.root
+
     def noise(self, draws: int, stream: str) -> Iterator[Matrix]:
         """Gaussian noise of this covariance around zero, in blocks of shape (M, up to BLOCK), `draws` in all."""
         source = generator(stream)
         for start in range(0, draws, BLOCK):
-            yield self.root @ source.standard_normal((len(self), min(BLOCK, draws - start)))
+            yield self.factor @ source.standard_normal((len(self), min(BLOCK, draws - start)))
 
     def select(self, entries: NDArray[np.int64]) -> JointCovariance:
         """Some of the entries."""
@@ -120,7 +135,7 @@ def joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
 
     All are means of rows (`RowScores`, with the same clusters), or all are no such means (`Replicates`, of the same
     groups). Entries of a single seed have no noise of training in their variance."""
-    rows = [sample for sample in samples if isinstance(sample, RowScores)]
+    rows = [sample for sample in samples if isinstance(sample, RowScores | Tally)]
     groups = [sample for sample in samples if isinstance(sample, Replicates)]
     if not samples or len(samples) not in (len(rows), len(groups)):
         raise ValueError("a joint covariance needs one entry or more, all measured by the same metric")
@@ -199,16 +214,20 @@ def _of_differences(covariance: Matrix) -> Matrix:
     return found
 
 
-def _of_rows(samples: Sequence[RowScores]) -> tuple[Matrix, float, NDArray[np.bool_]]:
+def _of_rows(samples: Sequence[RowScores | Tally]) -> tuple[Matrix, float, NDArray[np.bool_]]:
     first = samples[0]
     if any(sample.rows != first.rows or not _same(sample.clusters, first.clusters) for sample in samples):
         raise ValueError("entries that are ranked must be scored on the same rows, in the same clusters")
-    means = np.stack([sample.scores.mean(axis=0) for sample in samples])
-    covariance, df = covariance_of_means(means, first.clusters)
-    alike = _alike([sample.scores for sample in samples])
+    counts = [found for sample in samples if (found := counts_of(sample)) is not None]
+    alike = _alike([key_of(sample) for sample in samples])
     ends = np.array([high - low if finite((low, high)) else 0.0 for low, high in (one.bounds for one in samples)])
-    ends = ends * _design(means, first.clusters) / first.rows
-    return covariance + ends**2 * alike, df, alike
+    if len(counts) == len(samples) and independent(first.clusters) and first.rows > 1:
+        covariance, df = covariance_of_counts(counts, [len(one.per_seed) for one in samples]), first.rows - 1.0
+    else:
+        means = np.stack([sample.means for sample in samples])
+        covariance, df = covariance_of_means(means, first.clusters)
+        ends = ends * _design(means, first.clusters)
+    return covariance + (ends / first.rows) ** 2 * alike, df, alike
 
 
 def _design(means: Matrix, clusters: NDArray[np.int64] | None) -> Matrix:
@@ -232,14 +251,14 @@ def _of_groups(samples: Sequence[Replicates]) -> tuple[Matrix, float, NDArray[np
         raise ValueError("entries that are ranked must be jackknifed over the same two or more groups of rows")
     values = np.array([average(sample.per_seed) for sample in samples])
     rest = group_deviations(values, np.stack([sample.without.mean(axis=0) for sample in samples]), sizes)
-    alike = _alike([sample.without for sample in samples])
+    alike = _alike([sample.without.tobytes() for sample in samples])
     ends = np.array([0.0 if sample.ends is None else sample.ends.variance() for sample in samples])
     return rest @ rest.T + ends * alike, degrees_of_freedom(sizes), alike
 
 
-def _alike(arrays: Sequence[Matrix]) -> NDArray[np.bool_]:
+def _alike(keys: Sequence[bytes]) -> NDArray[np.bool_]:
     """Which entries have the very same scores with the very same seeds, (M, M)."""
     first: dict[bytes, int] = {}
-    kinds = np.array([first.setdefault(array.tobytes(), number) for number, array in enumerate(arrays)])
+    kinds = np.array([first.setdefault(key, number) for number, key in enumerate(keys)])
     same: NDArray[np.bool_] = kinds[:, None] == kinds[None, :]
     return same

@@ -22,13 +22,15 @@ its adjusted p is at most 1 - level.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, sqrt
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .joint_covariance import JointCovariance, Matrix
+from .joint_covariance import MANY, JointCovariance, Matrix
+from .largest_pair import LargestPair
 from .margin import LEVEL
 from .student_t import two_sided
 
@@ -40,6 +42,7 @@ KNOWN = 2
 
 NODES = 20
 LARGE = 1_000
+FIRST = 1_000
 _NORMAL = NormalDist()
 
 
@@ -58,7 +61,7 @@ class MaxT:
     pairs: int
     maxima: NDArray[np.float64] | None
 
-    @property
+    @cached_property
     def reach(self) -> Matrix:
         """Half the width of each simultaneous interval, (M, M): with probability `level` every true difference lies
         within `joint.difference` - reach and + reach."""
@@ -90,7 +93,8 @@ def max_t(joint_covariance: JointCovariance, level: float = LEVEL, stream: str =
     """Compare all pairs of entries at once, with `level` (in (0, 1)) the chance that no two equal ones seem to differ.
 
     stream: the name that seeds the draws. Another NumPy may draw other numbers: the critical values then move within
-    their Monte Carlo error, some tenths of a per cent. Time and memory: DRAWS x M^2 / 2 steps, in blocks."""
+    their Monte Carlo error, some tenths of a per cent. Time: at most DRAWS x M^2 / 2 steps, in blocks; of MANY entries
+    or more about DRAWS x M^2 / 100."""
     if not 0 < level < 1:
         raise ValueError(f"level {level} must lie in (0, 1)")
     pairs = int(np.count_nonzero(np.triu(joint_covariance.variance)))
@@ -108,17 +112,23 @@ def _largest(joint_covariance: JointCovariance, draws: int, stream: str) -> NDAr
     """The largest |difference| / se of each draw of noise, rising, shape (draws,)."""
     inverse = np.zeros_like(joint_covariance.se)
     np.divide(1.0, joint_covariance.se, out=inverse, where=joint_covariance.se > 0)
-    found = []
-    for noise in joint_covariance.noise(draws, stream):
-        largest = np.zeros(noise.shape[1])
-        room = np.empty_like(noise)
-        for entry in range(len(joint_covariance) - 1):
-            rest = np.subtract(noise[entry + 1 :], noise[entry], out=room[entry + 1 :])
-            rest *= inverse[entry, entry + 1 :, None]
-            np.maximum(largest, rest.max(axis=0), out=largest)
-            np.maximum(largest, -rest.min(axis=0), out=largest)
-        found.append(largest)
-    return np.sort(np.concatenate(found))
+    blocks = joint_covariance.noise(draws, stream)
+    if len(joint_covariance) < MANY:
+        return np.sort(np.concatenate([_largest_of(noise, inverse) for noise in blocks]))
+    pair = LargestPair(inverse)
+    return np.sort(np.concatenate([pair.of(noise) for noise in blocks]))
+
+
+def _largest_of(noise: Matrix, inverse: Matrix) -> NDArray[np.float64]:
+    """max |noise_i - noise_j| inverse_ij of each draw (M, draws), shape (draws,), in so many pieces as lie in cache."""
+    largest = np.zeros(noise.shape[1])
+    room = np.empty_like(noise)
+    for entry in range(len(noise) - 1):
+        rest = np.subtract(noise[entry + 1 :], noise[entry], out=room[entry + 1 :])
+        rest *= inverse[entry, entry + 1 :, None]
+        np.maximum(largest, rest.max(axis=0), out=largest)
+        np.maximum(largest, -rest.min(axis=0), out=largest)
+    return largest
 
 
 def _tail(z: float) -> float:
@@ -151,14 +161,15 @@ def _expanded(z: float, df: Matrix) -> Matrix:
 
 
 def _looked_for(tail: float, df: NDArray[np.float64]) -> NDArray[np.float64]:
-    distinct, where = np.unique(df, return_inverse=True)
-    if len(distinct) <= NODES:
-        return np.array([two_sided(1 - tail, one) for one in distinct.tolist()])[where]
-    low, high = 1 / sqrt(distinct[-1]), 1 / sqrt(distinct[0])
+    if len(np.unique(df[:FIRST])) <= NODES:  # else they are more, and nobody needs to know how many
+        distinct, where = np.unique(df, return_inverse=True)
+        if len(distinct) <= NODES:
+            return np.array([two_sided(1 - tail, one) for one in distinct.tolist()])[where]
+    low, high = 1 / sqrt(df.max()), 1 / sqrt(df.min())
     points = np.polynomial.chebyshev.chebpts1(NODES)
     at = (low + high) / 2 + points * (high - low) / 2
     logs = np.log([two_sided(1 - tail, 1 / x**2) for x in at.tolist()])
     curve = np.polynomial.chebyshev.chebfit(points, logs, NODES - 1)
-    x = (2 / np.sqrt(distinct) - low - high) / (high - low)
-    found: NDArray[np.float64] = np.exp(np.polynomial.chebyshev.chebval(x, curve))[where]
+    x = (2 / np.sqrt(df) - low - high) / (high - low)
+    found: NDArray[np.float64] = np.exp(np.polynomial.chebyshev.chebval(x, curve))
     return found

@@ -23,12 +23,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 HALF, TENTH = 0.5, 0.1
-_ROUNDING = 1e-9
+_ROUNDING, _SLACK = 1e-9, 1e-6
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,18 @@ class Given:
     texts (whole numbers), equal where answers are; or numbers (floats). wrong: for codes (seeds, rows), whether each is
     wrong; for numbers (seeds,), the root mean square error of each seed."""
 
-    answers: NDArray[np.int64] | NDArray[np.float64]
+    answers: NDArray[np.integer[Any]] | NDArray[np.float64]
     wrong: NDArray[np.bool_] | NDArray[np.float64]
 
     @property
     def numbers(self) -> bool:
         return self.answers.dtype.kind == "f"
+
+    @cached_property
+    def bits(self) -> NDArray[np.uint64]:
+        """`wrong` of codes in one bit a row, (seeds, words)."""
+        packed = np.packbits(self.wrong.astype(bool), axis=1)
+        return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
 
     @cached_property
     def within(self) -> NDArray[np.float64]:
@@ -60,14 +67,61 @@ class Given:
         return HALF * self.within - taken_off
 
 
+class NearPairs:
+    """Which entries are near which earlier ones, found out once for each two. Entries have names here, which stand for
+    what they answered; memory: 2 bits for each two, whose answers it does not keep."""
+
+    def __init__(self) -> None:
+        self._place: dict[str, int] = {}
+        self._compared: dict[str, int] = {}  # a set of places, as the bits of a number
+        self._near: dict[str, int] = {}
+
+    def copies(self, names: Sequence[str], entries: Sequence[Given], teams: Sequence[str]) -> list[int | None]:
+        """For each entry, in the order in which they came, the first earlier one of another team that it is a near copy
+        of; None for what is nobody's. Copies are compared with what is no copy itself."""
+        for name in names:
+            self._place.setdefault(name, len(self._place))
+        bits = [1 << self._place[name] for name in names]
+        found: list[int | None] = []
+        before = 0
+        for later, name in enumerate(names):
+            if fresh := before & ~self._compared.get(name, 0):
+                there = [k for k in range(later) if bits[k] & fresh]
+                near_ones = [there[k] for k in _near_of([entries[k] for k in there], entries[later])]
+                self._near[name] = self._near.get(name, 0) | sum(bits[k] for k in near_ones)
+                self._compared[name] = self._compared.get(name, 0) | fresh
+            of = self._near.get(name, 0) & before
+            earlier = (k for k in range(later) if of & bits[k] and found[k] is None and teams[k] != teams[later])
+            found.append(next(earlier, None) if of else None)
+            before |= bits[later]
+        return found
+
+
 def copies(entries: Sequence[Given], teams: Sequence[str]) -> list[int | None]:
-    """For each entry, in the order in which they came, the first earlier one of another team that it is a near copy of;
-    None for what is nobody's. Copies are compared with what is no copy itself."""
-    found: list[int | None] = []
-    for later, one in enumerate(entries):
-        earlier = (k for k in range(later) if found[k] is None and teams[k] != teams[later])
-        found.append(next((k for k in earlier if near(entries[k], one)), None))
-    return found
+    """`NearPairs.copies` of entries without names."""
+    return NearPairs().copies([str(k) for k in range(len(entries))], entries, teams)
+
+
+def _near_of(earlier: Sequence[Given], later: Given) -> list[int]:
+    """The places of those that the later entry is near to. Codes are first compared by their errors, all at once: where
+    right and wrong do not agree well enough, answers need no look."""
+    if later.numbers:
+        return [k for k, one in enumerate(earlier) if near(one, later)]
+    rows, columns = later.answers.shape[1], len(later.answers)
+    alike = [k for k, one in enumerate(earlier) if not one.numbers and one.answers.shape[1] == rows and rows]
+    if not alike:
+        return []
+    runs = np.concatenate([earlier[k].bits for k in alike])
+    owner = np.repeat(np.arange(len(alike)), [len(earlier[k].answers) for k in alike])
+    reach = np.concatenate([earlier[k].reach for k in alike])[:, None]
+    alone, other = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) for bits in (runs, later.bits))
+    both = np.stack([np.bitwise_count(runs & bits).sum(axis=1, dtype=np.int64) for bits in later.bits], axis=1)
+    errors = (alone[:, None] + other - both) / rows
+    may_be = errors - both / rows <= np.maximum(reach, TENTH * errors) + _SLACK
+    met = np.zeros((len(alike), columns), bool)
+    np.logical_or.at(met, owner, may_be)
+    able = np.flatnonzero(2 * np.count_nonzero(met, axis=1) > columns)
+    return [alike[k] for k in able if near(earlier[alike[k]], later)]
 
 
 def near(earlier: Given, later: Given) -> bool:
@@ -92,7 +146,7 @@ def _of_codes(earlier: Given, later: Given) -> tuple[NDArray[np.float64], NDArra
     errors = alone[:, None] + other[None, :] - both
     distances = errors - both  # where one is right and the other wrong they differ; they may differ elsewhere
     limits = np.maximum(earlier.reach[:, None], TENTH * errors)
-    for x, y in np.argwhere(distances <= limits + 1e-6):
+    for x, y in np.argwhere(distances <= limits + _SLACK):
         distances[x, y] = np.count_nonzero(earlier.answers[x] != later.answers[y]) / rows
     return distances, errors
 

@@ -131,6 +131,12 @@ class RowScores:
     def clustering(self) -> Clustering:
         return clustering(self.clusters)
 
+    @property
+    def means(self) -> Scores:
+        """The mean over seeds of each row, (rows,)."""
+        found: Scores = self.scores.mean(axis=0)
+        return found
+
     def spread(self) -> Spread:
         return mean_spread(self.scores, self.bounds, self.clusters)
 

@@ -52,11 +52,16 @@ def mean_spread(
         return Spread(float(covariance[0, 0]), df)
     # Few distinct row means (k of S seeds right): sum over them exactly, so that order never shows in the bits.
     means, counts = np.unique(scores.sum(axis=0), return_counts=True)
-    tally = [*zip((means / seeds).tolist(), counts.tolist(), strict=True)]
+    return counted_spread((means / seeds).tolist(), counts.tolist(), ends)
+
+
+def counted_spread(values: list[float], times: list[int], ends: tuple[float, float] = (0.0, 1.0)) -> Spread:
+    """The same of a mean of independent rows, of which `times` have each of these distinct `values`."""
+    tally = [*zip(values, times, strict=True)]
     if all(map(isfinite, ends)):
         tally += [(ends[0], 1), (ends[1], 1)]
     n = sum(count for _, count in tally)
-    if n < 2 or not np.isfinite(means).all():
+    if n < 2 or not all(map(isfinite, values)):
         return Spread(nan, 0)
     centre = fsum(value * count for value, count in tally) / n
     variance = fsum(count * (value - centre) ** 2 for value, count in tally) / (n - 1)

@@ -29,23 +29,26 @@ def tie_groups(values: NDArray[np.float64], differs: NDArray[np.bool_], better: 
     np.fill_diagonal(tied, True)
     open_pairs = np.triu(tied)
     groups: list[list[int]] = []
-    while open_pairs.any():
-        first = int(open_pairs.any(axis=1).argmax())
-        last = int(np.flatnonzero(open_pairs[first])[-1])
-        group = _largest(tied, first, last)
-        open_pairs[np.ix_(group, group)] = False
-        groups.append(group)
+    for first in range(len(order)):
+        while (left := np.flatnonzero(open_pairs[first])).size:
+            group = _largest(tied, first, int(left[-1]))
+            open_pairs[np.ix_(group, group)] = False
+            groups.append(group)
     return [[int(order[place]) for place in group] for group in sorted(_needed(groups))]
 
 
 def _largest(tied: NDArray[np.bool_], first: int, last: int) -> list[int]:
     """A group around two entries that nothing can be added to: those between them come first, then those outside."""
-    group, allowed = [], tied[first] & tied[last]
-    inside = range(first, last + 1)
-    for place in (first, last, *inside, *range(last + 1, len(tied)), *range(first - 1, -1, -1)):
-        if allowed[place] and place not in group:
-            group.append(place)
-            allowed = allowed & tied[place]
+    group, allowed = {first, last}, tied[first] & tied[last]
+    allowed[[first, last]] = False
+    places = np.arange(len(tied))
+    for part in (places[first : last + 1], places[last + 1 :], places[:first][::-1]):
+        while (left := part[allowed[part]]).size:
+            place = int(left[0])
+            group.add(place)
+            allowed &= tied[place]
+            allowed[place] = False
+            part = left[1:]
     return sorted(group)
 
 
@@ -68,12 +71,13 @@ def _needed(groups: list[list[int]]) -> list[list[int]]:
 def letters(groups: Sequence[Sequence[int]], entries: int) -> list[str]:
     """The letters of each entry, as tables print them: a for the first group, then b .. z, aa, ab ..; separated by
     blanks where a letter has two."""
-    names = [_letter(number) for number in range(len(groups))]
     between = "" if len(groups) <= len(ascii_lowercase) else " "
-    return [
-        between.join(name for name, group in zip(names, groups, strict=True) if entry in group)
-        for entry in range(entries)
-    ]
+    found: list[list[str]] = [[] for _ in range(entries)]
+    for number, group in enumerate(groups):
+        name = _letter(number)
+        for entry in group:
+            found[entry].append(name)
+    return [between.join(names) for names in found]
 
 
 def _letter(number: int) -> str:

@@ -218,13 +218,9 @@ def unpacked(content: bytes) -> EntryRows:
     with np.load(io.BytesIO(without_digest(content)), allow_pickle=False) as arrays:
         said = json.loads(arrays["said"].tobytes())
         on_id, on_ood = (_sample(arrays, view, said["clustering"][view]) for view in VIEWS)
-        given = Given(_wide(arrays["given.answers"]), arrays["given.wrong"]) if "given.answers" in arrays else None
+        given = Given(arrays["given.answers"], arrays["given.wrong"]) if "given.answers" in arrays else None
         declared, odd = tuple(said["declared"]), tuple(said["odd"])
         return EntryRows(on_id, on_ood, said["worst"], declared, given, said["floor"], odd, said["card"])
-
-
-def _wide(answers: NDArray[Any]) -> NDArray[Any]:
-    return answers if answers.dtype.kind == "f" else answers.astype(np.int64)
 
 
 def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:

@@ -1,0 +1,218 @@
+"""Right and wrong answers in short: how many of an entry's seeds have each row right, and what else a table asks.
+
+A table of 1,000 entries on 10,000 rows with five seeds has 50 million scores. Of those that are 0 or 1, the number of
+seeds that have a row right is all that goes into the covariance of means, and it is a byte a row. What is worked out
+from all seeds apart (their values, the interaction of rows and seeds) is kept as numbers. Every number that a `Tally`
+gives is, to the last bit, the one that the `RowScores` gives from which it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .clusters import Clustering, Codes, clustering, treated
+from .sample import RowScores, Sample, Scores, finite
+from .spread import Spread, average, counted_spread, mean_spread
+
+MOST_SEEDS = 15
+"""Seeds beyond which scores are left as they are: a pair's table of (seeds + 1)^2 cells would be no saving."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A mean of rows whose scores are 0 or 1. counts (rows,): how many of the `seeds` have each row right; per_seed:
+    each seed's value; met: the variance that rows and seeds make together; key: the same for the very same scores."""
+
+    counts: NDArray[np.uint8]
+    per_seed: list[float]
+    met: float
+    key: bytes
+    bounds: tuple[float, float] = (0.0, 1.0)
+    clusters: Codes | None = None
+
+    @property
+    def seeds(self) -> int:
+        return len(self.per_seed)
+
+    @property
+    def rows(self) -> int:
+        return len(self.counts)
+
+    @property
+    def why(self) -> str:
+        return "" if self.rows else "there are no rows"
+
+    @property
+    def clustering(self) -> Clustering:
+        return clustering(self.clusters)
+
+    @property
+    def means(self) -> Scores:
+        """The mean over seeds of each row, (rows,)."""
+        return self.counts / self.seeds
+
+    def spread(self) -> Spread:
+        if not independent(self.clusters):
+            return mean_spread(self.means[None], self.bounds, self.clusters)
+        times = np.bincount(self.counts, minlength=1)
+        there = np.flatnonzero(times)
+        return counted_spread((there / self.seeds).tolist(), times[there].tolist(), self.bounds)
+
+    def shift(self) -> float:
+        return (sum(self.bounds) - 2 * average(self.per_seed)) / (self.rows + 2) if finite(self.bounds) else 0.0
+
+    def interaction(self) -> float:
+        return self.met
+
+    def pooled(self) -> PooledTally:
+        return PooledTally(self)
+
+    def minus(self, other: Any) -> Sample:
+        raise TypeError("a tally keeps no row of a single seed: take differences of `pooled()`")
+
+
+class _Lazily:
+    """A sample that is seldom asked for its rows: they are made when they are."""
+
+    def whole(self) -> RowScores:
+        raise NotImplementedError
+
+    @property
+    def per_seed(self) -> list[float]:
+        return self.whole().per_seed
+
+    @property
+    def rows(self) -> int:
+        return self.whole().rows
+
+    @property
+    def why(self) -> str:
+        return self.whole().why
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.whole().bounds
+
+    @property
+    def clustering(self) -> Clustering:
+        return self.whole().clustering
+
+    def spread(self) -> Spread:
+        return self.whole().spread()
+
+    def shift(self) -> float:
+        return self.whole().shift()
+
+    def interaction(self) -> float:
+        return 0.0
+
+    def pooled(self) -> Sample:
+        return self
+
+    def minus(self, other: Any) -> Sample:
+        return self.whole().minus(other.whole() if isinstance(other, _Lazily) else other)
+
+
+class PooledTally(_Lazily):
+    """A tally with its seeds averaged: one seed."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+
+    def whole(self) -> RowScores:
+        return RowScores(self.tally.means[None], self.tally.bounds, self.tally.clusters)
+
+    def minus(self, other: Any) -> Sample:
+        both = isinstance(other, PooledTally) and independent(self.tally.clusters)
+        return TallyDifference(self.tally, other.tally) if both else super().minus(other)
+
+
+class TallyDifference(_Lazily):
+    """The difference of two tallies on the same rows, row by row."""
+
+    def __init__(self, left: Tally, right: Tally) -> None:
+        self.left, self.right = left, right
+
+    @property
+    def rows(self) -> int:
+        return self.left.rows
+
+    @property
+    def clustering(self) -> Clustering:
+        return self.left.clustering
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.left.bounds[0] - self.right.bounds[1], self.left.bounds[1] - self.right.bounds[0]
+
+    def whole(self) -> RowScores:
+        return RowScores((self.left.means - self.right.means)[None], self.bounds, self.left.clusters)
+
+    def spread(self) -> Spread:
+        # Rows with the same two counts have the same difference: it is enough to count those.
+        wide = self.right.seeds + 1
+        times = np.bincount(self.left.counts * np.int16(wide) + self.right.counts)
+        there = np.flatnonzero(times)
+        apart = (there // wide) / self.left.seeds - (there % wide) / self.right.seeds
+        values: dict[float, int] = {}
+        for value, count in zip(apart.tolist(), times[there].tolist(), strict=True):
+            values[value] = values.get(value, 0) + count
+        return counted_spread(list(values), list(values.values()), self.bounds)
+
+
+def tally(sample: Sample) -> Tally | None:
+    """The tally of a sample; None where it is no mean of rows that are 0 or 1, or of too many seeds."""
+    if isinstance(sample, Tally):
+        return sample
+    counts = counts_of(sample)
+    if counts is None or not isinstance(sample, RowScores):
+        return None
+    return Tally(counts, sample.per_seed, sample.interaction(), key_of(sample), sample.bounds, sample.clusters)
+
+
+def counts_of(sample: Sample) -> NDArray[np.uint8] | None:
+    """How many seeds have each row right, (rows,); None where scores are not 0 or 1, or of too many seeds."""
+    if isinstance(sample, Tally):
+        return sample.counts
+    if not isinstance(sample, RowScores) or not 0 < len(sample.scores) <= MOST_SEEDS:
+        return None
+    if not ((sample.scores == 0) | (sample.scores == 1)).all():
+        return None
+    found: NDArray[np.uint8] = sample.scores.sum(axis=0).astype(np.uint8)
+    return found
+
+
+def key_of(sample: RowScores | Tally) -> bytes:
+    """A digest of the very scores: which seed has which row right."""
+    if isinstance(sample, Tally):
+        return sample.key
+    return blake2b(np.ascontiguousarray(sample.scores, np.float64).tobytes(), digest_size=32).digest()
+
+
+def covariance_of_counts(found: Sequence[NDArray[np.uint8]], seeds: Sequence[int]) -> NDArray[np.float64]:
+    """The covariance of the means of M entries over the same n independent rows, (M, M), as `covariance_of_means` has
+    it, from whole numbers: with k_i the counts of S_i seeds,
+
+        (n sum k_i k_j - sum k_i sum k_j) / (S_i S_j n^2 (n - 1))
+
+    rounded once. So it depends on no order of adding up, and a matrix product of single precision gives it exactly as
+    long as no sum reaches 2^24."""
+    n, most = len(found[0]), max(seeds)
+    counts = np.empty((len(found), n), np.float32 if most * most * n < 1 << 24 else np.float64)
+    for place, one in enumerate(found):
+        counts[place] = one
+    products = (counts @ counts.T).astype(np.float64)
+    sums, over = counts.sum(axis=1, dtype=np.float64), np.array(seeds, np.float64) * n
+    covariance: NDArray[np.float64] = (n * products - np.outer(sums, sums)) / (np.outer(over, over) * (n - 1))
+    return covariance
+
+
+def independent(clusters: Codes | None) -> bool:
+    """Whether means over these rows vary as means of independent rows do."""
+    return treated(clusters) in (None, "one")

@@ -1,0 +1,159 @@
+"""Short ways for large tables: each gives what the plain way gives, to the last bit wherever it says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from farshift.benchmarks.statistics import joint_covariance as module
+from farshift.benchmarks.statistics import ranks
+from farshift.benchmarks.statistics.clusters import codes, covariance_of_means
+from farshift.benchmarks.statistics.detectable import measured
+from farshift.benchmarks.statistics.interval import mean, paired_difference
+from farshift.benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
+from farshift.benchmarks.statistics.largest_pair import LargestPair
+from farshift.benchmarks.statistics.max_t import _largest_of
+from farshift.benchmarks.statistics.near_copies import Given, NearPairs, copies, near
+from farshift.benchmarks.statistics.normalised import summary
+from farshift.benchmarks.statistics.paired_test import paired_t
+from farshift.benchmarks.statistics.sample import RowScores
+from farshift.benchmarks.statistics.tally import covariance_of_counts, tally
+
+SOURCE = np.random.default_rng(5)
+
+
+def scores(entries: int, rows: int, seeds: int) -> list[np.ndarray]:
+    hard = SOURCE.random(rows)
+    return [(SOURCE.random((seeds, rows)) < 0.3 + 0.5 * hard).astype(float) for _ in range(entries)]
+
+
+@pytest.mark.parametrize("clusters", [None, 1, 4, 30])
+@pytest.mark.parametrize(("seeds", "bounds"), [(1, (0.0, 1.0)), (5, (0.0, 1.0)), (3, (-np.inf, np.inf))])
+def test_a_tally_gives_every_number_as_the_rows_give_it(clusters, seeds, bounds):
+    group = None if clusters is None else codes(np.arange(200) % clusters)
+    plain = [RowScores(one, bounds, group) for one in scores(6, 200, seeds)]
+    short = [tally(one) for one in plain]
+    for left, right in zip(plain, short, strict=True):
+        assert mean(right) == mean(left)
+        assert summary(right) == summary(left)
+        assert right.spread() == left.spread()
+        assert right.pooled().pooled().per_seed == left.pooled().per_seed
+        assert (right.rows, right.why, right.shift(), right.clustering) == (
+            left.rows,
+            left.why,
+            left.shift(),
+            left.clustering,
+        )
+    for k in range(1, 6):
+        assert paired_t(short[k], short[0]) == paired_t(plain[k], plain[0])
+        assert paired_difference(short[k], short[0]) == paired_difference(plain[k], plain[0])
+        apart = short[k].pooled().minus(short[0].pooled())
+        assert apart.per_seed == plain[k].pooled().minus(plain[0].pooled()).per_seed
+        assert (apart.rows, apart.bounds) == (200, plain[k].minus(plain[0]).bounds)
+    found, due = ([joint_covariance(one) for one in (short, plain)][k] for k in (0, 1))
+    assert found.covariance.tobytes() == due.covariance.tobytes()
+    assert found.df.tobytes() == due.df.tobytes()
+    named = [{str(k): one for k, one in enumerate(some)} for some in (short, plain)]
+    assert measured(named[0]) == measured(named[1])
+
+
+def test_scores_that_are_no_counts_have_no_tally():
+    assert tally(RowScores(np.array([[0.5, 1.0]]))) is None
+    assert tally(RowScores(np.ones((16, 4)))) is None
+    assert tally(RowScores(np.array([[np.nan, 1.0]]))) is None
+    with pytest.raises(TypeError, match="pooled"):
+        tally(RowScores(np.ones((1, 4)))).minus(None)
+
+
+@pytest.mark.parametrize("rows", [2, 50, 3001])
+def test_the_covariance_of_counts_is_that_of_their_means(rows):
+    given = [*scores(4, rows, 5), *scores(3, rows, 2), np.ones((3, rows))]
+    counts = [one.sum(axis=0).astype(np.uint8) for one in given]
+    due = covariance_of_means(np.stack([one.mean(axis=0) for one in given]), None)[0]
+    found = covariance_of_counts(counts, [len(one) for one in given])
+    np.testing.assert_allclose(found, due, rtol=1e-12, atol=1e-18)
+    assert (found[-1] == 0).all()
+    order = SOURCE.permutation(len(given))
+    again = covariance_of_counts([counts[k] for k in order], [len(given[k]) for k in order])
+    assert again.tobytes() == found[np.ix_(order, order)].tobytes()
+
+
+def drawn(entries: int, family: float) -> JointCovariance:
+    kinds = np.arange(entries) % 7
+    covariance = family * (kinds[:, None] == kinds) + (1.01 - family) * np.eye(entries)
+    covariance[1] = covariance[0]
+    covariance[:, 1] = covariance[:, 0]  # a copy: their difference has no noise
+    return JointCovariance(SOURCE.normal(size=entries), covariance / 100, np.full((entries, entries), 9000.0))
+
+
+@pytest.mark.parametrize(("entries", "family"), [(2, 0.0), (12, 0.5), (40, 0.0), (61, 0.9)])
+def test_the_largest_pair_is_found_without_looking_at_all_of_them(entries, family):
+    joint = drawn(entries, family)
+    weights = np.zeros_like(joint.se)
+    np.divide(1.0, joint.se, out=weights, where=joint.se > 0)
+    (draws,) = joint.noise(70, "draws")
+    assert np.array_equal(LargestPair(weights).of(draws), _largest_of(draws, weights))
+
+
+def test_many_entries_are_drawn_in_another_way_and_rank_alike(monkeypatch):
+    """The triangular root instead of the symmetric one, and the chance of being best among those that have any."""
+    values, noise = np.linspace(0, 1, 60), 0.05 * SOURCE.normal(size=(60, 60))
+    joint = JointCovariance(values, noise @ noise.T / 60 + 0.002 * np.eye(60), np.full((60, 60), 9000.0))
+    plain = ranks.rank_sets(joint)
+    for place in (module, ranks, ranks.max_t.__globals__):
+        if isinstance(place, dict):
+            monkeypatch.setitem(place, "MANY", 10)
+        else:
+            monkeypatch.setattr(place, "MANY", 10)
+    short = ranks.rank_sets(JointCovariance(joint.values, joint.covariance, joint.df))
+    assert plain.pairs.maxima is not None
+    assert short.pairs.tail == pytest.approx(plain.pairs.tail, rel=0.2)
+    assert np.abs(short.low - plain.low).max() <= 1
+    assert short.best.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(short.best, plain.best, atol=0.02)
+
+
+def test_a_covariance_without_a_triangular_root_has_the_symmetric_one(monkeypatch):
+    monkeypatch.setattr(module, "MANY", 2)
+    joint = JointCovariance(np.zeros(3), np.ones((3, 3)), np.full((3, 3), 9.0))
+    np.testing.assert_allclose(joint.factor @ joint.factor.T, joint.covariance, atol=1e-9)
+
+
+def answers(rows: int) -> list[Given]:
+    truth = SOURCE.integers(0, 4, rows)
+    made: list[Given] = []
+    for k in range(14):
+        if k % 3 == 2:
+            given = made[int(SOURCE.integers(k))].answers.copy()
+            given[SOURCE.random(given.shape) < 0.04] = 0
+        else:
+            seeds = int(SOURCE.integers(1, 5))
+            given = np.where(SOURCE.random((seeds, rows)) < 0.7, truth, SOURCE.integers(0, 4, (seeds, rows)))
+        made.append(Given(given, given != truth))
+    return made
+
+
+def one_by_one(entries: list[Given], teams: list[str]) -> list[int | None]:
+    found: list[int | None] = []
+    for later, one in enumerate(entries):
+        earlier = (k for k in range(later) if found[k] is None and teams[k] != teams[later])
+        found.append(next((k for k in earlier if near(entries[k], one)), None))
+    return found
+
+
+@pytest.mark.parametrize("rows", [0, 1, 63, 200])
+def test_copies_are_those_that_every_pair_looked_at_gives(rows):
+    entries, teams = answers(rows), [str(k % 6) for k in range(14)]
+    assert copies(entries, teams) == one_by_one(entries, teams)
+    known = NearPairs()
+    for _ in range(5):  # entries come and go; the pairs are remembered
+        some = np.flatnonzero(SOURCE.random(14) < 0.7).tolist()
+        found = known.copies([str(k) for k in some], [entries[k] for k in some], [teams[k] for k in some])
+        assert found == one_by_one([entries[k] for k in some], [teams[k] for k in some])
+
+
+def test_copies_of_numbers_and_of_other_rows_are_nobodys():
+    numbers = Given(SOURCE.normal(size=(2, 50)), np.ones(2))
+    codes_of_others = Given(np.zeros((1, 40), np.int64), np.zeros((1, 40), bool))
+    entries = [numbers, codes_of_others, *answers(50)[:2], numbers]
+    teams = list("abcde")
+    assert copies(entries, teams) == one_by_one(entries, teams) == [None, None, None, None, 0]
