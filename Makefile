@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-slow test-lowest docs check format dist clean bench-board bench-features bench-gpu bench-harness bench-loaders bench-scoring \
+.PHONY: help setup demo test test-slow test-lowest docs check format dist clean bench-board bench-features bench-gpu bench-harness bench-live bench-loaders bench-scoring \
 	bench-splits bench-startup bench-tokens bench-training same-as statistics-report attack fuzz fuzz-guided
 
 help:
@@ -20,7 +20,7 @@ help:
 	@echo "                run core tests with the lowest versions of the core dependencies, in an environment of their own"
 	@echo "make docs       build the documentation's site into build/site"
 	@echo "make check      ruff, codespell and mypy"
-	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-loaders, bench-scoring, bench-splits, bench-startup,"
+	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-live, bench-loaders, bench-scoring, bench-splits, bench-startup,"
 	@echo "make bench-tokens, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make same-as BASE=COMMIT"
@@ -106,6 +106,9 @@ bench-features: $(READY)
 
 bench-harness: $(READY)
 	$(BIN)/python tests/bench/harness.py
+
+bench-live: $(READY)
+	$(BIN)/python tests/bench/live_table.py $(ARGS)
 
 bench-loaders: $(READY)
 	$(BIN)/python tests/bench/loaders.py $(ARGS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -148,15 +148,25 @@ def score_path(entry: str, scorer: int) -> str:
 def entries(records: Sequence[Record]) -> dict[str, Entry]:
     """All entries by name, in the order they came; `FarshiftError` for a record that lacks what its kind has."""
     found, problems = read_entries(records)
+    require_sound(problems)
+    return found
+
+
+def require_sound(problems: Sequence[str]) -> None:
+    """`FarshiftError` of the first of some records' problems, where there is one."""
     if problems:
         raise FarshiftError(f"the ledger's {problems[0]}: farshift board verify lists what differs")
-    return found
 
 
 def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entry], list[str]]:
     """All entries by name, and what is wrong with their records. What was submitted to a sealed window
     (`window` in the body) is not an entry of a table."""
     found: dict[str, Entry] = {}
+    return found, add_entries(found, records)
+
+
+def add_entries(found: dict[str, Entry], records: Iterable[Record]) -> list[str]:
+    """Bring entries up to date by further records; returns what is wrong with these."""
     problems: list[str] = []
     for record in records:
         if record.kind in _READ and "window" not in record.body:
@@ -166,7 +176,7 @@ def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entry], list[str]
                 problems.append(lacking(record, error))
             except ValueError as error:
                 problems.append(f"record {record.seq} ({record.kind}) {error}")
-    return found, problems
+    return problems
 
 
 def lacking(record: Record, error: ValidationError) -> str:

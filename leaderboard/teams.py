@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 from typing import Protocol
 
@@ -41,6 +42,7 @@ def identity(team: str, key: str) -> str:
     return f"key:{key}" if key else f"name:{normalised(team)}"
 
 
+@lru_cache(maxsize=1 << 16)
 def normalised(name: str) -> str:
     """A name as it counts: NFKC, without case, spaces and what is not seen, look-alike characters made one."""
     # Before letters lose their case, for capitals have doubles of their own; and after, for so have small ones. I is

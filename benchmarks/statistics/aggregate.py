@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .hierarchy import DRAWS, Treated, hierarchy, hold_enough, iqm_variance, mean_variance
 from .iqm import interquartile_mean
 from .margin import LEVEL, Margin, margin
 from .normalised import Scale, Summary, on_scales, scale_of, summary
+from .remembered import Remembered
 from .sample import Sample
 from .spread import average
 
@@ -92,9 +94,13 @@ class Aggregates:
 
 
 def aggregate(
-    scores: Scores, scales: Mapping[str, Scale], benchmarks: Treated = "fixed", draws: int = DRAWS
+    scores: Scores,
+    scales: Mapping[str, Scale],
+    benchmarks: Treated = "fixed",
+    draws: int = DRAWS,
+    before: Remembered | None = None,
 ) -> Aggregates:
-    """The aggregates of every entry over all benchmarks in `scores`.
+    """The aggregates of every entry over all benchmarks in `scores`; `before`: those that were worked out before.
 
     Raises `FarshiftError` where there is no benchmark, one without a scale, or too few to be resampled."""
     names = sorted(scores)
@@ -107,7 +113,10 @@ def aggregate(
         if missing := tuple(name for name in names if name not in here):
             incomplete.append(Incomplete(entry, missing, len(here)))
         else:
-            rows.append(_aggregate(entry, names, on_scales(here, by_name), benchmarks, draws))
+            scaled = on_scales(here, by_name)
+            make = partial(_aggregate, entry, names, scaled, benchmarks, draws)
+            given = (names, scaled, benchmarks, draws)
+            rows.append(before.of(("aggregate", entry, *names), given, make) if before is not None else make())
     return Aggregates(tuple(names), benchmarks, sorted(rows, key=lambda row: -row.mean.value), incomplete)
 
 

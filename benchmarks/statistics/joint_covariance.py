@@ -113,7 +113,7 @@ class JointCovariance:
         else: of many entries it is the triangular one where there is one."""
         if len(self) >= MANY:
             try:
-                return np.linalg.cholesky((self.covariance + self.covariance.T) / 2)
+                return np.linalg.cholesky((self.covariance + self.covariance.T) / 2).astype(np.float64, copy=False)
             except np.linalg.LinAlgError:  # as of more entries than rows
                 pass
         return self.root

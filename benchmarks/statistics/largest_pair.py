@@ -39,11 +39,11 @@ class LargestPair:
 
     def of(self, draws: Matrix) -> NDArray[np.float64]:
         """For draws (M, B) the largest of each, (B,)."""
-        dealt = np.ascontiguousarray(draws.T)[:, self.tiles]  # (B, tiles, TILE)
+        dealt = np.ascontiguousarray(draws.T)[:, self.tiles.T]  # (B, TILE, tiles)
         return np.concatenate([self._of_some(dealt[k : k + DRAWS]) for k in range(0, len(dealt), DRAWS)])
 
     def _of_some(self, dealt: Matrix) -> NDArray[np.float64]:
-        high, low = dealt.max(axis=2), dealt.min(axis=2)
+        high, low = dealt.max(axis=1), dealt.min(axis=1)
         bounds = (high[:, :, None] - low[:, None, :]).reshape(len(dealt), -1)
         bounds *= self.most
         largest, promising = np.zeros(len(dealt)), NEAR * bounds.max(axis=1)
@@ -58,7 +58,7 @@ class LargestPair:
         """The largest weighted difference of one tile's entries less another's, of some draws and pairs of tiles, same
         shape."""
         one, other = np.divmod(pairs, len(self.tiles))
-        apart = dealt[draws, one][:, :, None] - dealt[draws, other][:, None, :]
+        apart = dealt[draws, :, one][:, :, None] - dealt[draws, :, other][:, None, :]
         apart *= self.weights[pairs]
         found: NDArray[np.float64] = apart.max(axis=(1, 2))
         return found

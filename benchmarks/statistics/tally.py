@@ -8,6 +8,7 @@ gives is, to the last bit, the one that the `RowScores` gives from which it was 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -77,11 +78,16 @@ class Tally:
         raise TypeError("a tally keeps no row of a single seed: take differences of `pooled()`")
 
 
-class _Lazily:
+class _Lazily(ABC):
     """A sample that is seldom asked for its rows: they are made when they are."""
 
+    @abstractmethod
     def whole(self) -> RowScores:
-        raise NotImplementedError
+        """The sample with its rows."""
+
+    @property
+    def scores(self) -> Scores:
+        return self.whole().scores
 
     @property
     def per_seed(self) -> list[float]:

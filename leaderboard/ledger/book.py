@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.clock import now
 from ...core.errors import FarshiftError
-from .chain import chain_problems, link_problems
+from .chain import chain_problems, follow_problems, link_problems
 from .keys import SigningKey, signed_by
 from .record import GENESIS, KINDS, Record, hash_of
 from .store import Store
@@ -55,6 +55,20 @@ class Ledger:
         found = self.store.records()
         problems = link_problems(found)
         if not problems and not signed_by(self.key, found[-1].hash, found[-1].signature):
+            problems = [f"record {found[-1].seq} is not signed by the board's key"]
+        if problems:
+            raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
+        return found
+
+    def following(self, last: Record) -> list[Record]:
+        """The records after one that was read, checked as by `records`; those before it are not read again.
+        `FarshiftError` where the ledger does not go on from it."""
+        since = self.store.records(last.seq)
+        found = since[1:]
+        problems = follow_problems(last, found)
+        if not since or since[0].hash != last.hash or not since[0].fits():
+            problems = [f"record {last.seq} is not the one that it was before"]
+        if not problems and found and not signed_by(self.key, found[-1].hash, found[-1].signature):
             problems = [f"record {found[-1].seq} is not signed by the board's key"]
         if problems:
             raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")

@@ -25,8 +25,17 @@ def link_problems(records: Sequence[Record]) -> list[str]:
     problems = []
     if not records or records[0].kind != "opened" or records[0].seq:
         problems.append("the ledger does not begin with the board's opening: records were removed")
-    due, previous = 0, GENESIS
-    for number, record in enumerate(records):
+    return problems + _unlinked(records, 0, GENESIS)
+
+
+def follow_problems(last: Record, records: Sequence[Record]) -> list[str]:
+    """What is wrong with the chain of records that are to follow the `last` one, signatures aside."""
+    return _unlinked(records, last.seq + 1, last.hash)
+
+
+def _unlinked(records: Sequence[Record], due: int, previous: str) -> list[str]:
+    problems, begun = [], due
+    for number, record in enumerate(records, begun):
         if record.seq > due:
             problems.append(f"{_span(due, record.seq - 1)} missing before record {record.seq}")
         elif record.seq < due:

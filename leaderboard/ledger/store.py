@@ -153,13 +153,15 @@ class Store:
         row = connection.execute(select(records).order_by(records.c.seq.desc()).limit(1)).first()
         return None if row is None else self._record(row)
 
-    def records(self) -> list[Record]:
-        """All records, by `seq`, as they are: see `chain.py` for what may be wrong with them."""
+    def records(self, since: int = 0) -> list[Record]:
+        """All records from the one `since` on, by `seq`, as they are: see `chain.py` for what may be wrong with
+        them."""
         from sqlalchemy import select
 
         records = _records()
+        wanted = select(records).where(records.c.seq >= since) if since else select(records)
         with self.reading() as connection:
-            rows: Sequence[Row[Any]] = connection.execute(select(records).order_by(records.c.seq)).all()
+            rows: Sequence[Row[Any]] = connection.execute(wanted.order_by(records.c.seq)).all()
         return [self._record(row) for row in rows]
 
     def _record(self, row: Row[Any]) -> Record:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...benchmarks.statistics.near_copies import copies
+from ...benchmarks.statistics.near_copies import NearPairs
 from ...benchmarks.statistics.ranks import Better
 from ..entries import Standing
 from ..teams import team_of
@@ -39,9 +39,12 @@ class Field:
     copy_of: dict[str, str] = field(default_factory=dict)
 
 
-def field_of(table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, int]) -> Field:
+def field_of(
+    table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, int], near: NearPairs | None = None
+) -> Field:
     """The field of a table. rows: the row scores of its entries, those that have none here being ranked nowhere;
-    arrived: when each came, by its place in the ledger."""
+    arrived: when each came, by its place in the ledger; near: what is known already of which are near copies, by the
+    rows' keys."""
     here = sorted((one for one in table.rows if one.entry in rows), key=lambda one: arrived[one.entry])
     found = Field()
     eligible = []
@@ -51,7 +54,7 @@ def field_of(table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, 
             found.left_out[one.entry] = why
         else:
             eligible.append(one)
-    _leave_copies_out(eligible, rows, found)
+    _leave_copies_out(eligible, rows, found, near or NearPairs())
     _leave_others_of_teams_out([one for one in eligible if not one.reference], found)
     return found
 
@@ -75,10 +78,12 @@ def _against_rules(one: Standing, rows: EntryRows, better: Better) -> str:
     return ""
 
 
-def _leave_copies_out(eligible: Sequence[Standing], rows: Mapping[str, EntryRows], found: Field) -> None:
+def _leave_copies_out(
+    eligible: Sequence[Standing], rows: Mapping[str, EntryRows], found: Field, near: NearPairs
+) -> None:
     known = [(one, given) for one in eligible if (given := rows[one.entry].given) is not None]
-    teams = [team_of(one) for one, _ in known]
-    for (one, _), of in zip(known, copies([given for _, given in known], teams), strict=True):
+    names, teams = [rows[one.entry].key or one.entry for one, _ in known], [team_of(one) for one, _ in known]
+    for (one, _), of in zip(known, near.copies(names, [given for _, given in known], teams), strict=True):
         if of is not None and not one.reference:
             found.copy_of[one.entry] = known[of][0].entry
             found.left_out[one.entry] = f"as entry {known[of][0].entry}: its answers are the same or nearly so"

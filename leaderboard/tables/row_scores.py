@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from ...benchmarks.statistics.interval import mean
 from ...benchmarks.statistics.near_copies import Given
 from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import Ends, Replicates, RowScores, Sample
+from ...benchmarks.statistics.tally import tally
 from ...benchmarks.statistics.worst_group import worst_group
 from ...core.canonical import canonical_json, identity_of
 from ...core.durable import ADVICE
@@ -56,7 +58,8 @@ class EntryRows:
     selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its
     model card declares to have been trained on, compared with the benchmark (contamination/declared.py). given: what it
     answered to the OOD rows; floor: what the best constant answer scores on the ID rows (given.py), None where that is
-    not defined; odd: what of it is against the protocol (protocol.py); card: what its cards say (entry_card.py)."""
+    not defined; odd: what of it is against the protocol (protocol.py); card: what its cards say (entry_card.py);
+    key: a name for all of it, which no other rows have; empty where it has none."""
 
     id: Sample
     ood: Sample
@@ -66,6 +69,7 @@ class EntryRows:
     floor: float | None = None
     odd: tuple[str, ...] = ()
     card: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
 
 
 def rows_of(entry: ValidRun) -> EntryRows:
@@ -97,28 +101,81 @@ def _worst(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, An
     return where | found.to_dict()
 
 
-def rows_of_entries(board: BoardView, standings: Sequence[Standing]) -> tuple[dict[str, EntryRows], dict[str, str]]:
+class RowsInMemory:
+    """Rows that were read, by their key: at most `most` bytes of arrays, those that were used last."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self._bytes = most, 0
+        self._rows: OrderedDict[str, EntryRows] = OrderedDict()
+
+    def get(self, key: str) -> EntryRows | None:
+        if key in self._rows:
+            self._rows.move_to_end(key)
+        return self._rows.get(key)
+
+    def put(self, rows: EntryRows) -> None:
+        if rows.key not in self._rows:
+            self._rows[rows.key] = rows
+            self._bytes += _bytes(rows)
+
+    def trim(self) -> None:
+        while self._bytes > self.most:
+            self._bytes -= _bytes(self._rows.popitem(last=False)[1])
+
+
+def _bytes(rows: EntryRows) -> int:
+    arrays = [rows.given.answers, rows.given.wrong, *rows.given.wrong[:, ::8]] if rows.given is not None else []
+    for sample in (rows.id, rows.ood):
+        arrays += [value for value in vars(sample).values() if isinstance(value, np.ndarray)]
+    return sum(array.nbytes for array in arrays)
+
+
+def make_rows(board: BoardView, standings: Sequence[Standing]) -> dict[str, str]:
+    """Compute and keep the rows of those entries whose rows nobody has kept; by submission why those of some cannot
+    be."""
+    without = older(standings)
+    lacking: dict[str, list[Standing]] = {}
+    for standing in standings:
+        if standing.entry not in without and not _place(board, standing).is_file():
+            lacking.setdefault(standing.submission, []).append(standing)
+    return _make(board, lacking)
+
+
+def rows_of_entries(
+    board: BoardView,
+    standings: Sequence[Standing],
+    memory: RowsInMemory | None = None,
+    failed: Mapping[str, str] | None = None,
+) -> tuple[dict[str, EntryRows], dict[str, str]]:
     """The rows of entries by their names, and for those that have none here the reason: they are of an older identity,
-    of a benchmark that is not known here, or their data cannot be had."""
+    of a benchmark that is not known here, or their data cannot be had. memory: rows that were read already; failed: of
+    submissions whose rows could not be made, why (`make_rows`)."""
+    memory = memory or RowsInMemory(0)
     found: dict[str, EntryRows] = {}
     without = older(standings)
     wanted = [one for one in standings if one.entry not in without]
     lacking: dict[str, list[Standing]] = {}
     for number, standing in enumerate(wanted):
         advance("reading rows", number, len(wanted))
-        kept = _read(_place(board, standing), standing)
+        place = _place(board, standing)
+        kept = memory.get(place.stem)
+        if kept is None and standing.submission not in (failed or {}):
+            kept = _read(place, standing)
         if kept is None:
             lacking.setdefault(standing.submission, []).append(standing)
         else:
             found[standing.entry] = kept
+            memory.put(kept)
     advance("reading rows", len(wanted), len(wanted))
-    failed = _make(board, lacking)
+    again = {name: group for name, group in lacking.items() if name not in (failed or {})}
+    failed = {**(failed or {}), **_make(board, again)}
     for standing in (one for group in lacking.values() for one in group):
         kept = _read(_place(board, standing), standing)
         if kept is None:
             without[standing.entry] = failed.get(standing.submission, _OTHER_SCORE)
         else:
             found[standing.entry] = kept
+            memory.put(kept)
     return found, without
 
 
@@ -242,4 +299,10 @@ def _read(place: Path, standing: Standing) -> EntryRows | None:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
     fits = all(mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS)
-    return rows if fits else None
+    return _short(rows, place.stem) if fits else None
+
+
+def _short(rows: EntryRows, key: str) -> EntryRows:
+    """The same with a byte a row of what is right or wrong, and under its name."""
+    on_id, on_ood = (tally(sample) or sample for sample in (rows.id, rows.ood))
+    return replace(rows, id=on_id, ood=on_ood, key=key)

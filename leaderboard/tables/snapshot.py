@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.record import in_words
+from ...benchmarks.statistics.near_copies import NearPairs
+from ...benchmarks.statistics.normalised import summary
+from ...benchmarks.statistics.remembered import Remembered
 from ...core.listings.frame import frame
 from ...core.listings.html import table
 from ..board_view import BoardView
-from ..challenges import read_challenges
+from ..challenges import Challenge, read_challenges
 from ..entries import Standing
 from ..ledger import Record
 from ..sealed.results import all_results
 from ..teams import shown_names
 from .field import field_of
-from .row_scores import rows_of_entries
-from .standings import tables
-from .suite_table import SuiteTable, suite_tables
+from .row_scores import RowsInMemory, make_rows, rows_of_entries
+from .standings import Table, tables
+from .suite_table import SuiteTable, Summarised, suite_tables
 from .table_view import TableView, table_view
 
 if TYPE_CHECKING:
@@ -86,37 +89,107 @@ class Snapshot:
         )
 
 
-def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = None) -> Snapshot:
+@dataclass(frozen=True)
+class Seen:
+    """A table as it is shown, and of each of its entries that has rows what an aggregate over benchmarks needs."""
+
+    view: TableView
+    summaries: dict[str, Summarised]
+
+
+class Memory:
+    """What was worked out of a board before (`tables/live.py`): a snapshot takes from it what is as it was. most: the
+    most bytes of rows that are kept in memory between two snapshots."""
+
+    def __init__(self, most: int = 0) -> None:
+        self.known = Remembered()
+        self.rows = RowsInMemory(most)
+        self.near: dict[str, NearPairs] = {}
+
+
+def take_snapshot(
+    board: BoardView, benchmark: str = "", baseline: str | None = None, memory: Memory | None = None
+) -> Snapshot:
     """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are compared with; by default
-    each benchmark's own, as the board's settings.toml says."""
+    each benchmark's own, as the board's settings.toml says. `memory`: what was worked out before of the same board."""
+    memory = memory or Memory()
     standings = [one for one in board.standings() if benchmark in ("", one.score.benchmark)]
-    rows, without = rows_of_entries(board, standings)
     against = board.baselines()
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
     windows = [{name: value for name, value in one.items() if name != "state"} for one in all_results(board)]
-    filed, tried = read_challenges(board.records()), board.attempts()
+    records = board.records()
+    filed, tried = read_challenges(records), board.attempts()
     arrived = {one.entry: place for place, one in enumerate(standings)}
-    made = tables(_labelled(standings, board.apart()))
-    fields = {table.identity: field_of(table, rows, arrived) for table in made}
-    views = tuple(
-        table_view(
-            table, rows, without, tried, filed, baseline or against.get(table.benchmark, ""), fields[table.identity]
+    made = tables(_labelled(standings, board.apart(), memory.known))
+    attempts: dict[str, dict[str, int]] = {}
+    for (team, identity), count in tried.items():
+        attempts.setdefault(identity, {})[team] = count
+    challenges: dict[str, list[Challenge]] = {}
+    for one in filed:
+        challenges.setdefault(one.entry, []).append(one)
+    inputs = {
+        table.identity: (
+            table,
+            attempts.get(table.identity, {}),
+            [one for row in table.rows for one in challenges.get(row.entry, ())],
+            baseline or against.get(table.benchmark, ""),
         )
         for table in made
-    )
+    }
+    changed = [one for one in made if not memory.known.has(("table", one.identity), inputs[one.identity])]
+    failed = make_rows(board, [row for table in changed for row in table.rows])
+    seen = [
+        memory.known.of(
+            ("table", table.identity),
+            inputs[table.identity],
+            lambda table=table: _seen(board, table, *inputs[table.identity][1:], arrived, failed, memory),  # type: ignore[misc]
+        )
+        for table in made
+    ]
+    views = tuple(one.view for one in seen)
+    summaries = {entry: found for one in seen for entry, found in one.summaries.items()}
     return Snapshot(
         board.name,
         board.opened,
-        board.records()[-1],
+        records[-1],
         views,
         tuple(one for one in board.apart() if benchmark in ("", one.score.benchmark)),
-        suite_tables(views, rows),
+        suite_tables(views, summaries, memory.known),
         tuple(one for one in windows if benchmark in ("", one["terms"]["benchmark"])),
         len(standings),
     )
 
 
-def _labelled(standings: Sequence[Standing], apart: Sequence[Standing]) -> list[Standing]:
+def _seen(
+    board: BoardView,
+    table: Table,
+    tried: Mapping[str, int],
+    filed: Sequence[Challenge],
+    baseline: str,
+    arrived: Mapping[str, int],
+    failed: Mapping[str, str],
+    memory: Memory,
+) -> Seen:
+    """A table worked out anew. tried: how many entries each team had scored in it; failed: of submissions whose rows
+    could not be made, why."""
+    rows, without = rows_of_entries(board, table.rows, memory.rows, failed)
+    field = field_of(table, rows, arrived, memory.near.setdefault(table.identity, NearPairs()))
+    attempts = {(team, table.identity): count for team, count in tried.items()}
+    known = memory.known.within(("table", table.identity))
+    view = table_view(table, rows, without, attempts, filed, baseline, field, known)
+    summaries = {
+        entry: known.of(("summary", one.key), None, lambda one=one: Summarised(summary(one.ood)))  # type: ignore[misc]
+        for entry, one in rows.items()
+    }
+    memory.rows.trim()
+    return Seen(view, summaries)
+
+
+def _labelled(standings: Sequence[Standing], apart: Sequence[Standing], known: Remembered) -> list[Standing]:
     """The entries under the names that are shown of their teams."""
     shown = shown_names([*standings, *apart])
-    return [replace(one, team=shown[one.team, one.team_key]) for one in standings]
+
+    def labelled(one: Standing, team: str) -> Standing:
+        return known.of(("labelled", one.entry), (one, team), lambda: replace(one, team=team))
+
+    return [labelled(one, shown[one.team, one.team_key]) for one in standings]

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.scoring.chance import scale
 from ...benchmarks.statistics.aggregate import Aggregates, aggregate
 from ...benchmarks.statistics.concurrence import Concurrence, concurrences
-from ...benchmarks.statistics.normalised import Scale
+from ...benchmarks.statistics.normalised import Scale, Summary
+from ...benchmarks.statistics.remembered import Remembered
 from ...benchmarks.statistics.sample import Sample
 from ..entries import Standing
 from .row_scores import EntryRows
@@ -50,16 +52,33 @@ class SuiteTable:
         return next((one for one in self.concurrences if {one.left, one.right} == pair), None)
 
 
-def suite_tables(views: Sequence[TableView], rows: Mapping[str, EntryRows]) -> tuple[SuiteTable, ...]:
-    """The aggregates over all tables of the published protocol, one a budget that has two benchmarks or more."""
+@dataclass(frozen=True)
+class Summarised:
+    """Of an entry's rows what an aggregate needs."""
+
+    ood: Summary
+
+
+def suite_tables(
+    views: Sequence[TableView], rows: Mapping[str, EntryRows | Summarised], known: Remembered | None = None
+) -> tuple[SuiteTable, ...]:
+    """The aggregates over all tables of the published protocol, one a budget that has two benchmarks or more. rows: of
+    the tables' entries; known: what was worked out before."""
+    known = known or Remembered()
     published = [one for one in views if as_published(one.table)]
     budgets = sorted({one.table.budget for one in published})
-    made = [_suite_table(budget, [one for one in published if one.table.budget == budget], rows) for budget in budgets]
+    made = []
+    for budget in budgets:
+        those = [one for one in published if one.table.budget == budget]
+        make = partial(_suite_table, budget, those, rows, known.within(("suite", budget)))
+        made.append(known.of(("suite", budget), _Same(those), make))
     return tuple(one for one in made if one is not None)
 
 
-def _suite_table(budget: str, views: Sequence[TableView], rows: Mapping[str, EntryRows]) -> SuiteTable | None:
-    scores: dict[str, dict[str, Sample]] = {}
+def _suite_table(
+    budget: str, views: Sequence[TableView], rows: Mapping[str, EntryRows | Summarised], known: Remembered
+) -> SuiteTable | None:
+    scores: dict[str, dict[str, Sample | Summary]] = {}
     scales: dict[str, Scale] = {}
     without: dict[str, str] = {}
     for one in views:
@@ -76,7 +95,20 @@ def _suite_table(budget: str, views: Sequence[TableView], rows: Mapping[str, Ent
         name: {entry: scales[name].span * _mean(sample) for entry, sample in found.items()}
         for name, found in scores.items()
     }
-    return SuiteTable(budget, aggregate(scores, scales), tuple(concurrences(values)), without)
+    return SuiteTable(
+        budget, aggregate(scores, scales, before=known), tuple(concurrences(values, known=known)), without
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """Tables that are equal to others where they are the very same objects: to compare all that is in them takes
+    long."""
+
+    views: Sequence[TableView]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and [id(one) for one in self.views] == [id(one) for one in other.views]
 
 
 def as_published(table: Table) -> bool:
@@ -92,11 +124,11 @@ def who(standing: Standing) -> str:
     return f"{model} ({team})" if team else model
 
 
-def _latest(table_view: TableView, rows: Mapping[str, EntryRows]) -> list[Any]:
+def _latest(table_view: TableView, rows: Mapping[str, EntryRows | Summarised]) -> list[Any]:
     """The rows of a table that have row scores, in the order of submission."""
     known = [row for row in table_view.rows if row.standing.entry in rows]
     return sorted(known, key=lambda row: (row.standing.time, row.standing.entry))
 
 
-def _mean(sample: Sample) -> float:
+def _mean(sample: Sample | Summary) -> float:
     return sum(sample.per_seed) / len(sample.per_seed)

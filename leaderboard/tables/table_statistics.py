@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -21,6 +22,8 @@ from ...benchmarks.statistics.joint_covariance import JointCovariance, joint_cov
 from ...benchmarks.statistics.margin import LEVEL
 from ...benchmarks.statistics.paired_test import paired_t
 from ...benchmarks.statistics.ranks import Better, rank_sets
+from ...benchmarks.statistics.remembered import Remembered
+from ...benchmarks.statistics.sample import Sample
 from ...benchmarks.statistics.ties import letters, tie_groups
 from .row_scores import EntryRows
 
@@ -48,13 +51,17 @@ class Pairs:
     differs: NDArray[np.bool_]
     bounds: tuple[float, float]
 
+    @cached_property
+    def place(self) -> dict[str, int]:
+        return {entry: place for place, entry in enumerate(self.order)}
+
     def apart(self, this: str, other: str) -> dict[str, Any] | None:
         """The value of one entry minus another's, with the interval of the max-t rule, which holds for all pairs of the
         table at once, cut where no difference on the scale can lie; `told_apart`: whether it excludes zero. None where
         one of them has no rank set."""
-        if this not in self.order or other not in self.order:
+        if this not in self.place or other not in self.place:
             return None
-        i, j = self.order.index(this), self.order.index(other)
+        i, j = self.place[this], self.place[other]
         widest = self.bounds[1] - self.bounds[0]
         value, reach = float(self.values[i] - self.values[j]), float(self.reach[i, j])
         ends = {"value": value, "low": max(-widest, value - reach), "high": min(widest, value + reach)}
@@ -76,7 +83,8 @@ class Ranked:
     def covariance_of(self, entries: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The joint covariance of some of the entries, (k, k)."""
         assert self.joint_covariance is not None
-        at = np.array([self.order.index(entry) for entry in entries])
+        assert self.pairs is not None
+        at = np.array([self.pairs.place[entry] for entry in entries])
         found: np.ndarray[Any, np.dtype[np.float64]] = self.joint_covariance.covariance[np.ix_(at, at)]
         return found
 
@@ -111,21 +119,34 @@ def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: 
     return Ranked(places, together, tuple(here), left_out, pairs)
 
 
-def against(found: Ranked, baseline: str, better: Better, rows: Mapping[str, EntryRows]) -> dict[str, dict[str, Any]]:
+def against(
+    found: Ranked, baseline: str, better: Better, rows: Mapping[str, EntryRows], known: Remembered | None = None
+) -> dict[str, dict[str, Any]]:
     """Every other entry minus the baseline, with p-values adjusted by Holm (1979) for all of them, and a verdict:
     better, worse, or none. Nobody else's entry is in a p before it is adjusted."""
     others = [entry for entry in found.order if entry != baseline]
     if baseline not in found.places or not others:
         return {}
-    p = [paired_t(rows[entry].ood, rows[baseline].ood)[0] for entry in others]
+    known = known or Remembered()
+
+    def compared(entry: str) -> tuple[float, dict[str, Any]]:
+        left, right = rows[entry], rows[baseline]
+        keys = (left.key, right.key) if left.key and right.key else (entry, baseline)
+        return known.of(("pair", *keys), None, lambda: _compared(left.ood, right.ood))
+
+    pairs = [compared(entry) for entry in others]
     result = {}
-    for entry, raw, adjusted in zip(others, p, holm(p), strict=True):
-        record = paired_difference(rows[entry].ood, rows[baseline].ood).to_dict()
-        record.pop("per_seed", None)
+    for entry, (raw, record), adjusted in zip(others, pairs, holm([p for p, _ in pairs]), strict=True):
         ahead = (record["value"] > 0) == (better == "higher")
         verdict = "none" if adjusted > 1 - LEVEL else "better" if ahead else "worse"
         result[entry] = record | {"p": _digits(raw), "p_holm": _digits(adjusted), "verdict": verdict}
     return result
+
+
+def _compared(left: Sample, right: Sample) -> tuple[float, dict[str, Any]]:
+    record = paired_difference(left, right).to_dict()
+    record.pop("per_seed", None)
+    return paired_t(left, right)[0], record
 
 
 def _digits(p: float) -> float:
