@@ -148,9 +148,9 @@ def rows_of_entries(
     failed: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, EntryRows], dict[str, str]]:
     """The rows of entries by their names, and for those that have none here the reason: they are of an older identity,
-    of a benchmark that is not known here, or their data cannot be had. memory: rows that were read already; failed: of
-    submissions whose rows could not be made, why (`make_rows`)."""
-    memory = memory or RowsInMemory(0)
+    of a benchmark that is not known here, or their data cannot be had. memory: rows that were read already; with one,
+    rows are in their short form (tally.py), without it with the score of every row and seed; failed: of submissions
+    whose rows could not be made, why (`make_rows`)."""
     found: dict[str, EntryRows] = {}
     without = older(standings)
     wanted = [one for one in standings if one.entry not in without]
@@ -158,25 +158,33 @@ def rows_of_entries(
     for number, standing in enumerate(wanted):
         advance("reading rows", number, len(wanted))
         place = _place(board, standing)
-        kept = memory.get(place.stem)
+        kept = memory.get(place.stem) if memory is not None else None
         if kept is None and standing.submission not in (failed or {}):
-            kept = _read(place, standing)
+            kept = _taken(_read(place, standing), place, memory)
         if kept is None:
             lacking.setdefault(standing.submission, []).append(standing)
         else:
             found[standing.entry] = kept
-            memory.put(kept)
     advance("reading rows", len(wanted), len(wanted))
     again = {name: group for name, group in lacking.items() if name not in (failed or {})}
     failed = {**(failed or {}), **_make(board, again)}
     for standing in (one for group in lacking.values() for one in group):
-        kept = _read(_place(board, standing), standing)
+        place = _place(board, standing)
+        kept = _taken(_read(place, standing), place, memory)
         if kept is None:
             without[standing.entry] = failed.get(standing.submission, _OTHER_SCORE)
         else:
             found[standing.entry] = kept
-            memory.put(kept)
     return found, without
+
+
+def _taken(rows: EntryRows | None, place: Path, memory: RowsInMemory | None) -> EntryRows | None:
+    """Rows that were read, in the form that is wanted, and kept in memory where there is one."""
+    if rows is None or memory is None:
+        return rows
+    short = _short(rows, place.stem)
+    memory.put(short)
+    return short
 
 
 def _place(board: BoardView, standing: Standing) -> Path:
@@ -299,7 +307,7 @@ def _read(place: Path, standing: Standing) -> EntryRows | None:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
     fits = all(mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS)
-    return _short(rows, place.stem) if fits else None
+    return rows if fits else None
 
 
 def _short(rows: EntryRows, key: str) -> EntryRows:

@@ -13,7 +13,10 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import SCORER
+from farshift.benchmarks.statistics.interval import mean
 from farshift.benchmarks.statistics.remembered import Remembered
+from farshift.benchmarks.statistics.sample import RowScores
+from farshift.benchmarks.statistics.tally import Tally
 from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.challenge import challenge, reply
@@ -28,7 +31,7 @@ from farshift.leaderboard.settings import write_baselines
 from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables import snapshot as module
 from farshift.leaderboard.tables.live import LiveBoard
-from farshift.leaderboard.tables.row_scores import RowsInMemory
+from farshift.leaderboard.tables.row_scores import RowsInMemory, rows_of_entries
 from farshift.leaderboard.tables.snapshot import take_snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -205,6 +208,16 @@ def test_rows_in_memory_are_no_more_than_may_be(board):
     assert none.snapshot().record() == whole.snapshot().record()
     assert (none._memory.rows._bytes, len(none._memory.rows._rows)) == (0, 0)
     assert RowsInMemory(5).get("nothing") is None
+
+
+def test_rows_of_every_seed_are_there_for_who_asks_without_a_memory(board):
+    standings = board.standings()
+    short, _ = rows_of_entries(board, standings, RowsInMemory(0))
+    whole, _ = rows_of_entries(board, standings)
+    for name, one in whole.items():
+        assert isinstance(one.ood, RowScores)
+        assert isinstance(short[name].ood, Tally)
+        assert mean(short[name].ood) == mean(one.ood)
 
 
 def test_what_is_remembered_is_what_its_inputs_give_and_goes_when_it_is_not_asked_for():
