@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-slow test-lowest docs check format dist clean bench-board bench-features bench-gpu bench-harness bench-live bench-loaders bench-scoring \
+.PHONY: help setup demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-live bench-loaders bench-scoring \
 	bench-splits bench-startup bench-tokens bench-training same-as statistics-report attack fuzz fuzz-guided
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "                run core tests with the lowest versions of the core dependencies, in an environment of their own"
 	@echo "make docs       build the documentation's site into build/site"
 	@echo "make check      ruff, codespell and mypy"
+	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
 	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-live, bench-loaders, bench-scoring, bench-splits, bench-startup,"
 	@echo "make bench-tokens, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
@@ -93,6 +94,15 @@ check: $(READY)
 	$(BIN)/python -m codespell_lib .
 	@mkdir -p $(VENV)/typecheck && ln -sfn "$(CURDIR)" $(VENV)/typecheck/farshift
 	cd $(VENV)/typecheck && MYPYPATH=. ../bin/mypy -p farshift --config-file farshift/pyproject.toml
+
+OSV ?= https://api.osv.dev/v1/query
+
+# Known vulnerabilities of what is installed. pip-audit brings a pip of its own: it stays beside the environment.
+audit: $(READY)
+	@$(BIN)/python -m pip install --quiet --target $(VENV)/audit --upgrade pip-audit
+	@$(BIN)/python -m pip freeze --exclude-editable | grep '==' > $(VENV)/audit.txt
+	PYTHONPATH=$(VENV)/audit $(BIN)/python -m pip_audit --requirement $(VENV)/audit.txt --no-deps --disable-pip \
+		--vulnerability-service osv --osv-url $(OSV) --progress-spinner off $(ARGS)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
