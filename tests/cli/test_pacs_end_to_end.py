@@ -27,7 +27,7 @@ benchmark = {}
 """
 
 
-@pytest.mark.parametrize("files", ["made", "true"])
+@pytest.mark.parametrize("files", ["made", pytest.param("true", marks=pytest.mark.slow)])
 def test_pictures_are_pulled_audited_trained_on_evaluated_submitted_and_shown(farshift, tmp_path, files):
     if files == "true":
         if not TRUE.exists():
