@@ -8,19 +8,11 @@ momentum a masked coordinate still moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import About, Clock
-from ..training.algorithm import Algorithm as Base
-from ..training.optimiser_step import OptimiserStep
-from ..training.sampler import Batch
-from ._environment_risks import risks, risks_and_gradients
+from ._masked_gradient import MaskedGradient, followed
 
 KIND = "domain"
 CITATION = (
@@ -40,33 +32,11 @@ EPSILON = 1e-6
 def masked(each: Tensor, agreement: Tensor) -> Tensor:
     """The gradients of one parameter in every environment, (K, E, ..), as one to follow, (K, ..)."""
     least = agreement.view(-1, *[1] * (each.ndim - 2)) - EPSILON
-    agreed = (each.sign().mean(1).abs() >= least).to(each.dtype)
-    share = agreed.flatten(1).mean(1) if agreed.ndim > 1 else agreed
-    return each.mean(1) * agreed / share.clamp(min=1e-10).view(-1, *[1] * (agreed.ndim - 1))
+    return followed(each, (each.sign().mean(1).abs() >= least).to(each.dtype))
 
 
-class Algorithm(Base):
-    by_environment = True
+class Algorithm(MaskedGradient):
+    called = "and_mask"
 
-    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
-        super().__init__(hyperparameters, about)
-        if any(hyperparameters.exact("sharpness")):
-            raise ModelError("setting sharpness: and_mask steps along gradients of its own making: leave it at 0")
-
-    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        """The mean risk, which is watched; what is followed is its gradient with the disagreeing entries masked."""
-        return risks(network, batch).mean(1)
-
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
-        [(batch, _)] = batches()
-        optimiser_step = optimiser_steps["main"]
-        found, gradients = risks_and_gradients(network, batch, optimiser_step.parameters)
-        with torch.no_grad():
-            optimiser_step.follow([masked(one, self.hyperparameters["agreement"]) for one in gradients])
-        return found.detach().mean(1)
+    def masked(self, each: Tensor) -> Tensor:
+        return masked(each, self.hyperparameters["agreement"])

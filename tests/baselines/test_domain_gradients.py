@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms import and_mask, fishr, hutchinson
+from farshift.baselines.algorithms import and_mask, fishr, hutchinson, sand_mask
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
@@ -160,6 +160,33 @@ def test_and_mask_follows_the_masked_gradient_of_each_parameter() -> None:
         torch.testing.assert_close(own.detach(), torch.stack(each))
 
 
-def test_and_mask_refuses_sharpness_aware_steps() -> None:
-    with pytest.raises(ModelError, match="and_mask steps along gradients of its own"):
-        training("and_mask", {"sharpness": 0.05})
+@pytest.mark.parametrize("name", ["and_mask", "sand_mask"])
+def test_masked_gradients_refuse_sharpness_aware_steps(name: str) -> None:
+    with pytest.raises(ModelError, match=f"{name} steps along gradients of its own"):
+        training(name, {"sharpness": 0.05})
+
+
+def test_sand_mask_follows_coordinates_by_the_agreement_of_their_signs_over_their_variance() -> None:
+    train = training("sand_mask", {"agreement": 0.5}, {"agreement": 0.0, "steepness": 1e-4}, momentum=0.0)
+    expected: list[list[Tensor]] = [[], []]
+    for replica, after in enumerate(expected):
+        model = plain(train.stack.network, replica)
+        found = risks(model, environments(train, replica, 0))
+        before = [parameter.detach().clone() for parameter in model.parameters()]
+        gradients = [torch.autograd.grad(risk, list(model.parameters()), retain_graph=True) for risk in found]
+        own_settings = settings(train, replica)
+        for value, *own in zip(before, *gradients, strict=True):
+            each = torch.stack(own)
+            ahead = each.sign().mean(0).abs() - own_settings["agreement"]
+            mask = torch.tanh(own_settings["steepness"] * ahead / each.var(0)).clamp(min=0).nan_to_num(1.0)
+            after.append(value - 0.1 * mask * each.mean(0) / (1e-10 + mask.mean()))
+    train.step()
+    for own, *each in zip(train.stack.network.parameters(), *expected, strict=True):
+        torch.testing.assert_close(own.detach(), torch.stack(each))
+
+
+def test_nothing_moves_where_no_sign_agrees_more_than_is_asked() -> None:
+    each = torch.tensor([[[1.0, 1.0, -2.0], [3.0, -1.0, -4.0]]])
+    found = sand_mask.masked(each, torch.tensor([1.0]), torch.tensor([10.0]))
+    assert found.tolist() == [[0.0, 0.0, 0.0]], "an agreement of 1, DomainBed's default, is exceeded by none"
+    assert sand_mask.masked(each, torch.tensor([0.5]), torch.tensor([10.0]))[0, 1] == 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms import coral, ib_erm, irm, mmd
+from farshift.baselines.algorithms import causirl, coral, ib_erm, irm, mmd
 from farshift.baselines.algorithms._environment_risks import risks as of_environments
 from farshift.baselines.encoding.encoding import EOS, PAD
 from farshift.baselines.training.losses import split
@@ -16,7 +16,7 @@ from farshift.baselines.training.sampler import Batch
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
-from .three_environments import ENVIRONMENTS, ROWS, Environments, assert_trains_as, risks, training
+from .three_environments import ENVIRONMENTS, ROWS, Environments, assert_trains_as, environments, plain, risks, training
 
 TWO: tuple[dict[str, Any], dict[str, Any]] = ({"penalty": 0.5}, {"penalty": 7.0})
 
@@ -105,6 +105,33 @@ def coral_by_pairs(model: nn.Sequential, given: Environments, settings: dict[str
 
 def test_coral_aligns_means_and_covariances_of_every_pair() -> None:
     assert_trains_as(training("coral", *TWO), lambda: coral_by_pairs)
+
+
+def test_causirl_aligns_two_mixtures_of_the_environments() -> None:
+    features = torch.randn(2, 12, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    first = torch.zeros(2, 12, dtype=torch.bool)
+    first[0, [0, 1, 4, 8, 9]] = True
+    first[1, 3] = True
+    found = causirl.discrepancy(features, first)
+    one, other = features[0][first[0]], features[0][~first[0]]
+    expected = (one.mean(0) - other.mean(0)).pow(2).mean() + (one.T.cov() - other.T.cov()).pow(2).mean()
+    assert found[0].item() == pytest.approx(expected.item())
+    assert found[1] == 0, "a single row has no covariance"
+
+
+def test_causirl_adds_its_discrepancy_to_the_risk() -> None:
+    train = training("causirl", {"penalty": 0.0}, {"penalty": 5.0}, {"penalty": 10.0})
+    model, given = plain(train.stack.network, 0), environments(train, 0, 0)
+    others = [plain(train.stack.network, place) for place in (1, 2)]
+    train.step()
+    bare, *more = train.losses.tolist()
+    assert bare == pytest.approx(risks(model, given).mean().item())
+    for place, (loss, other) in enumerate(zip(more, others, strict=True), 1):
+        assert loss > risks(other, environments(train, place, 0)).mean().item()
+
+
+def test_group_reweighting_gives_every_environment_the_same_say() -> None:
+    assert_trains_as(training("group_reweighting", {}, {}), lambda: lambda model, given, _: risks(model, given).mean())
 
 
 def mmd_by_pairs(model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:

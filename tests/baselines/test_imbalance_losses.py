@@ -61,6 +61,18 @@ def test_balanced_softmax_adds_the_logarithms_of_the_classes_frequencies() -> No
     check_steps("balanced_softmax", [{}], objective)
 
 
+def test_class_reweighting_counts_rows_by_the_inverse_of_their_class_s_frequency() -> None:
+    counts = torch.bincount(rows().target[0], minlength=CLASSES).double()
+    check_steps("class_reweighting", [{}], lambda logits, label, _: F.cross_entropy(logits, label, 1 / counts))
+
+
+def test_mean_absolute_error_is_its_formula() -> None:
+    def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
+        return (logits.softmax(-1) - F.one_hot(label, CLASSES)).abs().sum(-1).mean()
+
+    check_steps("mae", [{}], objective)
+
+
 def test_active_and_passive_losses_are_their_formula() -> None:
     def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
         logs = logits.log_softmax(-1)

@@ -60,6 +60,32 @@ def test_co_teaching_descends_on_the_rows_that_the_other_network_finds_easiest()
     assert settings("co_teaching")["gradual_percent"] == 5.0
 
 
+def test_jocor_descends_on_the_rows_whose_joint_loss_is_smallest() -> None:
+    each = [{"forget": 0.5, "gradual_percent": 50.0, "agreement": 0.1}, {"forget": 0.3, "gradual_percent": 0.0}]
+    each[1]["agreement"] = 0.85
+    kept = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
+    data = rows()
+    x, label = data.inputs[1], data.target[0]
+    training = Training(stack("jocor", each, data), data, 4)
+    plain = [both(training.stack.network, place) for place in range(2)]
+    for step in range(4):
+        training.step()
+        losses = []
+        for place, own in enumerate(each):
+            logits = [answered(some, x) for some in plain[place]]
+            errors = sum(F.cross_entropy(one, label, reduction="none") for one in logits)
+            logs = [one.log_softmax(1) for one in logits]
+            apart = sum(
+                F.kl_div(one, other, log_target=True, reduction="none").sum(1) for one, other in (logs, logs[::-1])
+            )
+            joint = (1 - own["agreement"]) * errors + own["agreement"] * apart
+            loss = joint[sorted(range(ROWS), key=joint.tolist().__getitem__)[: kept[place][step]]].mean()
+            parameters = [weight for some in plain[place] for weight in some]
+            descend(parameters, loss)
+            losses.append(loss.detach())
+        check(training, plain, losses)
+
+
 def test_the_rows_of_small_loss_are_as_many_as_each_replica_keeps() -> None:
     errors = torch.tensor([[3.0, 1.0, 2.0, 2.0], [0.0, 5.0, 4.0, 1.0]])
     assert small(errors, torch.tensor([2, 3])).tolist() == [

@@ -1,0 +1,60 @@
+"""Steps along the mean gradient of environments, of which some coordinates are left out or made small."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.optimiser_step import OptimiserStep
+from ..training.sampler import Batch
+from ._environment_risks import risks, risks_and_gradients
+
+
+def followed(each: Tensor, mask: Tensor) -> Tensor:
+    """The mean over environments of one parameter's gradients, (K, E, ..), times its mask (K, ..), divided by the mean
+    of the mask: what is left out is made up for."""
+    share = mask.flatten(1).mean(1) if mask.ndim > 1 else mask
+    return each.mean(1) * mask / share.clamp(min=1e-10).view(-1, *[1] * (mask.ndim - 1))
+
+
+class MaskedGradient(Base):
+    """Descends on `masked` gradients."""
+
+    by_environment = True
+    called: str
+    """The algorithm's name, for messages."""
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        if any(hyperparameters.exact("sharpness")):
+            raise ModelError(f"setting sharpness: {self.called} steps along gradients of its own making: leave it at 0")
+
+    @abstractmethod
+    def masked(self, each: Tensor) -> Tensor:
+        """The gradients of one parameter in every environment, (K, E, ..), as one to follow, (K, ..)."""
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        """The mean risk, which is watched; what is followed is its masked gradient."""
+        return risks(network, batch).mean(1)
+
+    def update(
+        self,
+        network: Any,
+        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
+        clock: Clock,
+        optimiser_steps: Mapping[str, OptimiserStep],
+    ) -> Tensor:
+        [(batch, _)] = batches()
+        optimiser_step = optimiser_steps["main"]
+        found, gradients = risks_and_gradients(network, batch, optimiser_step.parameters)
+        with torch.no_grad():
+            optimiser_step.follow([self.masked(one) for one in gradients])
+        return found.detach().mean(1)

@@ -1,0 +1,60 @@
+"""CausIRL with CORAL: two random mixtures of the environments whose features have equal means and covariances.
+
+    mean_e R_e + weight x [ |mu_1 - mu_2|^2 / d + |C_1 - C_2|^2 / d^2 ]
+
+Chevalley, Bunne, Krause and Bauer, 2022, in the form of DomainBed's `CausIRL_CORAL`: of each environment's
+rows in a batch the first s_e go to one mixture and the others to the other, s_e uniform on 0 .. n - 1, drawn anew in
+every step. A mixture of fewer than two rows is compared with nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..replicas.rng import uniform
+from ..training.algorithm import Clock
+from ..training.losses import by_environment, cross_entropy
+from ..training.sampler import Batch
+from ._penalised import Penalised, check_spread
+
+KIND = "domain"
+CITATION = (
+    "Chevalley, Bunne, Krause and Bauer, Invariant causal mechanisms through distribution matching, 2022 "
+    "(arXiv:2206.11646)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train", "groups")
+SETTINGS: dict[str, Any] = {"penalty": 1.0, "batch_size": 32}
+"""DomainBed's defaults."""
+SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 1]}
+
+
+def _moments(features: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean (K, d) and sample covariance (K, d, d) of the rows (K, n, d) in a share (K, n) of ones and zeros."""
+    count = share.sum(1).clamp(min=2)[:, None]
+    mean = (features * share[..., None]).sum(1) / count
+    centred = (features - mean[:, None]) * share[..., None]
+    return mean, centred.transpose(1, 2) @ centred / (count[..., None] - 1)
+
+
+def discrepancy(features: Tensor, first: Tensor) -> Tensor:
+    """Between the rows of features (K, n, d) where `first` (K, n) holds and the others: (K,)."""
+    shares = [part.to(features.dtype) for part in (first, ~first)]
+    (mean, covariance), (other_mean, other_covariance) = (_moments(features, share) for share in shares)
+    found = (mean - other_mean).square().mean(1) + (covariance - other_covariance).square().mean((1, 2))
+    enough = torch.stack([share.sum(1) for share in shares]).amin(0) > 1
+    return torch.where(enough, found, 0.0)
+
+
+class Algorithm(Penalised):
+    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+        features = network.encode(network.embed(*batch.inputs))
+        risks = by_environment(cross_entropy(network.head(features), batch.target), batch)
+        share = features.shape[1] // batch.environments
+        check_spread("causirl", share)
+        cut = (uniform(clock.draw("cut"), (batch.environments,), torch.float64) * share).long()
+        place = torch.arange(share, device=cut.device)
+        return risks.mean(1), discrepancy(features, (place < cut[..., None]).flatten(1))

@@ -1,0 +1,45 @@
+"""Class reweighting: every row counts by the inverse of how frequent its class is among the training rows.
+
+    sum_i w_(y_i) CE_i / sum_i w_(y_i),  w_c = 1 / n_c,  n_c the weight of all training rows with label c
+
+Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWY), as a weight where theirs is a probability of
+being sampled. The mean over a batch is over its weights, as PyTorch's weighted cross-entropy has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy
+from ..training.sampler import Batch
+from ._frequencies import log_frequencies
+from ._selection import selected
+
+KIND = "domain"
+CITATION = (
+    "Idrissi, Arjovsky, Pezeshki and Lopez-Paz, Simple data balancing achieves competitive worst-group-accuracy, "
+    "CLeaR 2022 (arXiv:2110.14503)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {}
+SEARCH: dict[str, Any] = {}
+
+
+class Algorithm(Base):
+    inverse: Tensor
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        frequencies = log_frequencies(about).exp()
+        inverse = frequencies.clamp(min=1e-300).reciprocal().where(frequencies > 0, 0.0)
+        self.register_buffer("inverse", inverse.expand(about.replicas, -1).contiguous())
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        errors = cross_entropy(network(*batch.inputs), batch.target)
+        return selected(errors, self.inverse.gather(1, batch.target), batch)

@@ -1,0 +1,36 @@
+"""Group reweighting: plain training on batches that hold as many rows of every environment, whatever their sizes.
+
+    mean_e R_e,  R_e the mean cross-entropy of environment e
+
+Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWG): groups are sampled equally often, rows within a
+group uniformly. They found it to do as well as methods that are made for worst groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Clock
+from ..training.sampler import Batch
+from ._environment_risks import risks
+
+KIND = "domain"
+CITATION = (
+    "Idrissi, Arjovsky, Pezeshki and Lopez-Paz, Simple data balancing achieves competitive worst-group-accuracy, "
+    "CLeaR 2022 (arXiv:2110.14503)"
+)
+TASKS = ("classification", "sequence")
+TOUCHES = ("train", "groups")
+SETTINGS: dict[str, Any] = {"batch_size": 32}
+"""batch_size: rows of each environment."""
+SEARCH: dict[str, Any] = {"batch_size": ["choice", 8, 16, 32, 64]}
+
+
+class Algorithm(Base):
+    by_environment = True
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        return risks(network, batch).mean(1)

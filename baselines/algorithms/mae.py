@@ -1,0 +1,37 @@
+"""Mean absolute error: a loss whose sum over all labels is constant, so that symmetric noise does not move its minimum.
+
+    sum_c |p_c - 1[c = y]| = 2 (1 - p_y)
+
+Ghosh, Kumar and Sastry, AAAI 2017, for symmetric noise of less than 1 - 1 / C of all labels. The gradient of a row is
+small where p_y is, so that fitting takes long (Zhang and Sabuncu, NeurIPS 2018).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..training.algorithm import Algorithm as Base
+from ..training.algorithm import Clock
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
+
+KIND = "corrupted-label"
+CITATION = (
+    "Ghosh, Kumar and Sastry, Robust loss functions under label noise for deep neural networks, AAAI 2017 "
+    "(arXiv:1712.09482)"
+)
+TASKS = ("classification", "sequence")
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {}
+SEARCH: dict[str, Any] = {}
+
+
+class Algorithm(Base):
+    additive = True
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        # 1 - p = -(e^(-surprise) - 1)
+        return mean(-2 * torch.expm1(-cross_entropy(network(*batch.inputs), batch.target)), batch)

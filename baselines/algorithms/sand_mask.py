@@ -1,0 +1,43 @@
+"""SAND-mask: a step whose coordinates count by how far the environments' gradients agree, in sign and in size.
+
+    g_k = m_k mean_e g_e,k,  m_k = max(0, tanh(k (|mean_e sign g_e,k| - agreement) / var_e g_e,k))
+
+Shahtalebi et al., 2021, as in DomainBed's code: the variance is the sample's, and each parameter's g is then divided by
+the mean of its mask. DomainBed's default agreement is 1, which no coordinate exceeds: with it no parameter ever moves.
+Here it is the middle of DomainBed's range.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ._masked_gradient import MaskedGradient, followed
+
+KIND = "domain"
+CITATION = (
+    "Shahtalebi et al., SAND-mask: an enhanced gradient masking strategy for the discovery of invariances in domain "
+    "generalization, 2021 (arXiv:2106.02266)"
+)
+TASKS = ("classification", "sequence")
+TOUCHES = ("train", "groups")
+SETTINGS: dict[str, Any] = {"agreement": 0.5, "steepness": 10.0, "batch_size": 32}
+"""agreement: tau, which |mean sign| must exceed, 0 .. 1. steepness: k (DomainBed's default)."""
+SEARCH: dict[str, Any] = {"agreement": ["uniform", 0.0, 1.0], "steepness": ["log10", -3, 5]}
+
+
+def masked(each: Tensor, agreement: Tensor, steepness: Tensor) -> Tensor:
+    """The gradients of one parameter in every environment, (K, E, ..), as one to follow, (K, ..)."""
+    ahead = each.sign().mean(1).abs() - agreement.view(-1, *[1] * (each.ndim - 2))
+    # Equal gradients have no variance: whatever agrees enough is followed whole.
+    variance = each.var(1).clamp(min=1e-30)
+    mask = (steepness.view(-1, *[1] * (each.ndim - 2)) * ahead / variance).tanh().clamp(min=0)
+    return followed(each, mask)
+
+
+class Algorithm(MaskedGradient):
+    called = "sand_mask"
+
+    def masked(self, each: Tensor) -> Tensor:
+        return masked(each, self.hyperparameters["agreement"], self.hyperparameters["steepness"])
