@@ -13,23 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from math import sqrt
 
-from ...benchmarks.benchmark import find_benchmark
+from ...benchmarks.benchmark import Benchmark, benchmarks
 from ...benchmarks.scoring.chance import scale
 from ...benchmarks.scoring.record import Score
 from ...benchmarks.statistics.interval import Estimate, Interval
 from ...splits.manifest import KINDS
 from ..tables.snapshot import Snapshot
 from ..tables.standings import Table
-from ..tables.suite_table import as_published
 from ..tables.table_view import Row, TableView
 from ..teams import team_of
-from ..validation.card import UNKNOWN, ModelCard
-from .figures.severity import outline, sparkline, thinned
+from ..validation.card import UNKNOWN
+from .figures.severity import outline, shares_by_severity, sparkline
 from .page_pictures import split
-from .source_fields import field_of
+from .source_fields import fields_of
 
 VIEWS = ("ood", "id", "gap")
 
@@ -97,28 +95,44 @@ class ModelRow:
 Key = tuple[str, str, str, str]
 
 
-def home_rows(snapshot: Snapshot, cards: Mapping[str, ModelCard]) -> list[ModelRow]:
-    """The rows: those that can be first on most benchmarks first, then those with most entries, then by name. cards:
-    the model cards that are known, by submission."""
+def home_rows(snapshot: Snapshot) -> list[ModelRow]:
+    """The rows: those that can be first on most benchmarks first, then those with most entries, then by name."""
     groups: dict[tuple[str, str], dict[str, list[TableView]]] = {}
+    teams: dict[tuple[str, str], str] = {}
+    known = benchmarks()
+    here = _Here(
+        {name: chance_and_span(known[name]) for name in {one.table.benchmark for one in snapshot.views} & set(known)},
+        fields_of({one.table.benchmark for one in snapshot.views}),
+    )
     held: dict[Key, dict[str, tuple[TableView, Row]]] = {}
     for view in snapshot.views:
         if not view.table.current:
             continue
-        budget, protocol = view.table.budget, protocol_of(view.table)
+        budget, protocol = view.table.budget, protocol_of(view.table, known[view.table.benchmark])
         groups.setdefault((budget, protocol), {}).setdefault(view.table.kind, []).append(view)
         for row in view.rows:
-            key = (team_of(row.standing), str(row.standing.score.model), budget, protocol)
+            label = (row.standing.team, row.standing.team_key)
+            if label not in teams:
+                teams[label] = team_of(row.standing)
+            key = (teams[label], str(row.standing.score.model), budget, protocol)
             mine = held.setdefault(key, {})
             if view.table.identity not in mine or _goes_before(row, mine[view.table.identity][1]):
                 mine[view.table.identity] = (view, row)
-    rows = [_row(key, mine, groups[key[2:]], cards) for key, mine in held.items()]
+    rows = [_row(key, mine, groups[key[2:4]], here) for key, mine in held.items()]
     return sorted(rows, key=lambda one: (-one.first, -one.has, one.model, one.team, one.protocol, one.budget))
 
 
-def protocol_of(table: Table) -> str:
-    """What a table's protocol is beside its budget: "as published", or what was set otherwise."""
-    if as_published(table):
+@dataclass(frozen=True)
+class _Here:
+    """What is known of the benchmarks, by name: their scales and their fields."""
+
+    scales: Mapping[str, tuple[float, float] | None]
+    fields: Mapping[str, str]
+
+
+def protocol_of(table: Table, benchmark: Benchmark) -> str:
+    """What the protocol of a table of this version is beside its budget: "as published", or what was set otherwise."""
+    if table.steps is None and table.selection == benchmark.rule(None).name:
         return "as published"
     said = [] if table.steps is None else [f"{table.steps} steps"]
     return ", ".join([*said, f"chosen by {table.selection}"])
@@ -137,17 +151,17 @@ def _row(
     key: Key,
     mine: Mapping[str, tuple[TableView, Row]],
     kinds: Mapping[str, Sequence[TableView]],
-    cards: Mapping[str, ModelCard],
+    here: _Here,
 ) -> ModelRow:
     rows = [row for _, row in mine.values()]
     newest = max(rows, key=lambda row: (row.standing.time, row.standing.entry))
-    card = cards.get(newest.standing.submission)
-    extra, before = (_said(newest, card, name) for name in ("training_data", "pretraining"))
+    said = newest.card
+    extra, before = (_said(newest, name) for name in ("training_data", "pretraining"))
     cells = {}
     for kind in KINDS:
         there = [(view, mine[view.table.identity][1]) for view in kinds.get(kind, ()) if view.table.identity in mine]
         if there:
-            cells[kind] = _cell(kind, there, kinds[kind])
+            cells[kind] = _cell(kind, there, kinds[kind], here)
     return ModelRow(
         model=str(newest.standing.score.model),
         team=newest.standing.team,
@@ -155,43 +169,38 @@ def _row(
         budget=key[2],
         protocol=key[3],
         cells=cells,
-        fields=tuple(sorted({field_of(view.table.benchmark) for view, _ in mine.values()})),
+        fields=tuple(sorted({here.fields[view.table.benchmark] for view, _ in mine.values()})),
         extra=extra,
         pretraining=before,
-        parameters=None if card is None else card.parameters,
+        parameters=said.get("parameters"),
         flagged=any(row.challenges for row in rows),
     )
 
 
-def _said(row: Row, card: ModelCard | None, name: str) -> str:
-    """What a card, or what a table knows of it, says of other training data."""
-    if card is not None:
-        names = list(getattr(card, name))
-    elif row.declared:
-        names = [str(one["declared"]) for one in row.declared if one["field"] == name]
-    else:
-        return UNKNOWN
+def _said(row: Row, name: str) -> str:
+    """What a card says of other training data."""
+    names = list(row.card.get("declared", {}).get(name, (UNKNOWN,)))
     return UNKNOWN if names == [UNKNOWN] else "declared" if names else "none"
 
 
-def _cell(kind: str, there: Sequence[tuple[TableView, Row]], every: Sequence[TableView]) -> Cell:
+def _cell(kind: str, there: Sequence[tuple[TableView, Row]], every: Sequence[TableView], here: _Here) -> Cell:
     first = sum(row.rank is not None and row.rank[0] == 1 for _, row in there)
     if len(every) == 1:
         view, row = there[0]
         return Cell(kind, 1, 1, first, row, view, spark=sparkline(row.standing.score))
     held = dict((view.table.identity, row) for view, row in there)
-    means = _means([(view, held.get(view.table.identity)) for view in every])
-    curves = [_curve(row.standing.score) for _, row in there if sparkline(row.standing.score)]
+    means = _means([(view, held.get(view.table.identity)) for view in every], here)
+    curves = [found for _, row in there if (found := _curve(row.standing.score))]
     spark = outline([sum(at) / len(curves) for at in zip(*curves, strict=True)]) if curves else ""
     return Cell(kind, len(there), len(every), first, means=means, spark=spark, bars=_bars(every, held))
 
 
-def _means(tables: Sequence[tuple[TableView, Row | None]]) -> dict[str, Interval]:
+def _means(tables: Sequence[tuple[TableView, Row | None]], here: _Here) -> dict[str, Interval]:
     """The means of normalised scores over the tables whose metric has a level of chance; empty for a model that lacks
     one of them."""
     spans: list[tuple[float, float, Score]] = []
     for view, row in tables:
-        level = chance_and_span(view.table.benchmark)
+        level = here.scales[view.table.benchmark]
         if level is None:
             continue
         if row is None:
@@ -212,11 +221,10 @@ def _mean(name: str, spans: Sequence[tuple[float, float, Score]]) -> Interval:
     return Interval(value, value - half, value + half)
 
 
-@cache
-def chance_and_span(benchmark: str) -> tuple[float, float] | None:
+def chance_and_span(benchmark: Benchmark) -> tuple[float, float] | None:
     """What guessing scores on a benchmark, and how far the best possible score is from it; None where the metric has
     no level of chance."""
-    found = scale(find_benchmark(benchmark))
+    found = scale(benchmark)
     return None if found is None else (found.chance, found.span)
 
 
@@ -224,11 +232,10 @@ _AT = 7
 
 
 def _curve(score: Score) -> list[float]:
-    """A severity curve at `_AT` steps from the least to the most severe rows."""
-    points = sorted(score.severity, key=lambda point: (point.middle, point.view))
-    values = thinned([point.estimate.value for point in points], _AT)
+    """A severity curve at `_AT` steps from the least to the most severe rows; empty where there is none to draw."""
+    values = shares_by_severity(score)
     last = len(values) - 1
-    return [values[round(k * last / (_AT - 1))] for k in range(_AT)]
+    return [values[round(k * last / (_AT - 1))] for k in range(_AT)] if values else []
 
 
 def _bars(every: Sequence[TableView], held: Mapping[str, Row]) -> str:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Collection
 
-from ...benchmarks.benchmark import find_benchmark
-from ...core.errors import FarshiftError
-from ...loaders.acquire.source import find_source
+from ...benchmarks.benchmark import benchmarks
+from ...loaders.acquire.source import sources
 from ...splits.schema import Field
 
 FIELDS = ("pictures", "sound", "text", "tables")
 
 
-@cache
-def field_of(benchmark: str) -> str:
-    """`pictures`, `sound`, `text` (any input that is a string), or `tables` (numbers and codes); `other` where the
-    benchmark is not known here."""
-    try:
-        known = find_benchmark(benchmark)
-        source = find_source(known.manifest.definition.source.name)
-        types = [one for one in source.schema.fields if one.name in known.definition.task.inputs]
-    except FarshiftError:
-        return "other"
-    return kind_of(types)
+_FOUND: dict[tuple[str, str], str] = {}
+
+
+def fields_of(names: Collection[str]) -> dict[str, str]:
+    """For benchmarks by name `pictures`, `sound`, `text` (any input that is a string), or `tables` (numbers and codes);
+    `other` where a benchmark is not known here. Definitions are read once for all of them."""
+    known = benchmarks()
+    wanted = {name: known[name] for name in names if name in known}
+    keys = {name: (name, one.definition.split) for name, one in wanted.items()}
+    if any(key not in _FOUND for key in keys.values()):
+        held = sources()
+        for name, one in wanted.items():
+            source = held.get(one.manifest.definition.source.name)
+            inputs = [] if source is None else source.schema.fields
+            _FOUND[keys[name]] = kind_of([field for field in inputs if field.name in one.definition.task.inputs])
+    return {name: _FOUND[keys[name]] if name in keys else "other" for name in names}
 
 
 def kind_of(inputs: list[Field]) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from ....core.listings.visible import LINES, visible
 
-WIDTH, HEIGHT = 640, 360
+WIDTH, HEIGHT = 560, 330
 """The size of a figure in its own units; a page scales it."""
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44
@@ -160,7 +160,7 @@ def frame(
     made.append(line("axis", x.first, y.first, x.last, y.first))
     for value, said in across_at:
         made.append(line("axis", x.at(value), y.first, x.at(value), y.first + 4))
-        made.append(label(x.at(value), y.first + 17, said))
+        made.append(label(x.at(value), y.first + 17, said, _within(x, x.at(value), said)))
     middle = (y.first + y.last) / 2
     made.append(label((x.first + x.last) / 2, y.first + 36, names[0], name="name"))
     made.append(
@@ -168,3 +168,9 @@ def frame(
         f"{text(names[1])}</text>"
     )
     return made
+
+
+def _within(x: Axis, at: float, said: str) -> Anchor:
+    """How words stand at a tick, so that long ones do not leave the picture."""
+    half = 3.5 * len(said)
+    return "end" if at + half > x.last + RIGHT else "start" if at - half < x.first - LEFT else "middle"

@@ -69,12 +69,17 @@ def _ends(points: Sequence[SeverityPoint]) -> tuple[float, float]:
     return min(point.estimate.low for point in points), max(point.estimate.high for point in points)
 
 
+def shares_by_severity(score: Score) -> list[float]:
+    """The scores from the least to the most severe rows; empty for fewer than two, or where they are not shares."""
+    if len(score.severity) < 2 or score.bounds != SHARE:
+        return []
+    return [point.estimate.value for point in sorted(score.severity, key=lambda point: (point.middle, point.view))]
+
+
 def sparkline(score: Score, most: int = 10) -> str:
     """The severity curve as the points of a path, 60 wide and 16 high; empty where there is none to draw."""
-    points = sorted(score.severity, key=lambda point: (point.middle, point.view))
-    if len(points) < 2 or score.bounds != SHARE:
-        return ""
-    return outline(thinned([point.estimate.value for point in points], most))
+    values = shares_by_severity(score)
+    return outline(thinned(values, most)) if values else ""
 
 
 def thinned(values: Sequence[float], count: int) -> list[float]:

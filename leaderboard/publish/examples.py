@@ -1,0 +1,177 @@
+"""Example rows of training and test, side by side.
+
+A page holds the same bytes wherever it is made. So rows are shown only where they can be made everywhere from what the
+package holds: of sources that a generator makes, of at most `MOST_ROWS` rows. Nothing is downloaded for a page, and
+what happens to lie in a cache changes none.
+
+The rows are the first of their part, which is stored by row id (a digest, so that the order tells nothing of the rows).
+Beside each test row stands the training row that is nearest to it of the first `SEARCHED`; what differs is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...core.errors import FarshiftError
+from ...core.listings.visible import LINES, visible
+from ...loaders.acquire.source import find_source
+from ...loaders.part import Part
+from .figures.png import data_uri
+
+MOST_ROWS = 50_000
+"""Larger sources take too long to generate for a page."""
+
+ROWS, SEARCHED = 3, 400
+LONGEST, CELLS = 240, 8
+"""Characters of a text that are shown, and cells of a row."""
+
+
+@dataclass(frozen=True)
+class ExampleCell:
+    """A value of a row: its name; in words, as HTML with what differs marked; of a picture its data: address."""
+
+    name: str
+    words: str
+    html: str
+    picture: str = ""
+
+
+@dataclass(frozen=True)
+class ExampleRow:
+    cells: tuple[ExampleCell, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    title: str
+    rows: tuple[ExampleRow, ...]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Two sides of rows, and what they are, in a sentence."""
+
+    said: str
+    sides: tuple[Side, Side]
+
+
+def examples_of(benchmark: Benchmark) -> tuple[Examples | None, str]:
+    """The examples of a benchmark, or None and why there are none."""
+    try:
+        source = find_source(benchmark.manifest.definition.source.name)
+    except FarshiftError as error:
+        return None, f"No example rows: {error}."
+    if source.needs_network:
+        return None, "Example rows are shown of generated data only; these data are published elsewhere."
+    if source.definition.rows > MOST_ROWS:
+        return None, f"Example rows are shown of sources of at most {MOST_ROWS:,} rows."
+    return _made(benchmark.name, benchmark.manifest.identity), ""
+
+
+@cache
+def _made(name: str, identity: str) -> Examples:
+    """The examples of a benchmark by name; the identity of its split is a part of what they depend on."""
+    benchmark = find_benchmark(name)
+    if benchmark.kind == "corrupted-label":
+        return _wrong_labels(benchmark)
+    return _nearest(benchmark)
+
+
+def _wrong_labels(benchmark: Benchmark) -> Examples:
+    train, (test, _) = benchmark.part("train"), benchmark.view("id")
+    wrong, right = train.select(train.corrupted), train.select(~train.corrupted)
+    chosen = [(part, k) for part, count in ((wrong, ROWS - 1), (right, 1)) for k in range(min(count, len(part)))]
+    return Examples(
+        "Training rows, some of them with a wrong label, and test rows, whose labels are right.",
+        (
+            Side("Training", tuple(_row(benchmark, part, k) for part, k in chosen)),
+            Side("Test", tuple(_row(benchmark, test, k) for k in range(min(ROWS, len(test))))),
+        ),
+    )
+
+
+def _nearest(benchmark: Benchmark) -> Examples:
+    train, (test, _) = benchmark.part("train"), benchmark.view("ood")
+    tests = test[:ROWS]
+    pool = train[:SEARCHED]
+    names = [name for name in benchmark.definition.task.inputs if isinstance(pool[0][name], str)]
+    chosen = []
+    for k, row in enumerate(tests):
+        near = max(range(len(pool)), key=lambda at: (_alike(pool[at], row, names), -at)) if names else k
+        chosen.append((near, k))
+    left = [_row(benchmark, train, near, tests[k] if names else None) for near, k in chosen]
+    right = [_row(benchmark, test, k, pool[near] if names else None) for near, k in chosen]
+    said = "Rows of the shifted test"
+    said += (
+        ", each beside a training row that is like it; what differs is underlined." if names else ", and of training."
+    )
+    return Examples(said, (Side("Training", tuple(left)), Side("Test (OOD)", tuple(right))))
+
+
+def _alike(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str]) -> float:
+    """The share of words that the texts of two rows have in common (Jaccard)."""
+    mine, theirs = ({word for name in names for word in row[name].split()} for row in (one, other))
+    return len(mine & theirs) / (len(mine | theirs) or 1)
+
+
+def _row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
+    row, task = part[at], benchmark.definition.task
+    shapes = {field.name: field.type for field in part.schema.fields}
+    cells = [_cell(name, row[name], shapes[name], beside) for name in task.inputs[:CELLS]]
+    if len(task.inputs) > CELLS:
+        cells.append(ExampleCell("and", "", f"{len(task.inputs) - CELLS} more inputs"))
+    named = task.names or benchmark.manifest.definition.label_names
+    label = "label" if task.label == "label" else f"{task.label} (label)"
+    held = None if beside is None else {label: _named(beside[task.label], named)}
+    cells.append(_cell(label, _named(row[task.label], named), "string", held))
+    if part.corrupted[at]:
+        true = part.select(np.array([at])).truth().tolist()[0]
+        cells.append(ExampleCell("true label", "", f"<mark>{escape(_words(_named(true, named)))}</mark>"))
+    if "severity" in part.carried:
+        cells.append(ExampleCell("severity", "", f"{float(part.carried['severity'][at]):g}"))
+    return ExampleRow(tuple(cells))
+
+
+def _named(value: Any, names: Sequence[str]) -> Any:
+    fits = isinstance(value, int) and 0 <= value < len(names)
+    return f"{value} ({names[value]})" if fits else value
+
+
+def _cell(name: str, value: Any, type_: str, beside: Mapping[str, Any] | None) -> ExampleCell:
+    if type_.startswith("uint8[") and type_.count(",") in (1, 2):
+        shape = tuple(int(side) for side in type_[6:-1].split(","))
+        return ExampleCell(name, f"{name}: a picture of {shape[0]} x {shape[1]}", "", data_uri(value, shape))
+    if isinstance(value, bytes):
+        return ExampleCell(name, "", f"{len(value):,} bytes")
+    words = _words(value)
+    other = _words(beside[name]) if beside is not None and name in beside and isinstance(value, str) else None
+    return ExampleCell(name, words, _marked(words, other))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        said = ", ".join(f"{one:.3g}" if isinstance(one, float) else str(one) for one in value[:CELLS])
+        return said + (", .." if len(value) > CELLS else "")
+    said = f"{value:.4g}" if isinstance(value, float) else visible(str(value), LINES)
+    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+
+
+def _marked(said: str, other: str | None) -> str:
+    """A text as HTML, the words that the other one has not in their place marked."""
+    if other is None:
+        return escape(said)
+    mine, theirs = said.split(" "), other.split(" ")
+    made = []
+    for what, first, last, _, _ in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+        piece = escape(" ".join(mine[first:last]))
+        if piece:
+            made.append(piece if what == "equal" else f"<mark>{piece}</mark>")
+    return " ".join(made)

@@ -1,0 +1,177 @@
+"""The small pictures that explain the statistics: made-up numbers, the same on every board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .drawing import Axis, Figure, drawn, label, line, marker
+
+WIDE = 560
+_X = Axis(0.0, 100.0, 120, WIDE - 24)
+
+
+def explained() -> dict[str, Figure]:
+    """The pictures by their names."""
+    return {
+        "interval": _interval(),
+        "gap": _gap(),
+        "paired": _paired(),
+        "ranks": _ranks(),
+        "ties": _ties(),
+        "line": _line(),
+    }
+
+
+def _bars(rows: Sequence[tuple[str, float, float, float, int]], high: int) -> list[str]:
+    """A line of each name, value and interval, below each other over a scale from 0 to 100."""
+    content = []
+    for tick in (0, 25, 50, 75, 100):
+        content.append(line("grid", _X.at(tick), 10, _X.at(tick), high - 26))
+        content.append(label(_X.at(tick), high - 10, str(tick)))
+    for k, (name, value, low, up, series) in enumerate(rows):
+        y = 26 + 26 * k
+        content.append(label(112, y + 4, name, "end", "said"))
+        content.append(line(f"c{series} bar", _X.at(low), y, _X.at(up), y))
+        content.append(marker(series, _X.at(value), y, hollow=series == 0))
+    return content
+
+
+def _figure(
+    content: Sequence[str], high: int, title: str, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Figure:
+    return Figure(drawn(content, title, WIDE, high), title, caption, tuple(head), tuple(tuple(row) for row in rows))
+
+
+def _interval() -> Figure:
+    draws = [(61.0, 4.2), (58.4, 4.0), (63.1, 4.4), (55.2, 4.1), (60.3, 3.9), (64.9, 4.2)]
+    rows = [(f"repeat {k + 1}", value, value - half, value + half, 1) for k, (value, half) in enumerate(draws)]
+    high = 26 * len(rows) + 44
+    content = _bars(rows, high)
+    content.append(line("equal", _X.at(60), 10, _X.at(60), high - 26))
+    return _figure(
+        content,
+        high,
+        "An interval",
+        "Six repeats of one experiment, each with other test rows and other training seeds; dashed: the true score. Of "
+        "many such 95 % intervals 95 in 100 contain it. The fourth and the sixth miss it: that happens.",
+        ("repeat", "score", "low", "high"),
+        [(name, f"{v:.1f}", f"{lo:.1f}", f"{hi:.1f}") for name, v, lo, hi, _ in rows],
+    )
+
+
+def _gap() -> Figure:
+    rows = [
+        ("ID", 92.0, 90.0, 94.0, 0),
+        ("OOD", 61.0, 55.0, 67.0, 1),
+        ("gap", 31.0, 26.5, 35.5, 2),
+    ]
+    high = 26 * len(rows) + 44
+    return _figure(
+        _bars(rows, high),
+        high,
+        "The gap has an interval of its own",
+        "The gap is ID minus OOD. A seed that is good on ID is often good on OOD too, so that the gap of each seed "
+        "varies less than the two scores do: subtracting the ends of the two intervals would give 23 to 39, which is "
+        "too wide.",
+        ("what", "value", "low", "high"),
+        [(name, f"{v:.1f}", f"{lo:.1f}", f"{hi:.1f}") for name, v, lo, hi, _ in rows],
+    )
+
+
+def _paired() -> Figure:
+    rows = [
+        ("model A", 61.0, 56.0, 66.0, 1),
+        ("model B", 57.0, 52.0, 62.0, 1),
+        ("A minus B", 4.0, 2.2, 5.8, 2),
+    ]
+    high = 26 * len(rows) + 44
+    return _figure(
+        _bars(rows, high),
+        high,
+        "Paired differences",
+        "The intervals of A and B overlap, and yet A is better: both answered the same rows, and a row that is hard "
+        "for A is mostly hard for B. The difference on the same rows is known far better than either score; its "
+        "interval does not contain 0. Never compare two entries by whether their intervals overlap.",
+        ("what", "value", "low", "high"),
+        [(name, f"{v:.1f}", f"{lo:.1f}", f"{hi:.1f}") for name, v, lo, hi, _ in rows],
+    )
+
+
+_RANKED = (
+    ("A", 66.0, 1, 1, "a"),
+    ("B", 58.0, 2, 3, "b"),
+    ("C", 56.5, 2, 4, "bc"),
+    ("D", 53.0, 3, 4, "c"),
+    ("E", 31.0, 5, 5, "d"),
+)
+
+
+def _ranks() -> Figure:
+    content = []
+    at = Axis(1.0, 5.0, 160, WIDE - 60)
+    for rank in range(1, 6):
+        content.append(line("grid", at.at(rank), 14, at.at(rank), 150))
+        content.append(label(at.at(rank), 166, f"rank {rank}"))
+    for k, (name, value, low, high, _) in enumerate(_RANKED):
+        y = 26 + 26 * k
+        content.append(label(112, y + 4, f"{name} ({value:g})", "end", "said"))
+        first, last = at.at(low) - 14, at.at(high) + 14
+        content.append(f'<rect class="c2 fill" x="{first:g}" y="{y - 6}" width="{last - first:g}" height="12" rx="5"/>')
+    return _figure(
+        content,
+        180,
+        "Rank sets",
+        "A bar covers the ranks that an entry may truly have: with 95 % confidence all bars are right at once. A is "
+        "first. B, C and D have different scores, but the data do not say who of them is second. Whoever is first in a "
+        "list of scores is often there by luck; a rank set says so.",
+        ("entry", "score", "rank set"),
+        [(name, f"{value:g}", f"{low}" if low == high else f"{low}–{high}") for name, value, low, high, _ in _RANKED],
+    )
+
+
+def _ties() -> Figure:
+    content = []
+    columns = "abcd"
+    for k, (name, value, _, _, ties) in enumerate(_RANKED):
+        y = 26 + 26 * k
+        content.append(label(112, y + 4, f"{name} ({value:g})", "end", "said"))
+        for place, letter in enumerate(columns):
+            if letter in ties:
+                content.append(label(160 + 40 * place, y + 4, letter, name="said"))
+    for place, letter in enumerate(columns):
+        held = [k for k, one in enumerate(_RANKED) if letter in one[4]]
+        x = 172 + 40 * place
+        content.append(line("c2 bar", x, 18 + 26 * held[0], x, 34 + 26 * held[-1]))
+    return _figure(
+        content,
+        156,
+        "Tie groups",
+        "Two entries that share a letter do not differ significantly; two that share none do. C is tied with B and "
+        "with D, although B and D are told apart: being tied is not handed on.",
+        ("entry", "score", "letters"),
+        [(name, f"{value:g}", ties) for name, value, _, _, ties in _RANKED],
+    )
+
+
+def _line() -> Figure:
+    points = ((55, 30), (63, 37), (70, 44), (78, 52), (86, 61), (93, 70), (74, 62))
+    x, y = Axis(40, 100, 60, 300), Axis(20, 90, 210, 14)
+    content = [line("axis", x.first, y.first, x.last, y.first), line("axis", x.first, y.first, x.first, y.last)]
+    content += [
+        line("equal", x.at(40), y.at(40), x.at(90), y.at(90)),
+        line("fit", x.at(48), y.at(23), x.at(97), y.at(73)),
+    ]
+    for k, (on_id, on_ood) in enumerate(points):
+        content.append(marker(1 if k == 6 else 0, x.at(on_id), y.at(on_ood)))
+    content.append(label((x.first + x.last) / 2, 236, "ID score", name="name"))
+    content.append(label(x.first - 8, 24, "OOD", "end", "name"))
+    content.append(label(x.at(74) - 8, y.at(62) - 10, "above the line", name="said"))
+    return _figure(
+        content,
+        246,
+        "Above the line",
+        "Over many models OOD follows ID along a line: whoever is better on ID is better on OOD, too. A model that "
+        "lies above the line is more robust than its ID score explains.",
+        ("model", "ID", "OOD"),
+        [(str(k + 1), str(on_id), str(on_ood)) for k, (on_id, on_ood) in enumerate(points)],
+    )

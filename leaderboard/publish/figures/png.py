@@ -1,0 +1,45 @@
+"""Small pictures as PNG files in data: addresses, whose bytes no library's version changes: they are stored, not
+packed."""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64encode
+from collections.abc import Sequence
+from zlib import adler32, crc32
+
+import numpy as np
+
+BLOCK = 65_535
+"""The most bytes of a stored block (RFC 1951, 3.2.4)."""
+
+
+def data_uri(values: Sequence[int], shape: tuple[int, ...]) -> str:
+    """A picture of (height, width) or (height, width, 1 or 3) bytes, in C order, as an address."""
+    pixels = np.asarray(values, np.uint8).reshape(shape)
+    return "data:image/png;base64," + b64encode(png(pixels)).decode()
+
+
+def png(pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:
+    """A PNG file (ISO/IEC 15948) of grey or RGB pixels, (height, width[, channels])."""
+    height, width = pixels.shape[:2]
+    colour = 2 if pixels.ndim == 3 and pixels.shape[2] == 3 else 0
+    lines = pixels.reshape(height, -1)
+    raw = np.concatenate([np.zeros((height, 1), np.uint8), lines], axis=1).tobytes()
+    head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", _stored(raw)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, content) for name, content in chunks)
+
+
+def _chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", crc32(name + content))
+
+
+def _stored(raw: bytes) -> bytes:
+    """A zlib stream of stored blocks (RFC 1950, RFC 1951)."""
+    pieces = [raw[at : at + BLOCK] for at in range(0, len(raw), BLOCK)] or [b""]
+    blocks = [
+        struct.pack("<BHH", number == len(pieces) - 1, len(piece), len(piece) ^ 0xFFFF) + piece
+        for number, piece in enumerate(pieces)
+    ]
+    return b"\x78\x01" + b"".join(blocks) + struct.pack(">I", adler32(raw))
