@@ -47,7 +47,7 @@ def small_board() -> Snapshot:
                 severity=points,
             )
             data = {"training_data": ["wikitext"] if k == 1 else [], "pretraining": ["unknown"] if k == 2 else []}
-            made.append((on, replace(rows, card={"parameters": 40_000 * 30**k, "declared": data})))
+            made.append((on, replace(rows, card={"parameters": 40_000 * 20**k, "declared": data})))
     gone, _ = entry("withdrawn-model", 0.9, "scan/length", team="us")
     apart.append(replace(gone, left=Left("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z")))
     return snapshot(made, name="A made-up board", apart=apart)

@@ -80,7 +80,7 @@ def test_entries_of_other_identities_never_share_a_table(board):
 
 
 def test_the_pages_say_what_sets_tables_apart_and_how_candidates_were_chosen(board):
-    index = (board.path / "site" / "index.html").read_text()
+    index = "".join(path.read_text() for path in sorted((board.path / "site" / "benchmarks").rglob("*.html")))
     for said in (
         "7 steps, set by hand",
         "candidates chosen by id_val",
@@ -99,11 +99,15 @@ def test_the_pages_say_what_sets_tables_apart_and_how_candidates_were_chosen(boa
 
 
 def test_the_same_board_gives_the_same_bytes_with_its_rows_kept_or_not(board, tmp_path):
-    before = {path.name: path.read_bytes() for path in (board.path / "site").rglob("*.html")}
+    before = _pages(board.path / "site")
     shutil.rmtree(board.path / "derived")
     page = build(board, tmp_path / "again")
-    assert {path.name: path.read_bytes() for path in page.parent.rglob("*.html")} == before
+    assert _pages(page.parent) == before
     assert len(list((board.path / "derived" / "rows").iterdir())) == 7
+
+
+def _pages(where: Path) -> dict[str, bytes]:
+    return {path.relative_to(where).as_posix(): path.read_bytes() for path in where.rglob("*.html")}
 
 
 def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
@@ -163,7 +167,9 @@ def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypat
     found = take_snapshot(board)
     assert all(row.rank is None for table_view in found.views for row in table_view.rows)
     assert any("of an older identity" in note for note in found.views[0].notes)
-    assert "Tables of an older identity" in build(board).read_text()
+    shown = _pages(build(board).parent)
+    assert b"All entries are of an older identity" in shown["index.html"]
+    assert b"Tables of an older identity" in shown["benchmarks/scan/length.html"]
 
 
 def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(board, monkeypatch):

@@ -108,7 +108,7 @@ def rows_changed(board: Board) -> None:
 
 def page_changed(board: Board) -> None:
     page = board.path / "site" / "index.html"
-    page.write_text(page.read_text().replace("Entries are sorted", "Ranks are exact; entries are sorted"))
+    page.write_text(page.read_text().replace("How far does", "Ranks are exact. How far does"))
 
 
 def entry_page_changed(board: Board) -> None:

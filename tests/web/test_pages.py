@@ -1,0 +1,133 @@
+"""The pages in a real browser: they fit, they can be read and worked by keyboard, and the view is in the address."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from browsing import overflow, serious, visit
+from farshift.leaderboard.publish.site import Site
+from made_board import large_board
+
+MAIN = (
+    *("index.html", "about.html", "statistics.html", "benchmarks/index.html", "benchmarks/scan/length.html"),
+    *("benchmarks/shapes/diagonal.html", "benchmarks/modadd97/xi35.html"),
+)
+
+
+def _models(page) -> list[str]:
+    return page.locator("table.home tbody tr:visible th a").all_inner_texts()
+
+
+def test_the_table_is_filtered_and_searched_and_the_view_is_in_the_address(opened):
+    with opened("index.html") as page:
+        assert len(_models(page)) == 6
+        assert page.locator("output").inner_text() == "6 of 6 shown"
+        page.fill("input[name=q]", "NORTH my")
+        assert _models(page) == ["my-model"]
+        assert page.url.endswith("?q=NORTH+my")
+        page.reload()
+        assert _models(page) == ["my-model"]
+        page.click("button[type=reset]")
+        assert len(_models(page)) == 6
+        page.select_option("select[name=extra]", "declared")
+        assert _models(page) == ["transformer"]
+        page.select_option("select[name=extra]", "")
+        page.select_option("select[name=pretraining]", "unknown")
+        assert _models(page) == ["syntactic-attention"]
+        page.select_option("select[name=pretraining]", "")
+        page.select_option("select[name=size]", "more")
+        assert _models(page) == ["my-model"]
+
+
+def test_a_kind_that_is_chosen_hides_the_others(opened):
+    with opened("index.html?kind=length&field=text") as page:
+        assert page.locator("table.home thead th:visible").all_inner_texts()[1:] == ["length"]
+        page.select_option("select[name=kind]", "")
+        assert page.locator("table.home thead th:visible").count() == 6
+
+
+def test_columns_sort_both_ways_and_what_is_missing_stays_last(opened, browser, site_folder, address):
+    text = (site_folder / "index.html").read_text("utf-8")
+    first = text.index("<td", text.index("<tbody>"))
+    last = text.index("</td>", first) + 5
+    (site_folder / "missing.html").write_text(text[:first] + "<td></td>" + text[last:], "utf-8")
+    try:
+        with visit(browser, address, "missing.html") as page:
+            lacking = _models(page)[0]
+            button = page.get_by_role("button", name="domain")
+            button.click()
+            down = _models(page)
+            assert "sort=-domain" in page.url
+            assert page.locator("th[data-kind=domain]").get_attribute("aria-sort") == "descending"
+            button.click()
+            up = _models(page)
+            assert down[-1] == up[-1] == lacking
+            values = page.locator("table.home tbody td:nth-child(2) strong").all_inner_texts()
+            assert values == sorted(values)
+            page.reload()
+            assert _models(page) == up
+            page.select_option("select[name=by]", "gap")
+            assert _models(page)[-1] == lacking
+    finally:
+        (site_folder / "missing.html").unlink()
+
+
+def test_the_page_works_from_a_file(browser, site_folder):
+    with visit(browser, site_folder.as_uri() + "/", "index.html") as page:
+        page.fill("input[name=q]", "mlp")
+        assert _models(page) == ["mlp"]
+        page.click("nav >> text=Benchmarks")
+        page.click("text=scan/length")
+        assert page.locator("h1").inner_text().startswith("scan/length")
+
+
+def test_without_scripts_the_whole_table_is_there(opened):
+    with opened("index.html?q=mlp", java_script_enabled=False) as page:
+        assert len(_models(page)) == 6
+        assert not page.locator("form.filters").is_visible()
+
+
+def test_the_keyboard_reaches_the_content_and_what_is_in_focus_is_seen(opened):
+    with opened("index.html") as page:
+        page.keyboard.press("Tab")
+        assert page.locator(":focus").inner_text() == "Skip to the content"
+        assert page.locator(".skip").bounding_box()["x"] >= 0
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+        button = page.get_by_role("button", name="length")
+        button.focus()
+        page.keyboard.press("Enter")
+        assert "sort=-length" in page.url
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+@pytest.mark.parametrize("path", ["index.html", "benchmarks/scan/length.html"])
+def test_a_page_fits_a_small_screen_and_axe_finds_nothing_serious(opened, path):
+    with opened(path, width=360, scheme="dark") as page:
+        assert overflow(page) <= 0
+        assert serious(page) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits_every_width_and_axe_finds_nothing_serious(opened, site_folder, scheme):
+    entries = sorted(path.relative_to(site_folder).as_posix() for path in (site_folder / "entries").glob("*.html"))
+    others = [path.relative_to(site_folder).as_posix() for path in sorted(site_folder.rglob("*.html"))]
+    for path in [*(one for one in others if one not in entries), *entries[:2]]:
+        for width in (360, 800, 1600):
+            with opened(path, width=width, scheme=scheme) as page:
+                assert overflow(page) <= 0, (path, width)
+                for details in page.locator("details").all():
+                    details.evaluate("one => { one.open = true }")
+                assert overflow(page) <= 0, (path, width, "with everything open")
+                assert width == 800 or serious(page) == [], (path, width)
+
+
+@pytest.mark.slow
+def test_a_thousand_models_on_forty_benchmarks_fit_into_300_kilobytes():
+    content = Site(large_board(1000, 40)).pages["index.html"].render()
+    assert content.count(b"<tr data-") == 1000
+    assert len(gzip.compress(content, 6)) <= 300_000
