@@ -13,21 +13,15 @@ from fuzz.packing import Parts, parts
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import models
 import postgres
+from made_runs import three_runs
 from remembering import remembering
-
-ON = "modadd97/xi35"
 
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory) -> list[Path]:
     """Three runs: two models on one benchmark, one on another."""
-    base = tmp_path_factory.mktemp("runs")
-    fs.evaluate(lambda seed: models.Adder(seed, 0.1), on=ON, seeds=2, out=base / "good", name="good")
-    fs.evaluate(lambda seed: models.Adder(seed, 0.4), on=ON, seeds=2, out=base / "worse", name="worse <b>")
-    fs.evaluate(models.Echo(), on="scan/length", seeds=1, out=base / "echo", name="echo")
-    return [base / name for name in ("good", "worse", "echo")]
+    return three_runs(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(autouse=True)

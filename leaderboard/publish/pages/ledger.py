@@ -108,7 +108,8 @@ Words = tuple[str, list[Any], str]
 
 
 def _kind_alone(record: Record) -> Words:
-    return record.kind.replace("_", " "), [], ""
+    words = record.kind.replace("_", " ")
+    return words[:1].upper() + words[1:], [], ""
 
 
 def _opened(record: Record) -> Words:
@@ -120,7 +121,7 @@ def _submitted(record: Record) -> Words:
     if "window" in body:
         return f"Answers to a sealed window, signed by {body.get('signed_by') or 'nobody'}", [], str(body["team"])
     runs = body["entries"]
-    who = f"team {body['team']}" if body["team"] else "a team without a name"
+    who = f"Team {body['team']}" if body["team"] else "A team without a name"
     return (
         f"{who} submits {len(runs)} {'run' if len(runs) == 1 else 'runs'}",
         [run["entry"] for run in runs],
