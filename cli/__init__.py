@@ -14,6 +14,7 @@ from .benchmarks import app as benchmarks_app
 from .board import app as submissions_app
 from .board import board_app
 from .cache import app as cache_app
+from .intake import app as intake_app
 from .paging import paged
 from .replicates import app as replicates_app
 from .reproduce import app as reproduce_app
@@ -48,6 +49,7 @@ app.add_typer(reproduce_app)
 app.add_typer(submissions_app)
 board_app.add_typer(sealed_app)
 board_app.add_typer(standings_app)
+board_app.add_typer(intake_app)
 app.add_typer(board_app, name="board")
 app.add_typer(team_app, name="team")
 

@@ -54,7 +54,7 @@ def pack(
         raise FarshiftError("pack: name at least one run folder, and the file to write (--out FILE)")
     if unsigned and key is not None:
         raise FarshiftError("pack: choose one of --key and --unsigned")
-    with _refused(json), watched():
+    with refused_in_words(json), watched():
         signing = None if unsigned else default_key(key)
         default = team_name() if signing is not None and key is None else ""
         file = go(runs, out, team, note, card, name, key=signing, default_team=default)
@@ -63,7 +63,7 @@ def pack(
         return emit_json(
             {"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]} | signed
         )
-    size = f"{_count(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
+    size = f"{count(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
         "" if signing is None else f", signed by {signing.path}"
     )
     line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
@@ -75,17 +75,35 @@ def submit(
     to: Annotated[
         str, typer.Option("--to", metavar="DIR|URL", help="The board: its folder, or the address of a server's.")
     ],
+    token: Annotated[
+        str,
+        typer.Option(
+            "--token", metavar="T", help="For a server: your team's; default: FARSHIFT_TOKEN, or ~'s tokens.toml."
+        ),
+    ] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="For a server: wait until it is entered, or refused.")
+    ] = True,
     json: Json = False,
 ) -> None:
     """Submit a file: validated, scored from its predictions, entered in the ledger."""
-    from ..leaderboard.operations.places import submit_at
+    from ..leaderboard.operations.places import is_url, submit_at
+    from ..leaderboard.submission.remote import RemoteBoard
 
-    with _refused(json), watched():
-        entries, new = submit_at(to, file)
+    with refused_in_words(json), watched():
+        if not wait and is_url(to):
+            handed = RemoteBoard(to, token).hand_over(file)
+        else:
+            handed = None
+            entries, new = submit_at(to, file, token)
+    if handed is not None:
+        if json:
+            return emit_json({"board": to, **handed.state, "new": handed.new})
+        return line(f"{to} has it: farshift board state {to} {handed.id}")
     if json:
         return emit_json({"board": to, "entries": entries, "new": new})
     line(
-        f"{_count(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
+        f"{count(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
         + ("" if new else " (they were there already)")
     )
 
@@ -168,14 +186,14 @@ def board_verify(
         emit_json({"board": place, **found.__dict__, "entries_verified": found.verified, "verified": found.whole})
     else:
         state = [f"{found.verified} verified"] if not found.differences else []
-        state += [_count(len(found.differences), "difference")] if found.differences else []
+        state += [count(len(found.differences), "difference")] if found.differences else []
         state += [f"{len(found.not_recomputed)} not recomputed"] if found.not_recomputed else []
-        line(f"{place}: {_count(found.entries, 'entry', 'entries')}: {', '.join(state)}")
+        line(f"{place}: {count(found.entries, 'entry', 'entries')}: {', '.join(state)}")
         for text in (*found.differences, *(f"not recomputed: {why}" for why in found.not_recomputed)):
             line(f"  {text}")
         for text in found.notes:
             line(f"  note: {text}")
-        line(f"{_count(found.records, 'record')}, head {found.head}, key {found.key}")
+        line(f"{count(found.records, 'record')}, head {found.head}, key {found.key}")
     exit_if(not found.whole)
 
 
@@ -194,7 +212,7 @@ def board_checkpoint(
     write_atomically(out, made.note().encode(), "write it to another place")
     if json:
         return emit_json({"file": str(out), "origin": made.origin, "size": made.size})
-    line(f"{out}: a checkpoint of {_count(made.size, 'record')}")
+    line(f"{out}: a checkpoint of {count(made.size, 'record')}")
 
 
 @board_app.command("witness")
@@ -217,7 +235,7 @@ def board_witness(
         made, told = witness(board, key, out, name)
     if json:
         return emit_json({"file": str(out), "origin": made.origin, "size": made.size, "key": told})
-    line(f"{out}: {_count(made.size, 'record')} witnessed; others check it with --witness {out} --witness-key {told}")
+    line(f"{out}: {count(made.size, 'record')} witnessed; others check it with --witness {out} --witness-key {told}")
 
 
 @board_app.command("export")
@@ -234,9 +252,7 @@ def board_export(
         found = export(Board(folder), out)
     if json:
         return emit_json(found.__dict__ | {"out": str(out)})
-    line(
-        f"{out}: {_count(found.records, 'record')}, {_count(found.files, 'file')} ({found.new} new), head {found.head}"
-    )
+    line(f"{out}: {count(found.records, 'record')}, {count(found.files, 'file')} ({found.new} new), head {found.head}")
 
 
 @board_app.command("rescore")
@@ -251,7 +267,7 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
     if json:
         emit_json(found.__dict__)
     else:
-        line(f"{folder}: {_count(len(found.rescored), 'entry', 'entries')} scored anew")
+        line(f"{folder}: {count(len(found.rescored), 'entry', 'entries')} scored anew")
         for one in found.rescored:
             before, after = one["before"]["ood"], one["after"]["ood"]
             line(f"  {one['entry']}: scorer {one['replaces']} to {one['scorer']}, OOD {before:.4f} to {after:.4f}")
@@ -298,7 +314,7 @@ def board_reference(
     new = reference_team(board, team) if team else reference(board, names or [])
     if json:
         return emit_json({"board": str(folder), "declared": new})
-    line(f"{folder}: {_count(len(new), 'more reference entry', 'more reference entries')}")
+    line(f"{folder}: {count(len(new), 'more reference entry', 'more reference entries')}")
 
 
 @board_app.command("migrate")
@@ -313,7 +329,7 @@ def board_migrate(folder: Folder, json: Json = False) -> None:
 
 
 @contextmanager
-def _refused(json: bool) -> Iterator[None]:
+def refused_in_words(json: bool) -> Iterator[None]:
     """Tell the problems of a refused submission one by one: as objects on stdout, or one a line."""
     from ..core.errors import BadSubmission, FarshiftError
     from ..leaderboard.validation.problem import problems_of
@@ -331,5 +347,6 @@ def _refused(json: bool) -> Iterator[None]:
         raise FarshiftError(f"refused: {len(error.problems)} problems are listed above") from error
 
 
-def _count(number: int, one: str, more: str = "") -> str:
+def count(number: int, one: str, more: str = "") -> str:
+    """A number and what it counts."""
     return f"{number} {one if number == 1 else more or one + 's'}"

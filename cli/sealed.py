@@ -236,21 +236,25 @@ def _model(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str
 @app.command("hand-in")
 def hand_in(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift board answer wrote.")],
-    board: Folder,
+    board: Annotated[
+        str, typer.Option("--board", metavar="DIR|URL", help="The board: its folder, or the address of a server's.")
+    ],
     window: Annotated[str, typer.Option("--window", metavar="W", help="The window, or its benchmark.")],
     receipt: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--receipt", metavar="FILE", help="Where the receipt is written; default: beside the answers."),
     ] = None,
+    token: Annotated[
+        str, typer.Option("--token", metavar="T", help="For a server: your team's; default: FARSHIFT_TOKEN.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Submit answers to an open window. They are scored when it closes."""
-    from ..leaderboard.board import Board
-    from ..leaderboard.sealed.submit import submit_answers as go
+    from ..leaderboard.sealed.hand_in import hand_in_at
 
     out = receipt or file.with_suffix(".receipt.json")
     with watched():
-        taken = go(Board(board), window, file)
+        taken = hand_in_at(board, window, file, token)
         taken.write(out)
     if json:
         return emit_json({**taken.record(), "new": taken.new, "receipt": str(out)})

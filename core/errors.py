@@ -91,6 +91,10 @@ class BadSubmission(FarshiftError):
     problems: tuple[Any, ...] = ()
 
 
+class NotTaken(FarshiftError):
+    """A valid submission that a board does not take: its run, or the name of its team, is another's there."""
+
+
 class MissingExtra(FarshiftError):
     """An optional dependency is not installed."""
 

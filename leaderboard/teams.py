@@ -14,7 +14,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Protocol
 
-from ..core.errors import FarshiftError
+from ..core.errors import NotTaken
 from ..core.listings.visible import visible
 from .confusables import skeleton
 
@@ -84,7 +84,7 @@ def require_free_name(those: Iterable[Signed], team: str, key: str) -> None:
         return
     for one in those:
         if one.team_key and normalised(one.team) == normalised(team):
-            raise FarshiftError(
+            raise NotTaken(
                 f"team {visible(team)!r} cannot be taken without a key: team {visible(one.team)!r} here has the key "
                 f"{fingerprint(one.team_key)} (if it is yours, pack with it: --key FILE; else choose another name)"
             )

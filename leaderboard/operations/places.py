@@ -25,9 +25,9 @@ from .witness import witnessed_by
 def opened(place: str) -> Iterator[Board | BoardReader]:
     """The board at a place, or a reader of the copy that is there, while the context lasts."""
     path = Path(place)
-    if _is_url(place) or path.is_file():
+    if is_url(place) or path.is_file():
         with TemporaryDirectory(prefix="farshift-board-") as folder:
-            yield UrlReader(place, Path(folder)) if _is_url(place) else ZipReader(path, Path(folder))
+            yield UrlReader(place, Path(folder)) if is_url(place) else ZipReader(path, Path(folder))
     elif (path / LEDGER).is_file() and "store" not in read_toml(path / CARD):
         yield ExportReader(path)
     else:
@@ -74,19 +74,21 @@ def verify_at(
 
 
 def _pages(place: str) -> Pages:
-    if _is_url(place):
+    if is_url(place):
         return PageUrl(place)
     if not Path(place).is_dir():
         raise FarshiftError(f"{place}: there is no folder of pages")
     return PageFolder(Path(place))
 
 
-def submit_at(place: str, file: Path) -> tuple[list[str], bool]:
-    """Submit a file to the board at a place: the entries, and whether they are new."""
-    return RemoteBoard(place).submit(file) if _is_url(place) else submit(Board(place), file)
+def submit_at(place: str, file: Path, token: str = "") -> tuple[list[str], bool]:
+    """Submit a file to the board at a place: the entries, and whether they are new. token: the access token for a board
+    behind an address; by default the user's."""
+    return RemoteBoard(place, token).submit(file) if is_url(place) else submit(Board(place), file)
 
 
-def _is_url(place: str) -> bool:
+def is_url(place: str) -> bool:
+    """Whether a board is behind an http(s) address rather than in a folder."""
     scheme, found, _ = place.partition("://")
     if found and scheme not in ("http", "https"):
         raise FarshiftError(f"{place}: a board is a folder, or behind http:// or https://")

@@ -9,26 +9,28 @@ from typing import TYPE_CHECKING, Any
 from ...benchmarks.scoring.record import Score
 from ...benchmarks.scoring.score import score_predictions
 from ...core.canonical import identity_of
-from ...core.errors import FarshiftError
+from ...core.errors import FarshiftError, NotTaken
 from ...core.files import file_sha256
 from ...core.progress import advance
 from ..entries import Entry, entries, score_path, submission_path
 from ..ledger.book import Event
 from ..storage.board_files import digests
-from ..submission.validate import Submission, ValidRun, check
+from ..submission.validate import Allowed, Submission, ValidRun, check
 from ..teams import require_free_name
 
 if TYPE_CHECKING:
     from ..board import Board
 
 
-def submit(board: Board, file: Path | str) -> tuple[list[str], bool]:
+def submit(board: Board, file: Path | str, allowed: Allowed | None = None) -> tuple[list[str], bool]:
     """Validate, score and enter a submission. Returns its entries, and whether it is new: submitting the same file
     again changes nothing. Nothing is entered unless every run of it was scored."""
     file = Path(file)
-    if file.is_file() and (there := _of(_entered(board), file_sha256(file))):
+    if allowed is None and file.is_file() and (there := _of(_entered(board), file_sha256(file))):
         return there, False
     submission = check(file)
+    if allowed is not None:
+        allowed(submission)
     if there := _known(board, submission, file):
         return there, False
     items: list[dict[str, Any]] = []
@@ -79,7 +81,7 @@ def _known(board: Board, submission: Submission, file: Path) -> list[str]:
     taken = {one.run_digest: one.entry for one in entered}
     for entry in submission.entries:
         if entry.digest in taken:
-            raise FarshiftError(
+            raise NotTaken(
                 f"{file}: {entry.model} on {entry.benchmark.name} is the run behind entry {taken[entry.digest]} on "
                 "this board already: pack the others without it"
             )

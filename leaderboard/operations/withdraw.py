@@ -27,6 +27,8 @@ def remove(board: Board, entry: str, reason: str) -> None:
 
 
 def _leave(board: Board, entry: str, kind: str, reason: str) -> None:
+    from ..server.accounts.audit import noted, operator
+
     reason = " ".join(reason.split())
     if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
         raise FarshiftError(f"a reason must have 1 to {MAX_REASON} printable characters: say why entry {entry} goes")
@@ -38,3 +40,4 @@ def _leave(board: Board, entry: str, kind: str, reason: str) -> None:
         if left is not None and left.kind in (kind, "removed"):
             raise FarshiftError(f"{there[entry]} was {left.kind} already ({left.reason})")
         board.enter([(kind, {"entry": entry, "reason": reason})], {})
+    noted(board.ledger.store, operator(), f"entry-{kind}", entry=entry, reason=reason)

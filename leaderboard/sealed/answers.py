@@ -7,8 +7,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...benchmarks.runs.run import Run
+<<<<<<< HEAD
 from ...core.errors import BadSubmission, FarshiftError
 from ..board_view import BoardView
+=======
+from ...core.errors import BadSubmission, FarshiftError, NotTaken
+>>>>>>> effe027 (Submissions over HTTP: taken in durably, queued, scored by bounded workers)
 from ..ledger.keys import SigningKey
 from ..submission.pack import Card, pack
 from ..submission.team_key import default_key
@@ -63,4 +67,4 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
 def _require_team(team: str) -> None:
     """Refuse answers without a team."""
     if not team.strip():
-        raise FarshiftError("answers to a window need a team: the name that is shown (--team)")
+        raise NotTaken("answers to a window need a team: the name that is shown (--team)")

@@ -73,14 +73,22 @@ def read_receipt(file: Path | str) -> Receipt:
     content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_FILE else b""
     try:
         said = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BadData(f"{path} is not a receipt of answers to a window") from error
+    return receipt_of(said, str(path))
+
+
+def receipt_of(said: Any, where: str) -> Receipt:
+    """The same, of what was read from a file or sent by a board. where: what messages call it."""
+    try:
         found = Receipt(str(said["board"]), read_line(canonical_json(said["record"])))
         fits = found.record() == said and found.taken.kind == "submitted"
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadData(f"{path} is not a receipt of answers to a window") from error
+        raise BadData(f"{where} is not a receipt of answers to a window") from error
     if not fits or not found.taken.fits():
-        raise BadData(f"{path} was changed: what it says is not what its record says")
+        raise BadData(f"{where} was changed: what it says is not what its record says")
     if not signed_by(found.board, found.taken.hash, found.taken.signature):
-        raise BadData(f"{path} is not signed by the board that it names, {found.board[:64]}")
+        raise BadData(f"{where} is not signed by the board that it names, {found.board[:64]}")
     return found
 
 

@@ -8,8 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.errors import FarshiftError
+from ...core.errors import FarshiftError, NotTaken
 from ..storage.board_files import digests
+from ..submission.validate import Allowed
 from ..teams import fingerprint
 from .answers import check_answers, draw_of
 from .benchmark import sealed_benchmark
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from ..board import Board
 
 
-def submit_answers(board: Board, window: str, file: Path | str, clock: Clock = utc_now) -> Receipt:
+def submit_answers(
+    board: Board, window: str, file: Path | str, clock: Clock = utc_now, allowed: Allowed | None = None
+) -> Receipt:
     """Take a team's answers to a window. Handing the same file in again changes nothing, and gives the receipt again.
 
     Who a team is, is the key that signed them: names are labels, and anybody may have any. `FarshiftError` where the
@@ -32,10 +35,12 @@ def submit_answers(board: Board, window: str, file: Path | str, clock: Clock = u
     content = Path(file).read_bytes() if Path(file).is_file() else b""
     given = draw_of(board, found.name)
     submission, entry = check_answers(file, sealed_benchmark(benchmark_of(found.terms), given))
+    if allowed is not None:
+        allowed(submission)
     if sha256(content).hexdigest() != submission.digest:
         raise FarshiftError(f"{file} changed while it was being checked: hand it in again")
     if not submission.team_key:
-        raise FarshiftError(
+        raise NotTaken(
             f"{file} is not signed: farshift team create makes your team's key, and farshift board answer signs with it"
         )
     with board.locked():
@@ -65,7 +70,7 @@ def submit_answers(board: Board, window: str, file: Path | str, clock: Clock = u
 def _require_open(window: Window, now: datetime) -> None:
     state = window.state(now)
     if state != "open" or window.closed is not None:
-        raise FarshiftError(
+        raise NotTaken(
             f"window {window.name} takes answers from {window.terms.opens} to {window.terms.closes}: it is {state} now"
         )
 
@@ -73,7 +78,7 @@ def _require_open(window: Window, now: datetime) -> None:
 def _require_first(window: Window, key: str) -> None:
     for digest, body in window.answers.items():
         if body.get("signed_by") == key:
-            raise FarshiftError(
+            raise NotTaken(
                 f"the key {fingerprint(key)} signed answers to window {window.name}, taken at {window.times[digest]} "
                 f"({digest[:12]}..): one submission is taken of each key"
             )

@@ -15,10 +15,16 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """The keys of `[server]`. open: whether anybody may hand in without a token. Quotas are those of a team (without a
-    token, of an address) over the last 24 hours; `requests_a_minute` of a token and of an address each."""
+    """The keys of `[server]`. open: whether anybody may hand in without a token. workers: how many submissions each
+    server process scores at once; 0 where `farshift board work` does it.
+
+    Quotas are those of a team (without a token, of an address) over the last 24 hours; `requests_a_minute` of a token
+    and of an address each. The limits of scoring are those of one submission: seconds, bytes of address space, attempts
+    before it has failed. Of bodies: the longest silence, the slowest pace after that time, and how long an unfinished
+    upload is kept."""
 
     open: bool = False
+    workers: int = 1
     submissions_a_day: int = 20
     bytes_a_day: int = 2048 * MIB
     queued_at_once: int = 10
@@ -45,7 +51,8 @@ def server_settings(board: Path) -> ServerSettings:
             raise BadDefinition(f"{path}: [server] has no key {key!r}; there are: {some_of(sorted(known))}")
         default = known[key]
         kinds = (int, float) if isinstance(default, float) else (type(default),)
-        if type(value) not in kinds or (not isinstance(value, bool) and value <= 0):
-            like = "true or false" if isinstance(default, bool) else f"a number above 0, such as {default}"
+        least = 0 if isinstance(default, bool) or key == "workers" else 1 if isinstance(default, int) else 0.01
+        if type(value) not in kinds or value < least:
+            like = "true or false" if isinstance(default, bool) else f"a number, such as {default}"
             raise BadDefinition(f"{path}: [server] {key} must be {like}")
     return ServerSettings(**found)

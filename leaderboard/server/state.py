@@ -1,53 +1,70 @@
-"""What a running server holds: `request.app.state.board` in every route."""
+"""What the routes that take submissions share: `state_of(request)`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING
 
 from ..board import Board
-from ..tables.snapshot import Snapshot, take_snapshot
 from .accounts.accounts import Accounts
+from .intake.files import UploadFiles
 from .intake.queue import Queue
+from .intake.uploads import Uploads
+from .refusal import Refusal
 from .settings import ServerSettings, server_settings
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request
 
-class Live(Protocol):
-    """What gives the standings as they are now."""
-
-    def snapshot(self) -> Snapshot: ...
-
-
-@dataclass
-class Plain:
-    """The standings, computed anew whenever the ledger has grown."""
-
-    board: Board
-    _kept: Snapshot | None = None
-
-    def snapshot(self) -> Snapshot:
-        head = self.board.records()[-1].hash
-        if self._kept is None or self._kept.head.hash != head:
-            self._kept = take_snapshot(self.board)
-        return self._kept
+AT_ONCE = 2
+"""Answers to sealed windows that one server process checks at once."""
 
 
 @dataclass
 class State:
-    """board: the board in its folder. live: its standings. queue: what was handed in and is not entered yet. accounts:
+    """board: the board in its folder. queue, uploads, files: what was handed in and is not entered yet. accounts:
     tokens, quotas, rate limits and the audit. settings: `[server]` of its settings.toml."""
 
     board: Board
-    live: Live
     queue: Queue
+    uploads: Uploads
+    files: UploadFiles
     accounts: Accounts
     settings: ServerSettings
+    checking: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(AT_ONCE))
 
 
-def open_state(path: Path | str, live: Live | None = None) -> State:
+def open_state(path: Path | str) -> State:
     """The state of a server of the board in a folder."""
     board = Board(path)
     settings = server_settings(board.path)
     store = board.ledger.store
-    return State(board, live or Plain(board), Queue(store, settings), Accounts(store, settings), settings)
+    return State(
+        board,
+        Queue(store, settings),
+        Uploads(store, settings),
+        UploadFiles(board.path),
+        Accounts(store, settings),
+        settings,
+    )
+
+
+def state_of(request: Request) -> State:
+    """The state of the server that a request came to. Raises `Refusal` (403) where it serves a copy of a board."""
+    found = found_state(request.app)
+    if found is None:
+        raise Refusal.because(403, "this is a copy of a board, which takes nothing in: hand in at the board itself")
+    return found
+
+
+def found_state(app: FastAPI) -> State | None:
+    """The state of an application: `app.state.intake`, which is opened here where the application shows the board of a
+    folder (`app.state.published.board`) and has none yet."""
+    found: State | None = getattr(app.state, "intake", None)
+    if found is None:
+        board = getattr(getattr(app.state, "published", None), "board", None)
+        if isinstance(board, Board):
+            found = app.state.intake = open_state(board.path)
+    return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +79,10 @@ class Submission:
     def model(self) -> ModelCard:
         """What the team declares of its model."""
         return self.card.model
+
+
+Allowed = Callable[[Submission], None]
+"""Raises `FarshiftError` for a valid submission that whoever hands it in may not."""
 
 
 @dataclass(frozen=True)

@@ -1,83 +1,142 @@
-"""The smallest server that keeps the contract of docs/board.md: one board behind HTTP, on loopback."""
+"""A board's server on loopback, as tests of handing in need it: the routes that take submissions in, faults on order."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from base64 import b64encode
+import socket
+import threading
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from farshift.core.errors import BadSubmission, FarshiftError
+import tomli_w
+import uvicorn
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.validation.problem import problems_of
-from loopback import listening
+from farshift.leaderboard.server.accounts.tokens import create
+from farshift.leaderboard.server.intake.worker import Worker
+from farshift.leaderboard.server.routes import submissions, uploads
+from farshift.leaderboard.server.state import State, open_state
+from fastapi import FastAPI
 
 
 @dataclass
 class Intake:
-    """A board, and the faults of its next answers, in order: "503" (before anything is done), "lost" (the submission is
-    entered, and the connection breaks before the answer), or an answer of a server's own: (status, headers, body)."""
+    """A board and its server. faults: those of the next requests that hand in, in order: "503" (before anything is
+    done), "lost" (all is done, and the connection breaks before the answer), or an answer of a server's own: (status,
+    headers, body); None: no fault. requests: method, path and headers of all that came."""
 
     board: Board
+    state: State
+    token: str = ""
+    url: str = ""
     faults: list[Any] = field(default_factory=list)
     requests: list[dict[str, str]] = field(default_factory=list)
-    url: str = ""
+    worker: Worker | None = None
+
+    def work(self) -> int:
+        """Score what is queued, here and now."""
+        assert self.worker is not None
+        return self.worker.run(threading.Event(), once=True)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    intake: Intake
+class _Faulty:
+    def __init__(self, app: Any, intake: Intake) -> None:
+        self.app, self.intake = app, intake
 
-    def log_message(self, *_: Any) -> None:
-        pass
-
-    def do_POST(self) -> None:
-        self.intake.requests.append({"path": self.path, **{name: value for name, value in self.headers.items()}})
-        content = self.rfile.read(int(self.headers["Content-Length"]))
-        fault = self.intake.faults.pop(0) if self.intake.faults else None
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
+        self.intake.requests.append({"method": scope["method"], "path": scope["path"], **headers})
+        faulty = scope["method"] in ("POST", "PATCH") and self.intake.faults
+        fault = self.intake.faults.pop(0) if faulty else None
+        if fault is None:
+            return await self.app(scope, receive, send)
         if fault == "503":
-            return self._say(503, {"error": "busy"})
-        if isinstance(fault, tuple):
-            return self._send(*fault)
-        stated = f"sha-256=:{b64encode(sha256(content).digest()).decode()}:"
-        if self.path != "/api/submissions":
-            return self._say(404, {"error": "there is nothing here"})
-        if self.headers["Content-Digest"] != stated:
-            return self._say(400, {"error": "the body is not what Content-Digest says"})
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "submission.zip"
-            file.write_bytes(content)
-            try:
-                entries, new = submit(self.intake.board, file)
-            except BadSubmission as error:
-                return self._say(422, {"error": str(error), "problems": problems_of(error)})
-            except FarshiftError as error:
-                return self._say(409, {"error": str(error)})
+            fault = (503, {"Content-Type": "application/json"}, b'{"error": "busy"}')
         if fault == "lost":
-            self.close_connection = True
-            return self.connection.close()
-        return self._say(201 if new else 200, {"entries": entries, "new": new})
 
-    def _say(self, status: int, said: dict[str, Any]) -> None:
-        self._send(status, {"Content-Type": "application/json"}, json.dumps(said).encode())
+            async def swallowed(message: Any) -> None:
+                pass
 
-    def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            await self.app(scope, receive, swallowed)
+            raise ConnectionError("the answer is lost")  # uvicorn breaks the connection off
+        status, named, body = fault
+        while (await receive()).get("more_body"):
+            pass
+        raw = [(name.lower().encode(), value.encode()) for name, value in named.items()]
+        raw.append((b"content-length", str(len(body)).encode()))
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+        await send({"type": "http.response.body", "body": body})
 
 
 @contextmanager
-def taking_in(board: Board) -> Any:
-    intake = Intake(board)
-    with listening(_Handler, intake=intake) as intake.url:
+def serving(app: Any) -> Iterator[str]:
+    """The address of an application while the context lasts."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@contextmanager
+def taking_in(board: Board, scored_by: Any = None, team: str = "us", **settings: Any) -> Iterator[Intake]:
+    """A server of a board, with a token of a team. scored_by: stands in for the process that scores (`scored_here`).
+    settings: `[server]` of its settings.toml."""
+    if settings:
+        (Path(board.path) / "settings.toml").write_text(tomli_w.dumps({"server": settings}))
+    state = open_state(board.path)
+    worker = Worker(board, state.queue)
+    if scored_by is not None:
+        worker._scorer = scored_by(board.path, state.settings)
+    intake = Intake(board, state, create(board.ledger.store, team)[0], worker=worker)
+    app = FastAPI()
+    app.state.intake = state
+    for routes in (submissions, uploads):
+        app.include_router(routes.router, prefix="/api/v1")
+    with serving(_Faulty(app, intake)) as intake.url:
         yield intake
+
+
+class ScoredHere:
+    """Scores as the process of a worker does, in this one: what was checked or scored before is remembered."""
+
+    def __init__(self, board: Path, settings: Any) -> None:
+        self.board, self.settings = board, settings
+
+    def ask(self, job: Any, file: Path) -> None:
+        from farshift.leaderboard.server.intake.scoring import answer
+
+        request = {"file": str(file), "team": job.team, "team_key": job.team_key, "token": job.token}
+        self._found = answer(self.board, request)
+
+    def hear(self, seconds: float) -> dict[str, Any]:
+        return self._found
+
+    def end(self) -> None:
+        pass
+
+
+@contextmanager
+def working(intake: Intake) -> Iterator[None]:
+    """Score what is queued, in a thread, while the context lasts."""
+    stop = threading.Event()
+    assert intake.worker is not None
+    thread = threading.Thread(target=intake.worker.run, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

@@ -7,13 +7,18 @@ import shutil
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 from farshift.core.errors import BadSubmission, FarshiftError, Unavailable
+from farshift.core.private import write_private
 from farshift.leaderboard.operations.places import submit_at
+from farshift.leaderboard.server.accounts.tokens import create
+from farshift.leaderboard.submission import remote
+from farshift.leaderboard.submission.access import token_for
 from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent))
-from intake import taking_in
+from intake import ScoredHere, taking_in, working
 from remembering import check
 from support import one_line_error
 
@@ -30,9 +35,16 @@ def file(runs, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def intake(board):
-    with taking_in(board) as running:
+def intake(board, monkeypatch):
+    """A server whose worker works, and a user with a token for it."""
+    with taking_in(board, ScoredHere) as running, working(running):
+        monkeypatch.setenv("FARSHIFT_TOKEN", running.token)
         yield running
+
+
+def said(state, **others):
+    """The state of a submission as a server says it."""
+    return {"id": "ab", "state": state, "entries": [], "problems": [], "reason": "", **others}
 
 
 def test_a_submission_is_handed_in_with_its_digest_and_enters_once(intake, file):
@@ -40,17 +52,49 @@ def test_a_submission_is_handed_in_with_its_digest_and_enters_once(intake, file)
     assert new
     assert [row.entry for row in intake.board.standings()] == entries
     assert submit_at(intake.url + "/", file) == (entries, False)
-    assert [request["path"] for request in intake.requests] == ["/api/submissions"] * 2
-    assert intake.requests[0]["Content-Type"] == "application/zip"
-    assert intake.requests[0]["Content-Digest"].startswith("sha-256=:")
+    posts = [request for request in intake.requests if request["method"] == "POST"]
+    assert [request["path"] for request in posts] == ["/api/v1/submissions"] * 2
+    assert posts[0]["content-type"] == "application/zip"
+    assert posts[0]["content-digest"].startswith("sha-256=:")
+    asked = [request for request in intake.requests if request["method"] == "GET"]
+    assert asked and not any(intake.token in str(request) for request in asked), "the id is all that is needed"
 
 
 def test_an_answer_that_got_lost_is_asked_for_again_and_the_entry_is_there_once(intake, file):
     intake.faults = ["503", "lost"]
     entries, new = submit_at(intake.url, file)
-    assert not new, "it was entered when the answer got lost"
-    assert len(intake.requests) == 3
+    assert not new, "it was taken in when the answer got lost"
+    assert sum(request["method"] == "POST" for request in intake.requests) == 3
     assert [row.entry for row in intake.board.standings()] == entries
+
+
+def test_a_large_file_is_resumed_where_it_was_cut_off_also_by_a_later_command(intake, file, monkeypatch):
+    monkeypatch.setattr(remote, "RESUMABLE", 1)
+    monkeypatch.setattr(remote, "_BLOCK", 1000)
+    blocks, cut = remote._blocks, [2, 1]
+
+    def broken(file, start=0):
+        for number, block in enumerate(blocks(file, start)):
+            if cut and number == cut[0]:
+                cut.pop(0)
+                raise KeyboardInterrupt if len(cut) == 0 else httpx2.WriteError("the line is dead")
+            yield block
+
+    monkeypatch.setattr(remote, "_blocks", broken)
+    with pytest.raises(KeyboardInterrupt):
+        submit_at(intake.url, file)
+    entries, new = submit_at(intake.url, file)
+    assert new
+    assert [row.entry for row in intake.board.standings()] == entries
+    assert sum((one["method"], one["path"]) == ("POST", "/api/v1/uploads") for one in intake.requests) == 1
+
+
+def test_an_upload_whose_answers_get_lost_is_one_submission(intake, file, monkeypatch):
+    monkeypatch.setattr(remote, "RESUMABLE", 1)
+    intake.faults = ["lost", None, "lost"]  # of the creation, the creation again, of what came
+    entries, _ = submit_at(intake.url, file)
+    assert [row.entry for row in intake.board.standings()] == entries
+    assert len(intake.state.queue.jobs()) == 1
 
 
 def test_a_server_that_stays_busy_is_given_up(intake, file):
@@ -62,8 +106,8 @@ def test_a_server_that_stays_busy_is_given_up(intake, file):
 
 def test_problems_that_only_the_board_sees_come_back_one_by_one(intake, file):
     problem = {"name": "value-class", "file": "predictions/0.parquet", "what": "class 97 is none", "remedy": "mend it"}
-    answer = {"error": "refused", "problems": [problem, problem | {"column": "prediction", "row": "00ff"}]}
-    intake.faults = [(422, {}, json.dumps(answer).encode())]
+    answer = said("refused", reason="refused", problems=[problem, problem | {"column": "prediction", "row": "00ff"}])
+    intake.faults = [(202, {}, json.dumps(answer).encode())]
     with pytest.raises(BadSubmission, match="2 problems: predictions/0.parquet: class 97 is none") as refused:
         submit_at(intake.url, file)
     assert [one.record()["row"] for one in refused.value.problems] == ["", "00ff"]
@@ -72,15 +116,16 @@ def test_problems_that_only_the_board_sees_come_back_one_by_one(intake, file):
 def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_path):
     submit_at(intake.url, file)
     with pytest.raises(FarshiftError, match="refused it: .* on this board already"):
-        submit_at(intake.url, pack(runs[:1], tmp_path / "twin.zip", note="again"))
+        submit_at(intake.url, pack(runs[:1], tmp_path / "twin.zip", team="us", note="again"))
 
 
 @pytest.mark.parametrize(
     ("status", "headers", "body", "complaint"),
     [
         (200, {}, b"<html>", "answered 200, and not as a board of Farshift's does"),
-        (200, {}, b"{}", "it names no entries"),
-        (200, {}, b'{"entries": [3]}', "it names no entries"),
+        (200, {}, b"{}", "it names no id"),
+        (200, {}, json.dumps(said("entered", entries=[3])).encode(), "it names no entries"),
+        (200, {}, json.dumps(said("failed", reason="no\nmemory")).encode(), "could not score it .no.: submit it again"),
         (403, {}, b'{"detail": "no"}', "answered 403, .* it names no error"),
         (404, {}, b"not here", "answered 404"),
         (307, {"Location": "https://elsewhere.example/"}, b"", "has moved to https://elsewhere.example/"),
@@ -102,6 +147,46 @@ def test_nothing_that_a_board_would_refuse_is_sent(intake, tmp_path):
     assert intake.requests == []
 
 
+def test_a_team_of_another_token_is_a_problem_as_pack_tells_them(intake, file, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_TOKEN", create(intake.board.ledger.store, "them")[0])
+    with pytest.raises(BadSubmission, match="is of the team 'us', and the token is of 'them' .pack it for the team of"):
+        submit_at(intake.url, file)
+
+
+def test_a_token_is_found_where_its_user_keeps_it_and_never_sent_in_the_clear(monkeypatch, tmp_path):
+    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path))
+    monkeypatch.delenv("FARSHIFT_TOKEN", raising=False)
+    assert token_for("https://board.example.org") == ""
+    write_private(
+        tmp_path / "tokens.toml", b'"https://board.example.org" = "fs_kept"\n"http://127.0.0.1:8000" = "fs_here"'
+    )
+    assert token_for("https://board.example.org/") == "fs_kept"
+    assert token_for("http://127.0.0.1:8000") == "fs_here"
+    assert token_for("http://localhost:1", "fs_given") == token_for("http://[::1]:1", "fs_given") == "fs_given"
+    for url in ("http://board.example.org", "http://127.0.0.1.example.org", "http://localhost.example.org"):
+        with pytest.raises(FarshiftError, match="only sent over https, or to this machine"):
+            token_for(url, "fs_given")
+    with pytest.raises(FarshiftError, match="characters that no token has") as refused:
+        token_for("https://board.example.org", "fs_a secret")
+    assert "secret" not in str(refused.value)
+    (tmp_path / "tokens.toml").chmod(0o644)
+    with pytest.raises(FarshiftError, match="may be read by others"):
+        token_for("https://board.example.org")
+    write_private(tmp_path / "tokens.toml", b"fs_kept")
+    with pytest.raises(FarshiftError, match="write lines such as"):
+        token_for("https://board.example.org")
+
+
+@pytest.mark.attack("host", "a server that sends a token on to another")
+def test_a_token_follows_no_redirect_and_no_upload_to_another_server(intake, file, monkeypatch):
+    monkeypatch.setattr(remote, "RESUMABLE", 1)
+    for status, headers in ((307, {"Location": "http://127.0.0.1:1/"}), (201, {"Location": "http://127.0.0.1:1/x"})):
+        intake.faults = [(status, headers, b"")]
+        with pytest.raises(FarshiftError, match="has moved to|names another server") as refused:
+            submit_at(intake.url, file)
+        assert intake.token not in str(refused.value)
+
+
 def test_no_server_no_network_no_address(file, monkeypatch):
     with pytest.raises(Unavailable, match="could not be handed in"):
         submit_at("http://127.0.0.1:1", file)
@@ -114,8 +199,23 @@ def test_no_server_no_network_no_address(file, monkeypatch):
 
 @pytest.mark.slow
 def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshift, farshift_json, tmp_path):
-    found = farshift_json("submit", file, "--to", intake.url)
-    assert found["new"] is True
+    taken = farshift_json("submit", file, "--to", intake.url, "--no-wait")
+    assert (taken["state"], taken["new"]) == ("queued", True)
+    found = farshift_json("submit", file, "--to", intake.url, "--token", intake.token, FARSHIFT_TOKEN="")
+    assert found["new"] is False
+    assert farshift_json("board", "state", intake.url, taken["id"])["entries"] == found["entries"]
+    assert "entered" in farshift("board", "queue", intake.board.path).stdout
+    other = farshift_json("board", "token", "create", intake.board.path, "--team", "them", "--expires", "9d")
+    assert other["token"].startswith("fs_")
+    refused = farshift("submit", file, "--to", intake.url, "--token", other["token"])
+    assert "is of the team 'us', and the token is of 'them'" in one_line_error(refused)
+    assert other["token"] not in refused.stdout + refused.stderr
+    gone = farshift_json("board", "token", "revoke", intake.board.path, other["id"], "--reason", "a test")
+    assert [one["state"] for one in farshift_json("board", "token", "list", intake.board.path)] == ["valid", "revoked"]
+    assert gone["revoked"] is not None
+    what = [one["what"] for one in farshift_json("board", "audit", intake.board.path)]
+    assert what == ["token-created", "token-created", "token-revoked"]
+    assert farshift_json("board", "work", intake.board.path, "--once")["ended"] == 0
     assert farshift_json("submit", file, "--to", intake.board.path) == {
         "board": str(intake.board.path), "entries": found["entries"], "new": False,
     }  # fmt: skip

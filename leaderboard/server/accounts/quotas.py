@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import and_, delete, func, insert, select
 
 from ....core.errors import FarshiftError
 from ..settings import ServerSettings
@@ -34,7 +34,13 @@ class QuotaExceeded(FarshiftError):
 def charge(connection: Connection, settings: ServerSettings, owner: str, size: int, job: str, at: float) -> None:
     """Count a submission against its owner's quotas. `QuotaExceeded` where one would be exceeded."""
     connection.execute(delete(CHARGES).where(CHARGES.c.time <= at - DAY))
-    whose = CHARGES.c.owner == owner
+    require_left(connection, settings, owner, size, at)
+    connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
+
+
+def require_left(connection: Connection, settings: ServerSettings, owner: str, size: int, at: float) -> None:
+    """`QuotaExceeded` where a submission would exceed one of its owner's quotas."""
+    whose = and_(CHARGES.c.owner == owner, CHARGES.c.time > at - DAY)
     query = select(CHARGES.c.time, CHARGES.c.size).where(whose).order_by(CHARGES.c.time)
     spent = [(float(time), int(bytes)) for time, bytes in connection.execute(query).all()]
     if len(spent) >= settings.submissions_a_day:
@@ -60,7 +66,6 @@ def charge(connection: Connection, settings: ServerSettings, owner: str, size: i
         raise QuotaExceeded.because(
             f"{settings.queued_at_once} submissions of a team wait at once: try again when one is done", _SOON
         )
-    connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
 
 
 def refund(connection: Connection, job: str) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, func, insert, or_, select, update
 
 from ...ledger.store import Store
-from ..accounts.quotas import charge, refund
+from ..accounts.quotas import charge, refund, require_left
 from ..settings import ServerSettings
 from ..tables import JOBS, now
 from .job import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING, Job
@@ -75,6 +75,18 @@ class Queue:
             made = self._find(connection, JOBS.c.id == id)
         assert made is not None
         return made, True
+
+    def require_left(self, owner: str, size: int) -> None:
+        """`QuotaExceeded` where this much of an owner would not be taken now: asked before its bytes are."""
+        with self.store.reading() as connection:
+            require_left(connection, self.settings, owner, size, self._now(connection))
+
+    def charge(self, owner: str, size: int, what: str) -> None:
+        """Count something that is not queued. Raises `QuotaExceeded`."""
+        with self._changing() as (connection, at):
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
+            charge(connection, self.settings, owner, size, what, at)
 
     def known(self, owner: str, digest: str) -> Job | None:
         """The owner's job of these bytes, unless it is to be handed in again."""

@@ -1,0 +1,92 @@
+"""The files of submissions on their way: `uploads/` in the board's folder, which only its owner may read."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ....core.durable import ADVICE, flush_folder
+from ....core.files import plain_disk_errors
+from ...storage.board_files import UPLOADS
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+SPARE = 64 << 20
+"""Bytes of the disk that no upload is taken to."""
+
+ID = re.compile(r"[0-9a-f]{64}")
+_FILE = re.compile(r"\.?([0-9a-f]{64})\.(zip|part|lock)")
+_HOUR = 3600.0
+
+
+class UploadFiles:
+    """A file while it comes in (`part`) and when it is whole (`whole`), by its id: 256 random bits."""
+
+    def __init__(self, board: Path) -> None:
+        self.folder = board / UPLOADS
+
+    def new(self) -> str:
+        """An id that nobody can guess, and an empty file for it."""
+        id = secrets.token_hex(32)
+        with plain_disk_errors(self.folder, ADVICE):
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            os.close(os.open(self.part(id), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        return id
+
+    def part(self, id: str) -> Path:
+        return self.folder / f".{id}.part"
+
+    def lock(self, id: str) -> Path:
+        return self.folder / f".{id}.lock"
+
+    def whole(self, id: str) -> Path:
+        return self.folder / f"{id}.zip"
+
+    def has_room(self, size: int) -> bool:
+        """Whether the disk has room for so many bytes more."""
+        return shutil.disk_usage(self.folder.parent).free >= size + SPARE
+
+    def finish(self, id: str) -> None:
+        """What came in is whole, and on the disk when this returns."""
+        with plain_disk_errors(self.folder, ADVICE):
+            with self.part(id).open("rb") as file:
+                os.fsync(file.fileno())
+            self.part(id).replace(self.whole(id))
+            flush_folder(self.folder)
+
+    def drop(self, id: str) -> None:
+        """Nothing of it is needed any more."""
+        for path in (self.part(id), self.whole(id), self.lock(id)):
+            path.unlink(missing_ok=True)
+
+    def ids(self) -> dict[str, float]:
+        """Every id with a file, and how many seconds ago the newest one was written."""
+        found: dict[str, float] = {}
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
+            name = _FILE.fullmatch(path.name)
+            try:
+                age = time.time() - path.stat().st_mtime
+            except FileNotFoundError:  # just cleared away
+                continue
+            if name is not None:
+                found[name[1]] = min(age, found.get(name[1], age))
+        return found
+
+
+def sweep(queue: Queue, files: UploadFiles) -> None:
+    """Clear away what killed processes and clients that went away left: files of no job and no upload, once an hour
+    old, and uploads that nothing came to for the time that the settings give them."""
+    from .uploads import Uploads
+
+    queue.settle()
+    needed = Uploads(queue.store, queue.settings).unfinished()
+    needed |= {job.id for job in queue.jobs(("queued", "running"))}
+    for id, age in files.ids().items():
+        if id not in needed and age > _HOUR:
+            files.drop(id)

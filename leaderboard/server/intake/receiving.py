@@ -1,0 +1,113 @@
+"""The body of a request, written to a file as it comes: never more than is allowed, never slower than is borne."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import os
+import re
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from ....core.durable import ADVICE
+from ....core.files import plain_disk_errors
+from ..refusal import Refusal
+from ..settings import ServerSettings
+
+_BLOCK = 1 << 18
+_DIGEST = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")
+
+
+class Body:
+    """What came of a body. received: its bytes that are in the file, on the disk; whole: whether it ended, and was not
+    cut off; digest: sha256 over what was received."""
+
+    def __init__(self) -> None:
+        self.received, self.whole = 0, False
+        self.sha256, self.sha1 = hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
+
+    @property
+    def digest(self) -> str:
+        return self.sha256.hexdigest()
+
+
+async def receive(
+    stream: AsyncIterator[bytes],
+    path: Path,
+    most: int,
+    settings: ServerSettings,
+    start: int = 0,
+    body: Body | None = None,
+) -> Body:
+    """Write a body into a file that exists, from byte `start` on, and flush it to the disk. Raises `Refusal`: 413 past
+    `most` bytes, before they are written; 408 after silence, or slower than the settings bear. What came before is in
+    the file and in `body`; a client that goes away leaves a body that is not whole."""
+    body, began = body or Body(), time.monotonic()
+    with plain_disk_errors(path, ADVICE), path.open("r+b") as file:
+        await run_in_threadpool(file.truncate, start)  # what came after the last flush, and was never acknowledged
+        file.seek(start)
+        pieces = aiter(stream)
+        waiting = bytearray()
+        try:
+            while True:
+                try:
+                    piece = await asyncio.wait_for(anext(pieces), settings.silence_seconds)
+                except StopAsyncIteration:
+                    body.whole = True
+                    break
+                except TimeoutError:
+                    raise Refusal.because(408, f"no byte came for {settings.silence_seconds:g} s") from None
+                if body.received + len(waiting) + len(piece) > most:
+                    raise Refusal.because(413, f"the body has over {most} bytes: pack fewer runs into one file")
+                waiting += piece
+                took = time.monotonic() - began
+                if took > settings.silence_seconds and (
+                    body.received + len(waiting) < took * settings.slowest_bytes_a_second
+                ):
+                    raise Refusal.because(
+                        408, f"the body came slower than {settings.slowest_bytes_a_second} bytes a second"
+                    )
+                if len(waiting) >= _BLOCK:
+                    await run_in_threadpool(_written, file, bytes(waiting), body)
+                    waiting.clear()
+        except ClientDisconnect:
+            pass
+        finally:
+            await run_in_threadpool(_flushed, file, bytes(waiting), body)
+    return body
+
+
+def _written(file: BinaryIO, content: bytes, body: Body) -> None:
+    file.write(content)
+    body.sha256.update(content)
+    body.sha1.update(content)
+    body.received += len(content)
+
+
+def _flushed(file: BinaryIO, content: bytes, body: Body) -> None:
+    _written(file, content, body)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def stated_digest(header: str) -> str:
+    """The sha256 that a Content-Digest header states (RFC 9530), as hexadecimal; empty where there is none. Raises
+    `Refusal` (400) for one that states something else."""
+    if not header:
+        return ""
+    found = _DIGEST.fullmatch(header.strip())
+    try:
+        return base64.b64decode(found[1], validate=True).hex() if found is not None else _unreadable()
+    except binascii.Error:
+        return _unreadable()
+
+
+def _unreadable() -> str:
+    raise Refusal.because(400, "Content-Digest is not of the form sha-256=:<base64>:")

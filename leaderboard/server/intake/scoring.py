@@ -1,0 +1,94 @@
+"""The process that scores submissions for a worker: as a command line would, by `operations.submit.submit`.
+
+    python -P -m farshift.leaderboard.server.intake.scoring BOARD MEMORY     (a request a line on stdin)
+
+It has the board's key, and no more memory than it is given; what decodes the submission is a process below it with none
+of this. It ends with the worker that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from math import ceil
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from ....core.errors import BadSubmission, FarshiftError, NotTaken, first_line
+from ...board import Board
+from ...operations.submit import submit
+from ...submission.validate import Submission
+from ...validation.problem import problems_of
+from ..accounts.permitted import require_team
+
+
+def answer(board: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """What became of a submission: its `entries`, why it is `refused`, or how this attempt `broke`."""
+
+    def allowed(submission: Submission) -> None:
+        if request["token"]:
+            require_team(submission, request["team"], request["team_key"])
+
+    try:
+        entries, _ = submit(Board(board), Path(request["file"]), allowed)
+    except BadSubmission as error:
+        return {"refused": _plain(error, request), "problems": problems_of(error)}
+    except NotTaken as error:
+        return {"refused": _plain(error, request), "problems": []}
+    except FarshiftError as error:
+        return {"broke": _plain(error, request)}
+    except MemoryError:
+        return {"broke": "it needs more memory than a submission is given here"}
+    except Exception as error:
+        return {"broke": f"a mistake in Farshift: {type(error).__name__}: {first_line(error, 200)}"}
+    return {"entries": entries}
+
+
+def _plain(error: FarshiftError, request: dict[str, Any]) -> str:
+    """What an error says, without where the file lies on this machine."""
+    path = request["file"]
+    return str(error).replace(path, "the submission").replace(Path(path).name, "the submission")
+
+
+def main() -> None:
+    board, memory = Path(sys.argv[1]), int(sys.argv[2])
+    _bound(memory)
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever else is printed must not be taken for an answer
+    requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            requests.put(json.loads(line))
+        os._exit(0)  # the worker is gone, also in the middle of a submission: another takes it up
+
+    Thread(target=listen, daemon=True).start()
+    while True:
+        request = requests.get()
+        _alarm(request["seconds"])
+        out.write(json.dumps(answer(board, request)) + "\n")
+        out.flush()
+
+
+def _bound(memory: int) -> None:
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    bound = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+    with suppress(OSError, ValueError):  # a system that has no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+
+
+def _alarm(seconds: float) -> None:
+    """The system ends this process some time after its worker should have."""
+    import signal
+
+    signal.alarm(ceil(seconds) + 30)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Workers: each has a lease of one job at a time and a process that scores it, bounded in time and memory.
+
+Whatever ends a worker, another takes its job up when the lease is over: submitting the same file twice changes nothing,
+so a submission is entered once however often it is scored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from ....core.errors import FarshiftError, first_line
+from ....core.progress import say
+from ...board import Board
+from ..settings import ServerSettings, server_settings
+from .files import UploadFiles, sweep
+from .job import Job
+from .queue import Queue
+
+_IDLE = 0.5
+_SWEEP = 600.0
+_TICK = 0.2
+"""Seconds between two looks at an empty queue, at what is left to clear away, and at a job that is being scored."""
+
+_JOBS = 100
+"""Submissions that one process scores, then another."""
+
+_ENVIRONMENT = ("FARSHIFT_TOKEN",)
+"""What a scoring process is not given."""
+
+
+class Scorer:
+    """The process that scores for one worker; started when it is first asked, and anew after it broke."""
+
+    def __init__(self, board: Path, settings: ServerSettings) -> None:
+        self.board, self.settings = board, settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._done = 0
+
+    def ask(self, job: Job, file: Path) -> None:
+        """Begin to score a job's file."""
+        if self._process is None or self._process.poll() is not None or self._done >= _JOBS:
+            self.end()
+            self._start()
+        assert self._process is not None and self._process.stdin is not None
+        request = {"file": str(file.resolve()), "team": job.team, "team_key": job.team_key, "token": job.token}
+        self._process.stdin.write(json.dumps({**request, "seconds": self.settings.scoring_seconds}).encode() + b"\n")
+        self._process.stdin.flush()
+        self._said = b""
+        self._done += 1
+
+    def hear(self, seconds: float) -> dict[str, Any] | None:
+        """What became of it; None where it is not done after so many seconds."""
+        assert self._process is not None and self._process.stdout is not None
+        out = self._process.stdout.fileno()
+        if not select.select([out], [], [], seconds)[0]:
+            return None
+        piece = os.read(out, 1 << 20)
+        if not piece:
+            return {"broke": self._ending()}
+        self._said += piece
+        if not self._said.endswith(b"\n"):
+            return None
+        found: dict[str, Any] = json.loads(self._said)
+        return found
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with suppress(OSError):  # what a dead process was still to be told
+                    if pipe is not None:
+                        pipe.close()
+        self._process, self._done = None, 0
+
+    def _start(self) -> None:
+        module = f"{(__package__ or '')}.scoring"
+        # -P: what lies in the folder that the user happens to be in is not imported.
+        command = [sys.executable, "-P", "-m", module, str(self.board.resolve()), str(self.settings.scoring_bytes)]
+        environment = {name: value for name, value in os.environ.items() if name not in _ENVIRONMENT}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+        )
+
+    def _ending(self) -> str:
+        assert self._process is not None
+        code = self._process.wait()
+        self.end()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+        return f"the process that scored it ended with {how}"
+
+
+class Worker:
+    """One worker of a board. `run` works until `stop` is set, or, with `once`, until nothing is due."""
+
+    def __init__(self, board: Board, queue: Queue, number: int = 0) -> None:
+        self.queue, self.files = queue, UploadFiles(board.path)
+        self.name = f"{socket.gethostname()[:40]}-{os.getpid()}-{number}"
+        self._scorer = Scorer(board.path, queue.settings)
+        self._swept = 0.0
+
+    def run(self, stop: Event, once: bool = False) -> int:
+        """How many jobs it ended."""
+        ended = 0
+        try:
+            while not stop.is_set():
+                try:
+                    job = self._next()
+                    if job is not None:
+                        ended += self._work(job, stop)
+                    elif once:
+                        break
+                    else:
+                        stop.wait(_IDLE)
+                except FarshiftError as error:  # such as a database that is away for a while
+                    if once:
+                        raise
+                    say(f"a worker waits: {first_line(error)}")
+                    stop.wait(_IDLE * 10)
+        finally:
+            self._scorer.end()
+        return ended
+
+    def _next(self) -> Job | None:
+        if time.monotonic() - self._swept > _SWEEP or not self._swept:
+            self._swept = time.monotonic()
+            sweep(self.queue, self.files)
+        return self.queue.take(self.name)
+
+    def _work(self, job: Job, stop: Event) -> bool:
+        file = self.files.whole(job.id)
+        if not file.is_file():
+            return self.queue.broke(job, "its file is missing")
+        found = self._scored(job, file, stop)
+        if found is None:
+            return False
+        if "entries" in found:
+            done = self.queue.entered(job, found["entries"])
+            said = f"entered: {', '.join(found['entries'])}"
+        elif "refused" in found:
+            done = self.queue.refused(job, found["refused"], found["problems"])
+            said = f"refused: {found['refused'][:300]}"
+        else:
+            done = self.queue.broke(job, found["broke"])
+            said = f"attempt {job.attempts} of {self.queue.settings.attempts} broke: {found['broke'][:300]}"
+        if done:
+            self._clear(job)
+            say(f"{job.id[:12]} of {job.owner}: {said}")
+        return done
+
+    def _clear(self, job: Job) -> None:
+        """Its file is not needed once it has ended; not in a file of the same id that is queued again."""
+        found = self.queue.find(job.id)
+        if found is None or found.state in ("entered", "refused", "failed"):
+            self.files.drop(job.id)
+
+    def _scored(self, job: Job, file: Path, stop: Event) -> dict[str, Any] | None:
+        """What became of a job; None where it is no longer this worker's."""
+        settings = self.queue.settings
+        began = extended = time.monotonic()
+        try:
+            self._scorer.ask(job, file)
+        except OSError as error:
+            self._scorer.end()
+            return {"broke": f"the process that scores could not be started: {error.strerror}"}
+        while (found := self._scorer.hear(_TICK)) is None:
+            now = time.monotonic()
+            if stop.is_set():
+                self._scorer.end()
+                self.queue.give_back(job)
+                return None
+            if now - began > settings.scoring_seconds:
+                self._scorer.end()
+                return {"broke": f"it took over {settings.scoring_seconds:g} s to score"}
+            if now - extended > settings.lease_seconds / 4:
+                with suppress(FarshiftError):  # the lease says how long the database may be away
+                    if not self.queue.extend(job):
+                        self._scorer.end()
+                        return None
+                    extended = now
+        return found
+
+
+class Workers:
+    """Some workers of a board, each in a thread."""
+
+    def __init__(self, board: Board, number: int, queue: Queue | None = None) -> None:
+        self.queue = queue or Queue(board.ledger.store, server_settings(board.path))
+        self._stop, self.ended = Event(), 0
+        self._workers = [Worker(board, self.queue, place) for place in range(number)]
+        self._threads: list[Thread] = []
+
+    def start(self, once: bool = False) -> Workers:
+        """Begin to work."""
+        self._threads = [Thread(target=self._run, args=(worker, once), daemon=True) for worker in self._workers]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def _run(self, worker: Worker, once: bool) -> None:
+        self.ended += worker.run(self._stop, once)
+
+    def wait(self) -> None:
+        """Until all of them have ended."""
+        for thread in self._threads:
+            while thread.is_alive():  # a wait without an end hears no Ctrl-C
+                thread.join(0.5)
+
+    def stop(self) -> None:
+        """End them now; what they were at goes back to the queue."""
+        self._stop.set()
+        self.wait()

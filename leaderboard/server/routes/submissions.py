@@ -1,0 +1,208 @@
+"""Handing in: a submission is acknowledged when its file and its place in the queue are on the disk; its state is asked
+for by its id, which nobody can guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Header, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from ....core.errors import BadSubmission, FarshiftError, NotTaken, UnknownName
+from ...sealed.receipt import Receipt
+from ...sealed.submit import submit_answers
+from ...sealed.window import find_window
+from ...submission.validate import Submission
+from ...validation.problem import problems_of
+from ..accounts.accounts import Sender
+from ..accounts.permitted import require_team
+from ..accounts.quotas import QuotaExceeded
+from ..intake.files import ID
+from ..intake.job import ENDED, Job
+from ..intake.receiving import Body, receive, stated_digest
+from ..intake.worker import Workers
+from ..refusal import Refusal
+from ..routing import IntakeRoute, address_of, job_said, refusals, said
+from ..state import State, found_state, state_of
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+router = APIRouter(tags=["submit"], route_class=IntakeRoute)
+
+ZIP = "application/zip"
+_BODY = {"requestBody": {"required": True, "content": {ZIP: {"schema": {"type": "string", "format": "binary"}}}}}
+_POLL = 1
+"""Seconds after which a job that has not ended is worth another look."""
+
+Authorisation = Annotated[str, Header(alias="Authorization", description="Bearer <token>")]
+Digest = Annotated[str, Header(alias="Content-Digest", description="RFC 9530: sha-256=:<base64>:")]
+
+
+def on_start(app: FastAPI) -> Callable[[], None] | None:
+    """Begin to score what is queued, with as many workers as the board's settings give this process."""
+    state = found_state(app)
+    if state is None or not state.settings.workers:
+        return None
+    return Workers(state.board, state.settings.workers, state.queue).start().stop
+
+
+@router.post(
+    "/submissions",
+    status_code=202,
+    response_class=Response,
+    responses=refusals(400, 401, 403, 408, 413, 415, 429, 503, 507) | {200: {"description": "Known already."}},
+    openapi_extra=_BODY,
+)
+async def hand_in(request: Request, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
+    """Hand a submission in: the zip is the body. 202, and where its state is: `queued`, `running`, `entered`,
+    `refused`, or `failed`. The same bytes again are the same submission."""
+    state = state_of(request)
+    sender = await _sender(request, state, bearer, "submit")
+    await _require_left(state, sender, sender.owner, _size(request, state))
+    id, body = await _received(request, state, content_digest)
+    job, new = await run_in_threadpool(_queued, state, sender, id, body)
+    return job_said(job, new, f"submissions/{job.id}")
+
+
+def _queued(state: State, sender: Sender, id: str, body: Body) -> tuple[Job, bool]:
+    state.files.finish(id)
+    try:
+        job, new = queued(state, sender, id, body.digest, body.received)
+    except QuotaExceeded:
+        state.files.drop(id)
+        raise
+    # After any other error the row may be there, and needs its file; a file without one is swept away.
+    if not new:
+        state.files.drop(id)
+    return job, new
+
+
+def queued(state: State, sender: Sender, id: str, digest: str, size: int) -> tuple[Job, bool]:
+    """Put a file that is whole into the queue. Raises `QuotaExceeded`, and notes it."""
+    try:
+        return state.queue.enqueue(
+            id, sender.owner, digest, size, team=sender.team, team_key=sender.team_key, token=sender.token
+        )
+    except QuotaExceeded as error:
+        state.accounts.refused(sender, "quota-exceeded", str(error))
+        raise
+
+
+@router.get("/submissions/{id}", response_class=Response, responses=refusals(404, 429))
+def submission(request: Request, id: Annotated[str, Path(description="As handing in answered.")]) -> Response:
+    """The state of a submission, with its entries, or with what is wrong with it."""
+    state = state_of(request)
+    state.accounts.admit(address_of(request))
+    job = state.queue.find(id) if ID.fullmatch(id) else None
+    if job is None:
+        raise Refusal.because(404, "no submission has this id")
+    return said(200, job.record(), **({} if job.state in ENDED else {"Retry_After": str(_POLL)}))
+
+
+@router.post(
+    "/windows/{window}/answers",
+    status_code=201,
+    response_class=Response,
+    responses=refusals(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
+    | {200: {"description": "Known already."}},
+    openapi_extra=_BODY,
+)
+async def answers(request: Request, window: str, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
+    """Hand answers to an open sealed window in, signed by the team's key: 201, and the board's receipt. The same
+    answers again are taken once, and give the receipt again (200). Whether anything is right nobody is told before the
+    window closes."""
+    state = state_of(request)
+    sender = await _sender(request, state, bearer, "hand-in")
+    await run_in_threadpool(_known_window, state, window)
+    await _require_left(state, sender, f"{sender.owner}, sealed answers", _size(request, state))
+    id, body = await _received(request, state, content_digest)
+    try:
+        receipt = await run_in_threadpool(_taken, state, sender, window, id, body)
+    finally:
+        state.files.drop(id)
+    return said(201 if receipt.new else 200, receipt.record() | {"new": receipt.new})
+
+
+def _known_window(state: State, window: str) -> None:
+    try:
+        find_window(state.board.ledger.records(), window)
+    except UnknownName as error:
+        raise Refusal.because(404, str(error)) from error
+
+
+def _taken(state: State, sender: Sender, window: str, id: str, body: Body) -> Receipt:
+    """The receipt of answers, which are checked here: a queue might be longer than the window is open."""
+
+    def allowed(submission: Submission) -> None:
+        if sender.token:
+            require_team(submission, sender.team, sender.team_key)
+
+    if not state.checking.acquire(blocking=False):
+        raise Refusal.because(503, "other answers are being checked: try again in a moment", 2)
+    try:
+        try:
+            state.queue.charge(f"{sender.owner}, sealed answers", body.received, id)
+        except QuotaExceeded as error:
+            state.accounts.refused(sender, "quota-exceeded", str(error))
+            raise
+        state.files.finish(id)
+        return submit_answers(state.board, window, state.files.whole(id), allowed=allowed)
+    except BadSubmission as error:
+        raise Refusal.because(422, _plain(error, id), problems=problems_of(error)) from error
+    except (Refusal, QuotaExceeded):
+        raise
+    except NotTaken as error:
+        raise Refusal.because(409, _plain(error, id)) from error
+    except FarshiftError as error:
+        raise Refusal.because(503, "the board cannot take this in now: try again later", 10) from error
+    finally:
+        state.checking.release()
+
+
+def _plain(error: FarshiftError, id: str) -> str:
+    return str(error).replace(f"{id}.zip", "the answers")
+
+
+async def _sender(request: Request, state: State, authorisation: str, scope: str) -> Sender:
+    return await run_in_threadpool(state.accounts.sender, authorisation, address_of(request), scope)
+
+
+async def _require_left(state: State, sender: Sender, owner: str, size: int) -> None:
+    """Refuse, before its bytes come, what would not be taken after them."""
+    try:
+        await run_in_threadpool(state.queue.require_left, owner, size)
+    except QuotaExceeded as error:
+        await run_in_threadpool(state.accounts.refused, sender, "quota-exceeded", str(error))
+        raise
+    if not state.files.has_room(size):
+        raise Refusal.because(507, "the board's disk is full: try again later", 600)
+
+
+def _size(request: Request, state: State) -> int:
+    """The length that a request states, 0 where it states none. Raises `Refusal` where it cannot be a submission."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != ZIP:
+        raise Refusal.because(415, f"a submission is sent as {ZIP}")
+    stated = request.headers.get("content-length", "0")
+    size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
+    if size > state.settings.submission_bytes:
+        raise Refusal.because(413, f"{size} bytes; at most {state.settings.submission_bytes} are taken")
+    return size
+
+
+async def _received(request: Request, state: State, content_digest: str) -> tuple[str, Body]:
+    """The body of a request in a file of its own, as its sender meant it."""
+    stated = stated_digest(content_digest)
+    id = state.files.new()
+    try:
+        body = await receive(request.stream(), state.files.part(id), state.settings.submission_bytes, state.settings)
+        if not body.whole or not body.received:
+            raise Refusal.because(400, "the body is empty, or was cut off")
+        if stated and stated != body.digest:
+            raise Refusal.because(400, "the body is not what Content-Digest says")
+    except BaseException:
+        state.files.drop(id)
+        raise
+    return id, body

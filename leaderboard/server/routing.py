@@ -1,0 +1,84 @@
+"""Routes that say no as `refusal.py` does, and wait for the database in threads."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from ...core.errors import FarshiftError, first_line
+from .accounts.quotas import QuotaExceeded
+from .refusal import Refusal
+
+if TYPE_CHECKING:
+    from .intake.job import Job
+
+log = logging.getLogger("farshift.server")
+
+LATER = 10
+"""Seconds after which a server that could not answer is to be asked again."""
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["error", "status"],
+    "properties": {
+        "error": {"type": "string"},
+        "detail": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "problems": {"type": "array", "items": {"type": "object"}},
+    },
+}
+
+
+class IntakeRoute(APIRoute):
+    """A route whose refusals are answers."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except Refusal as error:
+                return refused(error)
+            except QuotaExceeded as error:
+                return refused(Refusal.because(429 if error.after else 413, str(error), error.after))
+            except FarshiftError as error:  # a full disk, a database that is away
+                log.error("%s %s: %s", request.method, request.url.path, first_line(error))
+                return refused(Refusal.because(503, "the board cannot take this in now: try again later", LATER))
+
+        return answered
+
+
+def refused(error: Refusal) -> Response:
+    """The answer that a refusal is. What is left of the body is not read."""
+    closing = {"Connection": "close"} if error.status in (408, 413) else {}
+    headers = {"Cache-Control": "no-store", **closing, **error.headers()}
+    return Response(json.dumps(error.body()), error.status, headers, "application/problem+json")
+
+
+def said(status: int, body: dict[str, Any], **headers: str) -> Response:
+    """An answer of JSON that nobody keeps."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(json.dumps(body), status, {"Cache-Control": "no-store", **named}, "application/json")
+
+
+def job_said(job: Job, new: bool, location: str) -> Response:
+    """The answer to a submission that was taken in: 202, or 200 where it was known."""
+    return said(202 if new else 200, job.record(), Location=location)
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route says of its refusals in the OpenAPI document."""
+    content = {"application/problem+json": {"schema": _PROBLEM}}
+    return {status: {"description": "Refused: `error` says why.", "content": content} for status in statuses}
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from: a proxy in front has to be named to the server for it to be believed."""
+    return request.client.host if request.client is not None else ""

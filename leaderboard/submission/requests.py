@@ -1,0 +1,143 @@
+"""Requests to a board's server: bounded answers, no redirects, and its refusals as errors of one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from ...core.errors import FarshiftError, Unavailable, first_line
+from ...core.files import offline
+from ...core.retry import Broken, may_pass, retry_after
+from ...loaders.remote.received import json_object
+from ..validation.problem import Problem, refusal, shown
+
+if TYPE_CHECKING:
+    import httpx2
+
+API = "api/v1"
+MAX_ANSWER = 1 << 20
+"""Bytes of an answer that are read."""
+
+CONNECT, SILENCE = 10.0, 120.0
+"""Seconds for a connection, and without a byte."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server answered: its status, headers and body."""
+
+    place: str
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    def json(self) -> dict[str, Any]:
+        """The object in its body. `FarshiftError` where there is none."""
+        try:
+            return json_object(self.content)
+        except ValueError as error:
+            raise self.odd(str(error)) from error
+
+    def odd(self, why: str) -> FarshiftError:
+        """The error that an answer is which no board of Farshift's gives."""
+        return FarshiftError(f"{self.place} answered {self.status}, and not as a board of Farshift's does: {why}")
+
+    @property
+    def location(self) -> str:
+        """Where what was made lies. `FarshiftError` where that is on another server, which would be shown the token."""
+        found = urljoin(self.place, self.headers.get("Location", ""))
+        if urlsplit(found)[:2] != urlsplit(self.place)[:2]:
+            raise self.odd("it names another server")
+        return found
+
+
+@dataclass(frozen=True)
+class Server:
+    """A board's server. url: the board's address; token: what is shown to it, or empty."""
+
+    url: str
+    token: str = field(default="", repr=False)
+
+    @property
+    def api(self) -> str:
+        return f"{self.url.rstrip('/')}/{API}"
+
+    def ask(
+        self,
+        method: str,
+        place: str,
+        headers: Mapping[str, str] | None = None,
+        content: Iterable[bytes] | None = None,
+    ) -> Answer:
+        """Send a request. Raises `Broken` where another try may succeed, `Unavailable` where there is no server, and
+        otherwise `FarshiftError` or `BadSubmission` for what is refused."""
+        import httpx2
+
+        if offline():
+            raise Unavailable(f"{self.url} was not contacted: FARSHIFT_OFFLINE is set")
+        said = {"User-Agent": "farshift", "Accept-Encoding": "identity", **(headers or {})}
+        if self.token:
+            said["Authorization"] = f"Bearer {self.token}"
+        try:
+            with (
+                httpx2.Client(timeout=httpx2.Timeout(SILENCE, connect=CONNECT), trust_env=True) as client,
+                client.stream(method, place, content=content, headers=said) as answer,
+            ):
+                return _understood(answer, place)
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
+            raise Unavailable(f"{place} cannot be reached: {first_line(error)}") from error
+        except httpx2.TransportError as error:
+            raise Broken(str(error) or type(error).__name__) from error
+
+
+def _understood(answer: httpx2.Response, place: str) -> Answer:
+    if may_pass(answer.status_code):
+        raise Broken(_why(answer, place), retry_after(answer.headers.get("Retry-After")))
+    if answer.is_redirect:
+        where = answer.headers.get("Location", "elsewhere")
+        raise FarshiftError(f"{place} has moved to {where}: hand it in there (submissions follow no redirects)")
+    found = Answer(place, answer.status_code, answer.headers, _read(answer, place))
+    if answer.is_success:
+        return found
+    if found.headers.get("Tus-Resumable") and not found.content:
+        raise found.odd("it names no error")
+    said = found.json()
+    if not isinstance(said.get("error"), str):
+        raise found.odd("it names no error")
+    raise refused(place, said["error"], said.get("problems"))
+
+
+def _why(answer: httpx2.Response, place: str) -> str:
+    """Why a server wants to be asked again, in its words where it says them: a quota says more than its status."""
+    plain = f"the server answered {answer.status_code}"
+    try:
+        said = json_object(_read(answer, place)).get("error")
+    except (ValueError, FarshiftError):
+        return plain
+    return f"{plain}: {shown(said, 200)}" if isinstance(said, str) and answer.status_code == 429 else plain
+
+
+def _read(answer: httpx2.Response, place: str) -> bytes:
+    got = bytearray()
+    for piece in answer.iter_bytes():
+        got += piece
+        if len(got) > MAX_ANSWER:
+            raise FarshiftError(f"{place} answered with over {MAX_ANSWER} bytes: it is not a board of Farshift's")
+    return bytes(got)
+
+
+def refused(place: str, error: str, problems: Any) -> FarshiftError:
+    """What a board refuses, as its own validator says it where it lists problems."""
+    if isinstance(problems, list) and problems and all(_is_problem(item) for item in problems):
+        return refusal(place, [Problem(**item) for item in problems])
+    return FarshiftError(f"{place} refused it: {shown(error, 400)}")
+
+
+def _is_problem(item: Any) -> bool:
+    return (
+        isinstance(item, dict)
+        and {"name", "file", "what", "remedy"} <= item.keys() <= Problem.__dataclass_fields__.keys()
+        and all(isinstance(value, str) for value in item.values())
+    )
