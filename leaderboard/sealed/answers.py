@@ -7,12 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...benchmarks.runs.run import Run
-<<<<<<< HEAD
-from ...core.errors import BadSubmission, FarshiftError
-from ..board_view import BoardView
-=======
 from ...core.errors import BadSubmission, FarshiftError, NotTaken
->>>>>>> effe027 (Submissions over HTTP: taken in durably, queued, scored by bounded workers)
+from ..board_view import BoardView
 from ..ledger.keys import SigningKey
 from ..submission.pack import Card, pack
 from ..submission.team_key import default_key
