@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-live bench-loaders bench-scoring \
+.PHONY: help setup demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-intake bench-live bench-loaders bench-scoring \
 	bench-splits bench-startup bench-tokens bench-training same-as statistics-report attack fuzz fuzz-guided
 
 help:
@@ -21,7 +21,7 @@ help:
 	@echo "make docs       build the documentation's site into build/site"
 	@echo "make check      ruff, codespell and mypy"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
-	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-live, bench-loaders, bench-scoring, bench-splits, bench-startup,"
+	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-intake, bench-live, bench-loaders, bench-scoring, bench-splits, bench-startup,"
 	@echo "make bench-tokens, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make same-as BASE=COMMIT"
@@ -116,6 +116,9 @@ bench-features: $(READY)
 
 bench-harness: $(READY)
 	$(BIN)/python tests/bench/harness.py
+
+bench-intake: $(READY)
+	$(BIN)/python tests/bench/intake.py $(ARGS)
 
 bench-live: $(READY)
 	$(BIN)/python tests/bench/live_table.py $(ARGS)

@@ -1,0 +1,65 @@
+"""Workers as processes: what was acknowledged is scored once, whoever is killed."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from pathlib import Path
+
+import farshift as fs
+import pytest
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.submission.pack import pack
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "benchmarks"))
+import models
+from farshift.leaderboard.server.intake.files import UploadFiles
+from farshift.leaderboard.server.intake.queue import Queue
+from farshift.leaderboard.server.intake.worker import Worker
+from farshift.leaderboard.server.settings import ServerSettings
+from swarm import Swarm, killed_while_working
+
+ON = "modadd97/xi35"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> list[Path]:
+    """A dozen submissions."""
+    folder, packed = tmp_path_factory.mktemp("many"), []
+    for number in range(12):
+        out = folder / f"run{number}"
+        fs.evaluate(lambda seed, n=number: models.Adder(seed, 0.05 * n), on=ON, seeds=1, out=out, name=f"m{number}")
+        packed.append(pack([out], folder / f"{number}.zip", team="us"))
+    return packed
+
+
+@pytest.mark.slow
+@pytest.mark.attack("disk", "kill -9 of workers and of a server in the midst of submissions")
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
+def test_what_was_acknowledged_is_entered_once_though_workers_and_a_server_are_killed(where, many, request, tmp_path):
+    url = request.getfixturevalue("server").database() if where == "postgresql" else None
+    with Swarm(tmp_path, url) as swarm:
+        found = killed_while_working(swarm, many, clients=4)
+    assert found["kills"] == {"servers": 1, "workers": 3}
+    whole = verify(swarm.board)
+    assert whole.differences == [] == whole.not_recomputed
+
+
+@pytest.mark.slow
+def test_a_process_that_breaks_hangs_or_needs_too_much_is_an_attempt_that_failed(board, many):
+    for settings, why in (
+        (ServerSettings(attempts=1, scoring_seconds=0.01), "it took over 0.01 s to score"),
+        (ServerSettings(attempts=1, scoring_bytes=1 << 27), "the process that scored it ended with|more memory"),
+    ):
+        queue, files = Queue(board.ledger.store, settings), UploadFiles(board.path)
+        id = files.new()
+        files.part(id).write_bytes(many[0].read_bytes())
+        files.finish(id)
+        queue.enqueue(id, "team us", f"{why[:8]}", 1, team="us", token="t")
+        assert Worker(board, queue).run(threading.Event(), once=True) == 1
+        job = queue.find(id)
+        assert job.state == "failed"
+        assert re.search(why, job.reason), job.reason
+    assert board.standings() == []
