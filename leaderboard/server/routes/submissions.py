@@ -41,11 +41,14 @@ Digest = Annotated[str, Header(alias="Content-Digest", description="RFC 9530: sh
 
 
 def on_start(app: FastAPI) -> Callable[[], None] | None:
-    """Begin to score what is queued, with as many workers as the board's settings give this process."""
+    """Begin to score what is queued, with as many workers as `app.state.workers` says, by default the board's settings:
+    none where processes of their own do it."""
     state = found_state(app)
-    if state is None or not state.settings.workers:
+    told = getattr(app.state, "workers", None)
+    workers = 0 if state is None else state.settings.workers if told is None else int(told)
+    if state is None or not workers:
         return None
-    return Workers(state.board, state.settings.workers, state.queue).start().stop
+    return Workers(state.board, workers, state.queue).start().stop
 
 
 @router.post(
