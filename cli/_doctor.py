@@ -22,7 +22,7 @@ _EXTRAS = {
     "train": ("torch", "scikit-learn", "pillow", "scipy"),
     "stream": ("datasets",),
     "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec"),
-    "server": ("fastapi", "starlette"),
+    "server": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec", "fastapi", "starlette"),
     "postgres": ("psycopg",),
     "s3": ("s3fs",),
     "plot": ("matplotlib",),
