@@ -61,7 +61,8 @@ def small(content: bytes, out: Path) -> None:
     with Image.open(BytesIO(content)) as shot:
         size = (shot.width * 3 // 4, shot.height * 3 // 4)
         shot.convert("RGB").resize(size, Image.Resampling.LANCZOS).quantize(200, method=Image.Quantize.FASTOCTREE).save(
-            out, optimize=True
+            out,
+            optimize=True,  # codespell:ignore optimize
         )
     if out.stat().st_size > MOST_BYTES:
         raise SystemExit(f"{out} has {out.stat().st_size:,} bytes; at most {MOST_BYTES:,} are wanted")
