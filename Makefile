@@ -9,11 +9,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-intake bench-live bench-loaders bench-scoring \
+.PHONY: help setup board demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-intake bench-live bench-loaders bench-scoring bench-server \
 	bench-splits bench-startup bench-tokens bench-training same-as statistics-report attack fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
+	@echo "make board      serve a board of recorded baselines: it prints its address (ARGS='--open --port 8080')"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too (a whole quickstart, a clean install, the real lm-eval and Inspect)"
 	@echo "make test-lowest"
@@ -21,8 +22,8 @@ help:
 	@echo "make docs       build the documentation's site into build/site"
 	@echo "make check      ruff, codespell and mypy"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
-	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-intake, bench-live, bench-loaders, bench-scoring, bench-splits, bench-startup,"
-	@echo "make bench-tokens, bench-training"
+	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-intake, bench-live, bench-loaders, bench-scoring,"
+	@echo "make bench-server, bench-splits, bench-startup, bench-tokens, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make same-as BASE=COMMIT"
 	@echo "                compare what this tree prints with what another commit prints (BOARD=--board: its board too)"
@@ -60,6 +61,11 @@ $(VENV)/.ready-docs: $(READY)
 
 demo: $(VENV)/.ready-quickstart
 	$(BIN)/farshift quickstart $(ARGS)
+
+# Predictions that come with the package, of benchmarks whose data are generated here: nothing is downloaded.
+board: $(READY)
+	$(BIN)/farshift board build build/board --benchmark modadd97/xi35 --only knn --only mlp --only naive-bayes
+	$(BIN)/farshift board serve build/board $(ARGS)
 
 test: $(READY)
 	$(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(ARGS)
@@ -128,6 +134,9 @@ bench-loaders: $(READY)
 
 bench-scoring: $(READY)
 	$(BIN)/python tests/bench/scoring.py $(ARGS)
+
+bench-server: $(READY)
+	$(BIN)/python tests/bench/server.py $(ARGS)
 
 bench-splits: $(READY)
 	$(BIN)/python tests/bench/splits.py $(ARGS)

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from .benchmarks.runs.run import read_run
     from .benchmarks.scoring.score import score
     from .core.errors import FarshiftError
+    from .leaderboard.client.board import Board
     from .loaders.listing import splits
     from .loaders.split import load
     from .loaders.stream.open import stream
 
 __all__ = [
     "Answers",
+    "Board",
     "Failed",
     "FarshiftError",
     "baseline",
@@ -62,6 +64,7 @@ __all__ = [
 
 _HOMES = {
     "Answers": ("benchmarks.answers", "Answers"),
+    "Board": ("leaderboard.client.board", "Board"),
     "Failed": ("benchmarks.answers", "Failed"),
     "FarshiftError": ("core.errors", "FarshiftError"),
     "baseline": ("baselines.running.results", "recorded"),

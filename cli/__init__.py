@@ -21,6 +21,7 @@ from .reproduce import app as reproduce_app
 from .run import plan, run
 from .runs import app as runs_app
 from .sealed import app as sealed_app
+from .serve import app as serve_app
 from .splits import app as splits_app
 from .standings import app as standings_app
 from .statistics import app as statistics_app
@@ -50,6 +51,7 @@ app.add_typer(submissions_app)
 board_app.add_typer(sealed_app)
 board_app.add_typer(standings_app)
 board_app.add_typer(intake_app)
+board_app.add_typer(serve_app)
 app.add_typer(board_app, name="board")
 app.add_typer(team_app, name="team")
 

@@ -22,7 +22,10 @@ _EXTRAS = {
     "train": ("torch", "scikit-learn", "pillow", "scipy"),
     "stream": ("datasets",),
     "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec"),
-    "server": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec", "fastapi", "starlette"),
+    "server": (
+        *("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec"),
+        *("fastapi", "starlette", "uvicorn"),
+    ),
     "postgres": ("psycopg",),
     "s3": ("s3fs",),
     "plot": ("matplotlib",),

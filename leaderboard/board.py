@@ -163,16 +163,17 @@ class Board(BoardView):
     def settled(self) -> list[Record]:
         """The records, when every file that they name has come to its place."""
         records = self.ledger.records()
-        self._settle()
+        self.settle()
         return records
 
     def following(self, last: Record) -> list[Record]:
         records = self.ledger.following(last)
         if records:
-            self._settle()
+            self.settle()
         return records
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Wait until every file that a record names by now has come to its place."""
         folder = self.path / INCOMING
         if folder.is_dir() and any(folder.iterdir()) and may_write(self.path):
             with self.locked():

@@ -71,11 +71,11 @@ class BoardView:
 
     def standings(self) -> list[Standing]:
         """Every entry that is in a table, in the ledger's order, with its newest score, whose digest is checked."""
-        return [self._standing(entry) for entry in self._entries() if entry.left is None]
+        return [self.standing_of(entry) for entry in self._entries() if entry.left is None]
 
     def apart(self) -> list[Standing]:
         """Every entry that was withdrawn or removed, in the ledger's order."""
-        return [self._standing(entry) for entry in self._entries() if entry.left is not None]
+        return [self.standing_of(entry) for entry in self._entries() if entry.left is not None]
 
     def attempts(self) -> dict[tuple[str, str], int]:
         """How many entries each team had scored in each table: (`team_of`, entry identity) to a count. Entries that
@@ -101,7 +101,8 @@ class BoardView:
     def _entries(self) -> list[Entry]:
         return list(entries(self.settled()).values())
 
-    def _standing(self, entry: Entry) -> Standing:
+    def standing_of(self, entry: Entry) -> Standing:
+        """An entry with its newest score, whose digest is checked."""
         if not entry.scores:
             raise FarshiftError(f"{entry} was never scored: farshift board verify {self.place}")
         return Standing(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))

@@ -77,9 +77,13 @@ def origin_of(key: str) -> str:
 
 def checkpoint_of(records: Sequence[Record], key: str) -> Checkpoint:
     """The unsigned checkpoint of a ledger."""
-    root = merkle_root([bytes.fromhex(record.hash) for record in records])
+    return checkpoint_at(len(records), merkle_root([bytes.fromhex(record.hash) for record in records]), key)
+
+
+def checkpoint_at(size: int, root: bytes, key: str) -> Checkpoint:
+    """The unsigned checkpoint of a ledger of so many records, under a root."""
     origin = origin_of(key)
-    return Checkpoint(origin, len(records), root, f"{origin}\n{len(records)}\n{b64encode(root).decode()}\n")
+    return Checkpoint(origin, size, root, f"{origin}\n{size}\n{b64encode(root).decode()}\n")
 
 
 def merkle_root(leaves: Sequence[bytes]) -> bytes:

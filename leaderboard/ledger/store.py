@@ -153,6 +153,11 @@ class Store:
         row = connection.execute(select(records).order_by(records.c.seq.desc()).limit(1)).first()
         return None if row is None else self._record(row)
 
+    def head(self) -> Record | None:
+        """The last record, as it is; None where there is none yet."""
+        with self.reading() as connection:
+            return self._head(connection)
+
     def records(self, since: int = 0) -> list[Record]:
         """All records from the one `since` on, by `seq`, as they are: see `chain.py` for what may be wrong with
         them."""

@@ -17,6 +17,7 @@ from ..storage.readers import CARD, LEDGER
 
 if TYPE_CHECKING:
     from ..board import Board
+    from ..board_view import BoardView
 
 PUBLIC = ("format", "name", "opened", "key")
 """What of board.toml others see, beside the models that its tables are compared with."""
@@ -39,9 +40,7 @@ def export(board: Board, out: Path | str) -> Export:
     that is being written never names what is not there yet."""
     out = Path(out)
     records = board.settled()
-    card = {name: board.card[name] for name in PUBLIC}
-    if baselines := board.baselines():
-        card["baselines"] = dict(sorted(baselines.items()))
+    card = public_card(board)
     named, hidden = named_files(records), held_back(records)
     shown = {path: digest for path, digest in named.items() if path not in hidden}
     with locked(lock_elsewhere(out), str(out)):
@@ -53,6 +52,14 @@ def export(board: Board, out: Path | str) -> Export:
         write_atomically(out / LEDGER, b"".join(record.line() + b"\n" for record in records), _ADVICE)
         write_atomically(out / CARD, tomli_w.dumps(card).encode(), _ADVICE)
     return Export(out, len(records), len(shown), new, records[-1].hash)
+
+
+def public_card(board: BoardView) -> dict[str, object]:
+    """What an export's board.toml says."""
+    card = {name: board.card[name] for name in PUBLIC}
+    if baselines := board.baselines():
+        card["baselines"] = dict(sorted(baselines.items()))
+    return card
 
 
 _ADVICE = "export to another disk"

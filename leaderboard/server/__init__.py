@@ -1,2 +1,9 @@
-"""A board behind HTTP: what takes submissions in, and what shows pages. Everything that is written goes through the
-functions that write a board in its folder."""
+"""The board behind HTTP: its pages, an API to read it, and what takes submissions in. Everything that is written goes
+through the functions that write a board in its folder.
+
+app.py          the application: routers found in `routes/`, the pages last
+published.py    what is shown: the ledger as it is, tables and pages as they were computed in the background
+answers.py      answers with entity tags, compressed, in ranges
+intake/         uploads, and the queue of what is not entered yet
+accounts/       tokens, quotas, rate limits, the audit
+"""

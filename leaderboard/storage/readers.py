@@ -13,7 +13,7 @@ from ...core.errors import BadData, Unavailable, first_line
 from ...core.files import write_atomically
 from ...core.plugins import read_toml
 from ...core.progress import say
-from ...loaders.remote.http import HttpFile
+from ...loaders.remote.http import ChangedMeanwhile, HttpFile
 from ..ledger import Record
 from ..ledger.record import read_line
 from ..validation.limits import SUBMISSION_BYTES
@@ -23,6 +23,9 @@ LEDGER = "ledger.jsonl"
 CARD = "board.toml"
 LIMITS = {CARD: 1 << 16, LEDGER: 1 << 30}
 """The most bytes that are fetched for these files; for any other, as many as for a submission."""
+
+TRIES = 8
+"""How often a file is opened that changes while it is read."""
 
 MAX_FETCHED = 1 << 36
 """The most bytes that are fetched in all."""
@@ -122,10 +125,18 @@ class UrlReader(FetchingReader):
         super().__init__(url, folder)
 
     def content(self, name: str, limit: int) -> bytes:
-        file = HttpFile.open(f"{self.url}/{name}")
-        self.take(file.size, limit, file.url)
         if name == LEDGER:
             say(f"fetching {self.url}")
+        for _ in range(TRIES - 1):
+            try:
+                return self._read(name, limit)
+            except ChangedMeanwhile:  # a board that is served takes an entry at any time
+                continue
+        return self._read(name, limit)
+
+    def _read(self, name: str, limit: int) -> bytes:
+        file = HttpFile.open(f"{self.url}/{name}")
+        self.take(file.size, limit, file.url)
         return file.read(0, file.size, Event())
 
 

@@ -90,7 +90,7 @@ class _Held(BoardView):
     def _entries(self) -> list[Entry]:
         return list(self._found.values())
 
-    def _standing(self, entry: Entry) -> Standing:
-        make: Any = super()._standing
+    def standing_of(self, entry: Entry) -> Standing:
+        make: Any = super().standing_of
         found: Standing = self._memory.known.of(("standing", entry.entry), entry, lambda: make(entry))
         return found

@@ -30,6 +30,10 @@ STALL = 30.0
 _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 
 
+class ChangedMeanwhile(BadData):
+    """A file is another one than when it was opened."""
+
+
 @dataclass
 class HttpFile:
     """A file of `size` bytes at `url`. `tag`, its entity tag or else its time of change, is that of the first answer,
@@ -119,7 +123,9 @@ class HttpFile:
         if self.tag is None:
             self.tag = tag
         elif tag != self.tag:
-            raise BadData(f"{self.url} changed since it was opened (entity tag {tag}, was {self.tag}): open it anew")
+            raise ChangedMeanwhile(
+                f"{self.url} changed since it was opened (entity tag {tag}, was {self.tag}): open it anew"
+            )
         if answer.status_code == 200:
             if _length(self.url, answer) != self.size:
                 raise Broken(f"an answer of {answer.headers.get('Content-Length')} bytes for a file of {self.size}")
@@ -134,7 +140,7 @@ class HttpFile:
         if found is None or int(found[1]) != at or int(found[2]) < stop - 1:
             raise Broken(f"bytes {at}-{stop - 1} were asked for and Content-Range is {told!r}")
         if found[3] not in ("*", str(self.size)):
-            raise BadData(
+            raise ChangedMeanwhile(
                 f"{self.url} is another file than was opened ({found[3]} bytes, not {self.size}): open it anew"
             )
         announced = answer.headers.get("Content-Length")

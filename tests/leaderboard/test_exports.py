@@ -35,10 +35,10 @@ def board():
 
 
 def test_every_format_is_found_by_its_file():
-    assert formats() == ["csv", "eee", "hf", "latex", "markdown"]
+    assert formats() == ["csv", "eee", "hf", "latex", "markdown", "parquet"]
 
 
-@pytest.mark.parametrize("form", ["csv", "eee", "hf", "latex", "markdown"])
+@pytest.mark.parametrize("form", ["csv", "eee", "hf", "latex", "markdown", "parquet"])
 def test_the_same_board_gives_the_same_bytes(board, form):
     assert exported(board, form, OPTIONS.get(form)) == exported(board, form, OPTIONS.get(form))
 

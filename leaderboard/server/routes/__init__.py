@@ -1,1 +1,2 @@
-"""What the server answers: one file for each part of its address space, each with a `router`, found by listing."""
+"""What the API answers: one file for each part of its address space, found by listing. Each has a `router`, which is
+mounted below /api/v1."""

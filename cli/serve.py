@@ -1,0 +1,63 @@
+"""`farshift board serve`: a board behind HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from .terminal import line
+
+app = typer.Typer()
+
+
+@app.command()
+def serve(
+    place: Annotated[
+        str,
+        typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder; an export or an address is only read."),
+    ],
+    host: Annotated[str, typer.Option("--host", help="0.0.0.0 for every network of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")] = 8000,
+    servers: Annotated[int, typer.Option("--servers", min=1, max=64, help="Processes that answer.")] = 1,
+    workers: Annotated[
+        Optional[int],  # noqa: UP045  (typer reads the annotation at run time)
+        typer.Option("--workers", min=0, max=64, help="Submissions scored at once; 0 where others do it."),
+    ] = None,
+    url_prefix: Annotated[
+        str, typer.Option("--url-prefix", metavar="PATH", help="The path it is seen under, such as /board.")
+    ] = "",
+    proxy_headers: Annotated[
+        bool, typer.Option("--proxy-headers", help="Believe a proxy on this machine whom it asks for.")
+    ] = False,
+    open: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+) -> None:
+    """Serve a board: its pages, an API, and what takes submissions in. Ctrl-C ends it."""
+    import webbrowser
+
+    from ..core.plugins import read_toml
+    from ..leaderboard.server.serving import serve as go
+    from ..leaderboard.server.settings import server_settings
+    from ..leaderboard.storage.readers import CARD
+
+    card = Path(place) / CARD
+    own = card.is_file() and "store" in read_toml(card)
+    if workers is None:
+        workers = server_settings(Path(place)).workers if own else 0
+
+    def told(address: str) -> None:
+        line(f"{place} is served at {address} (Ctrl-C ends it)")
+        if open:
+            webbrowser.open(address)
+
+    go(
+        place,
+        host,
+        port,
+        servers=servers,
+        workers=workers if own else 0,
+        url_prefix=url_prefix,
+        proxy_headers=proxy_headers,
+        told=told,
+    )

@@ -1,0 +1,109 @@
+"""A board wherever it is, to be read and handed in to: `farshift.Board`.
+
+What a server says is held to its ledger: the signed head must extend the one that this user last saw (a consistency
+proof), and the record that an answer counts must lie under it (an inclusion proof). The numbers themselves are the
+server's word until `farshift board verify` computes them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import FarshiftError, UnknownName
+from ...core.listings.listing import Listing
+from ..board_view import BoardView
+from ..entries import entries
+from ..operations.places import is_url, submit_at, viewed
+from ..sealed.results import all_results
+from ..tables.snapshot import Snapshot, take_snapshot
+from .entries import BoardEntry, board_entries, listed, read_board_entry
+from .server import RemoteStandings, server_at
+
+
+class Board:
+    """A board at a place: its folder, an export of it (a folder or a zip file), or an http(s) address, of an export or
+    of `farshift board serve`.
+
+    token: what the server's operator gave, to hand in; by default `FARSHIFT_TOKEN`.
+
+    >>> from farshift.leaderboard.board import Board as Folder
+    >>> _ = Folder.init("our-board", "Our board")
+    >>> board = Board("our-board")
+    >>> board.name, len(board.entries()), board.standings().record()["tables"]
+    ('Our board', 0, [])
+    """
+
+    def __init__(self, place: Path | str, token: str = "") -> None:
+        self.place, self.token = str(place), token
+        self._server = server_at(self.place) if is_url(self.place) else None
+
+    def __repr__(self) -> str:
+        return f"Board({self.place!r})"
+
+    @property
+    def name(self) -> str:
+        """Its title."""
+        if self._server is not None:
+            return str(self._server.start()["name"])
+        with self._viewed() as view:
+            return view.name
+
+    def standings(self, benchmark: str = "") -> Snapshot | RemoteStandings:
+        """Its tables: `record()` is plain JSON, `to_pandas()` a data frame with a row per entry. From a folder or an
+        export they are computed here; a server's are its own."""
+        if self._server is not None:
+            return self._server.standings(benchmark)
+        with self._viewed() as view:
+            return take_snapshot(view, benchmark)
+
+    def entries(self, benchmark: str = "", kind: str = "", team: str = "", model: str = "") -> Listing[BoardEntry]:
+        """Its entries in the ledger's order, those that were withdrawn or removed among them."""
+        wanted = {"benchmark": benchmark, "kind": kind, "team": team, "model": model}
+        if self._server is not None:
+            said = self._server.entries({name: value for name, value in wanted.items() if value})
+            return listed(read_board_entry(one, self.place) for one in said)
+        with self._viewed() as view:
+            order = {record: number for number, record in enumerate(_submitted(view))}
+            every = sorted([*view.standings(), *view.apart()], key=lambda one: order[one.entry])
+        found = board_entries(every)
+        return listed(
+            one
+            for one in found
+            if all(value in ("", getattr(one, name)) for name, value in wanted.items() if name != "team")
+            and team in ("", one.team, one.team_key)
+        )
+
+    def entry(self, name: str) -> BoardEntry:
+        """An entry by its name. `UnknownName` where there is none."""
+        if self._server is not None:
+            return read_board_entry(self._server.entry(name)["entry"], self.place)
+        found = {one.entry: one for one in self.entries()}
+        if name not in found:
+            raise UnknownName("entry", name, found)
+        return found[name]
+
+    def windows(self) -> list[dict[str, Any]]:
+        """Its sealed windows, by their state, as plain JSON."""
+        if self._server is not None:
+            return self._server.windows()
+        with self._viewed() as view:
+            return all_results(view)
+
+    def submit(self, file: Path | str) -> list[str]:
+        """Hand a submission in (`farshift pack` writes one). Its entries; the same again for one that is there.
+        `BadSubmission` lists what does not validate."""
+        if Path(self.place).is_file():
+            raise FarshiftError(f"{self.place} is a copy of a board: hand in at the board itself")
+        return submit_at(self.place, Path(file), self.token)[0]
+
+    @contextmanager
+    def _viewed(self) -> Iterator[BoardView]:
+        with viewed(self.place) as view:
+            yield view
+
+
+def _submitted(view: BoardView) -> list[str]:
+    return list(entries(view.records()))

@@ -1,0 +1,207 @@
+"""A board's server as a client sees it: answers that are held to the ledger that it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName, first_line
+from ...core.files import offline
+from ...core.listings.frame import frame
+from ...core.listings.html import table
+from ...core.retry import Broken, may_pass, persist, retry_after
+from ...loaders.remote.received import json_object
+from ..ledger.checkpoint import ED25519, Checkpoint, origin_of, read_checkpoint, signed_with, verifier_key
+from ..ledger.heads import remember_root, seen_root, unlike_place
+from ..ledger.proofs import extends, included
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_BYTES = 1 << 28
+"""Bytes of an answer that are read."""
+PATIENCE = 60.0
+_PAGE = 500
+
+
+@dataclass(frozen=True)
+class RemoteStandings:
+    """Tables as a server says them."""
+
+    said: dict[str, Any]
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON, as `farshift board standings --json` prints it."""
+        return self.said
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {"table": one["benchmark"], "model": row["model"], "team": row["team"], "rank": row["rank"] or ""}
+            | {name.upper(): f"{row[name]['value']:.4g}" for name in ("id", "ood", "gap")}
+            for one in self.said["tables"]
+            for row in one["rows"]
+        ]
+        return table(rows, str(self.said["board"]))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with a row for each entry in its table. `MissingExtra` without pandas."""
+        placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
+        return frame([{name: one[name] for name in placed} | row for one in self.said["tables"] for row in one["rows"]])
+
+
+@dataclass
+class Server:
+    """A server at an address. Each answer is held to its ledger. `FarshiftError` where the ledger does not extend what
+    this user saw of it, or an answer counts a record that is not in it."""
+
+    url: str
+    key: str
+    _head: Checkpoint | None = field(default=None, repr=False)
+
+    def start(self) -> dict[str, Any]:
+        return self._held(self._json("api/v1/"))
+
+    def standings(self, benchmark: str = "") -> RemoteStandings:
+        found = self._held(self._json("api/v1/standings"))
+        if benchmark:
+            found["tables"] = [one for one in found["tables"] if one["benchmark"] == benchmark]
+        return RemoteStandings(found)
+
+    def entries(self, wanted: dict[str, str]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        cursor = ""
+        while True:
+            more = wanted | {"limit": str(_PAGE)} | ({"cursor": cursor} if cursor else {})
+            page = self._held(self._json("api/v1/entries", more))
+            found += page["entries"]
+            if not page["next"] or page["next"] == cursor:
+                return found
+            cursor = str(page["next"])
+
+    def entry(self, name: str) -> dict[str, Any]:
+        if not name.isalnum():
+            raise UnknownName("entry", name, ())
+        return self._held(self._json(f"api/v1/entries/{name}"))
+
+    def windows(self) -> list[dict[str, Any]]:
+        listed = self._held(self._json("api/v1/windows"))["windows"]
+        return [self._held(self._json(f"api/v1/windows/{one['window']}")) for one in listed]
+
+    def _held(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """An answer whose record is in the ledger that the server signs, and that extends what was seen."""
+        head = answer.get("head")
+        if not isinstance(head, dict) or not isinstance(head.get("seq"), int) or not isinstance(head.get("hash"), str):
+            raise BadData(f"{self.url}: an answer does not say which record it counts")
+        seq = head["seq"]
+        if self._head is None or seq >= self._head.size:
+            self._head = self._newer()
+        proof = self._json("api/v1/ledger/proof/inclusion", {"seq": str(seq), "size": str(self._head.size)})
+        leaf, path = _nodes([head["hash"]], self.url)[0], _nodes(proof.get("path"), self.url)
+        if not included(leaf, seq, self._head.size, path, self._head.root):
+            raise FarshiftError(f"{self.url}: record {seq}, which an answer counts, is not in the ledger that it signs")
+        return answer
+
+    def _newer(self) -> Checkpoint:
+        """The ledger's signed head, which extends the one that was last seen."""
+        found = read_checkpoint(self._content("api/v1/ledger/checkpoint"), f"{self.url}: its checkpoint")
+        origin = origin_of(self.key)
+        if found.origin != origin or signed_with(found, verifier_key(origin, ED25519, self.key)) is None:
+            raise FarshiftError(f"{self.url}: its checkpoint is not signed by the board's key {self.key}")
+        if problems := unlike_place(self.url, self.key):
+            raise FarshiftError(problems[0])
+        known = seen_root(self.key)
+        if known is not None:
+            size, root = known
+            if found.size < size:
+                raise FarshiftError(
+                    f"{self.url} shows {found.size} records, and this user saw {size}: the last were cut off, or this "
+                    "is an older copy"
+                )
+            proof = self._json("api/v1/ledger/proof/consistency", {"from": str(size), "to": str(found.size)})
+            if not extends(size, root, found.size, found.root, _nodes(proof.get("path"), self.url)):
+                raise FarshiftError(
+                    f"{self.url}: the history was rewritten: it does not begin with the {size} records "
+                    "that this user saw"
+                )
+        remember_root(self.key, found.size, found.root, self.url)
+        return found
+
+    def _json(self, path: str, parameters: dict[str, str] | None = None) -> dict[str, Any]:
+        try:
+            return json_object(self._content(path, parameters))
+        except ValueError as error:
+            raise BadData(f"{self.url}/{path} is not as a board's server answers: {error}") from error
+
+    def _content(self, path: str, parameters: dict[str, str] | None = None) -> bytes:
+        return fetched(f"{self.url}/{path}", parameters)
+
+
+class NotThere(FarshiftError):
+    """There is nothing at an address."""
+
+
+def server_at(url: str) -> Server | None:
+    """The server at an address; None where it has none of its answers, as a static export."""
+    url = url.rstrip("/")
+    try:
+        said = json_object(fetched(f"{url}/api/v1/"))
+    except (NotThere, ValueError):
+        return None
+    key = said.get("key")
+    if not isinstance(key, str) or len(key) != 64 or said.get("read_only"):
+        return None  # a copy signs no checkpoint: it is read as an export is
+    return Server(url, key)
+
+
+def fetched(target: str, parameters: dict[str, str] | None = None) -> bytes:
+    """What is at an address. `NotThere` for 404, `Unavailable` where nothing answers."""
+    import httpx2
+
+    if offline():
+        raise Unavailable(f"{target} was not contacted: FARSHIFT_OFFLINE is set")
+
+    def ask() -> bytes:
+        try:
+            with (
+                httpx2.Client(timeout=PATIENCE) as client,
+                client.stream("GET", target, params=parameters, headers={"User-Agent": "farshift"}) as answer,
+            ):
+                return _read(answer, target)
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
+            raise Unavailable(f"{target} cannot be reached: {first_line(error)}") from error
+        except httpx2.TransportError as error:
+            raise Broken(str(error) or type(error).__name__) from error
+
+    return persist(ask, f"{target} could not be had")
+
+
+def _read(answer: Any, target: str) -> bytes:
+    if may_pass(answer.status_code):
+        raise Broken(f"the server answered {answer.status_code}", retry_after(answer.headers.get("Retry-After")))
+    got = bytearray()
+    for piece in answer.iter_bytes():
+        got += piece
+        if len(got) > MOST_BYTES:
+            raise BadData(f"{target} answered with over {MOST_BYTES} bytes")
+    if answer.status_code == 404:
+        raise NotThere(f"{target}: {_error(bytes(got))}")
+    if answer.status_code != 200:
+        raise FarshiftError(f"{target} answered {answer.status_code}: {_error(bytes(got))}")
+    return bytes(got)
+
+
+def _error(content: bytes) -> str:
+    try:
+        return str(json_object(content).get("error", ""))[:200]
+    except ValueError:
+        return "there is nothing here"
+
+
+def _nodes(said: Any, where: str) -> list[bytes]:
+    try:
+        nodes = [bytes.fromhex(node) for node in said]
+    except (TypeError, ValueError) as error:
+        raise BadData(f"{where}: a proof is not of hashes") from error
+    if any(len(node) != 32 for node in nodes):
+        raise BadData(f"{where}: a proof is not of hashes")
+    return nodes

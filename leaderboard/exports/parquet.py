@@ -1,0 +1,32 @@
+"""Apache Parquet: the rows of the CSV export with their types."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from ..tables.snapshot import Snapshot
+from ._rows import rows_of
+
+
+def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
+    """One file, `standings.parquet`: a row per entry. What there is not is null."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = rows_of(board)
+    columns = {name: _column([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="zstd")
+    return {"standings.parquet": buffer.getvalue()}
+
+
+def _column(values: list[Any]) -> Any:
+    """Numbers are whole where all are, text is text; a column of nulls alone counts as numbers."""
+    import pyarrow as pa
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float}:
+        return pa.array(values, pa.int64() if kinds == {int} else pa.float64())
+    return pa.array([None if value is None else str(value) for value in values], pa.string())

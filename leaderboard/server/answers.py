@@ -1,0 +1,171 @@
+"""Answers: compressed where the client takes it, with strong entity tags, not sent again to who has them, in ranges."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import FileResponse
+
+SMALL = 800
+"""Bytes below which nothing is gained by compression."""
+
+CHECKED = "public, no-cache"
+"""May be kept, and is asked for again with its entity tag."""
+FOREVER = "public, max-age=31536000, immutable"
+"""Never changes at its address."""
+
+JSON = "application/json"
+_MEDIA = {"js": "text/javascript", "zip": "application/zip", "json": JSON, "parquet": "application/vnd.apache.parquet"}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A body as it is sent many times: its bytes, also compressed, and its entity tag."""
+
+    content: bytes
+    media: str
+
+    @cached_property
+    def tag(self) -> str:
+        return sha256(self.content).hexdigest()[:32]
+
+    @cached_property
+    def gzip(self) -> bytes:
+        return gzip.compress(self.content, 6, mtime=0)
+
+    @cached_property
+    def zstd(self) -> bytes:
+        return compressed(self.content)
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+    def packed(self) -> Packed:
+        """The same body, of which only the compressed forms are kept."""
+        return Packed(self.tag, self.media, self.size, self.gzip, self.zstd)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A body in memory in its compressed forms: nearly every client takes one of them."""
+
+    tag: str
+    media: str
+    size: int
+    gzip: bytes
+    zstd: bytes
+
+    @property
+    def content(self) -> bytes:
+        return gzip.decompress(self.gzip)
+
+
+def compressed(content: bytes) -> bytes:
+    """A zstd frame, by pyarrow's codec: Python has one of its own from 3.14 on."""
+    import pyarrow as pa
+
+    return bytes(pa.Codec("zstd", 9).compress(content).to_pybytes())
+
+
+def as_json(value: Any) -> Stored:
+    """Plain JSON."""
+    return Stored(json.dumps(value, separators=(",", ":")).encode(), JSON)
+
+
+def stored_answer(
+    request: Request,
+    stored: Stored | Packed,
+    cache: str = CHECKED,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """The answer that sends a stored body: 304 to a client that has it, a range of it where one is asked for."""
+    sent = {"Cache-Control": cache, "Vary": "Accept-Encoding", "Accept-Ranges": "bytes", **(headers or {})}
+    wanted = request.headers.get("range", "") if status == 200 else ""
+    coding = "" if wanted or stored.size < SMALL else coding_of(request.headers.get("accept-encoding", ""))
+    sent["ETag"] = f'"{stored.tag}{"-" + coding if coding else ""}"'
+    if status == 200 and has_it(request, stored.tag):
+        return Response(status_code=304, headers=sent)
+    if coding:
+        sent["Content-Encoding"] = coding
+    body: bytes = getattr(stored, coding) if coding else stored.content
+    if wanted and request.headers.get("if-range", sent["ETag"]) == sent["ETag"]:
+        span = range_of(wanted, len(body))
+        if span is not None and span[0] >= span[1]:
+            return Response(status_code=416, headers={"Content-Range": f"bytes */{len(body)}"})
+        if span is not None:
+            sent["Content-Range"] = f"bytes {span[0]}-{span[1] - 1}/{len(body)}"
+            return Response(body[slice(*span)], 206, sent, stored.media)
+    return Response(body, status, sent, stored.media)
+
+
+def file_answer(request: Request, path: Path, digest: str, name: str = "") -> Response:
+    """A file that never changes, by its sha256. Ranges of it can be asked for; RFC 9530 digests are stated."""
+    sent = {
+        "Cache-Control": FOREVER,
+        "ETag": f'"{digest}"',
+        "Repr-Digest": f"sha-256=:{b64encode(bytes.fromhex(digest)).decode()}:",
+    }
+    if has_it(request, digest):
+        return Response(status_code=304, headers=sent)
+    try:
+        return FileResponse(
+            path, headers=sent, media_type=media_of(path.name), filename=name or None, stat_result=path.stat()
+        )
+    except OSError:
+        return as_error(404, "the file is not here now")
+
+
+def as_error(status: int, said: str, headers: dict[str, str] | None = None) -> Response:
+    """An error of the API: one line."""
+    content = json.dumps({"error": said}).encode()
+    return Response(content, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)
+
+
+def media_of(path: str) -> str:
+    """The media type of a file by its name."""
+    kind = _MEDIA.get(path.rpartition(".")[2]) or guess_type(path)[0] or "application/octet-stream"
+    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+
+
+def has_it(request: Request, tag: str) -> bool:
+    """Whether the client says that it has what has this entity tag, in any coding."""
+    known = re.findall(r'"([^"]*)"', request.headers.get("if-none-match", ""))
+    return any(one.removesuffix("-gzip").removesuffix("-zstd") == tag for one in known)
+
+
+def coding_of(accepted: str) -> str:
+    """The content coding to send, of an Accept-Encoding: zstd, gzip, or none."""
+    weights = {}
+    for item in accepted.lower().split(","):
+        name, _, parameters = item.partition(";")
+        weight = re.fullmatch(r"\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*", parameters)
+        weights[name.strip()] = float(weight[1]) if weight else 1.0
+    best = max(("zstd", "gzip"), key=lambda name: weights.get(name, weights.get("*", 0.0)))
+    return best if weights.get(best, weights.get("*", 0.0)) > 0 else ""
+
+
+def range_of(wanted: str, size: int) -> tuple[int, int] | None:
+    """The bytes [first, last) of a Range of one part, none where it lies outside; None for any other Range, which is
+    left unheeded (RFC 9110, section 14.2)."""
+    found = re.fullmatch(r"bytes=([0-9]{0,18})-([0-9]{0,18})", wanted.strip())
+    if found is None or found[0] == "bytes=-":
+        return None
+    if not found[1]:
+        first, last = max(0, size - int(found[2])), size
+    else:
+        first, last = int(found[1]), min(size, int(found[2]) + 1 if found[2] else size)
+        if found[2] and int(found[2]) < first:
+            return None
+    return first, max(first, last)

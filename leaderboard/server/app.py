@@ -1,0 +1,78 @@
+"""The application: a board's pages, its API, and its files as an export has them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core.errors import MissingExtra
+from ...core.plugins import module, named
+from ...core.version import version
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+ROUTES = "leaderboard/server/routes"
+API = "/api/v1"
+
+
+def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None = None) -> FastAPI:
+    """The application that serves the board at a place: its folder, an export, or an address (then it is only read).
+
+    url_prefix: the path under which it is seen, such as /board. workers: how many submissions this process scores at
+    once, as the board's settings say by default. `MissingExtra` without FastAPI.
+
+    A file in `routes/` adds addresses below /api/v1: it has `router`. Where it has `on_start(app)`, that is called when
+    the server starts, and what it returns when it stops; `HEADS` names addresses with a HEAD of their own."""
+    try:
+        from fastapi import FastAPI
+    except ImportError as error:
+        raise MissingExtra("the board's server", "server") from error
+    from .errors import add_handlers
+    from .pages import router as pages
+    from .published import Published
+    from .security import Guarded, Heads
+
+    modules = [module(ROUTES, name, "route") for name in sorted(named(ROUTES, ".py"))]
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        from starlette.concurrency import run_in_threadpool
+
+        await run_in_threadpool(app.state.published.start)
+        stops = [stop for one in modules if hasattr(one, "on_start") and (stop := one.on_start(app)) is not None]
+        try:
+            yield
+        finally:
+            for stop in reversed(stops):
+                await run_in_threadpool(stop)
+            await run_in_threadpool(app.state.published.close)
+
+    prefix = "/" + url_prefix.strip("/") if url_prefix.strip("/") else ""
+    app = FastAPI(
+        title="Farshift board",
+        version=version(),
+        summary="A leaderboard of distribution-shift benchmarks that anybody can recompute.",
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,  # these pages take their scripts from a third party
+        redoc_url=None,
+        servers=[{"url": prefix or "/"}],
+        lifespan=lifespan,
+        redirect_slashes=False,
+        separate_input_output_schemas=False,
+    )
+    app.state.published, app.state.workers = Published(str(place)), workers
+    for one in modules:
+        app.include_router(one.router, prefix=API)
+    app.include_router(pages)
+    add_handlers(app)
+    own: list[str] = [path for one in modules for path in getattr(one, "HEADS", ())]
+    app.add_middleware(Heads, own=tuple(API + path for path in own))
+    app.add_middleware(Guarded, prefix=prefix, open=("/api/", *_EXPORTED))
+    return app
+
+
+_EXPORTED = ("/board.toml", "/ledger.jsonl", "/submissions/", "/scores/", "/challenges/", "/sealed/")
+"""What an export has."""

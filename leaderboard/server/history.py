@@ -1,0 +1,62 @@
+"""The ledger of a board as it stood at one record, and what follows from it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from ..entries import Entry, entries
+from ..ledger import Record
+from ..ledger.checkpoint import Checkpoint, checkpoint_at
+from ..ledger.proofs import Tree
+from ..sealed.window import Window, windows
+from ..storage.board_files import held_back, named_files
+from .answers import Stored
+
+
+class History:
+    """The first records of a ledger. tree: a Merkle tree that has them, and may have more since."""
+
+    def __init__(self, records: Sequence[Record], key: str, tree: Tree) -> None:
+        self.records, self.key, self.tree = tuple(records), key, tree
+        self._kept: dict[str, Any] = {}
+
+    @property
+    def head(self) -> Record:
+        return self.records[-1]
+
+    @property
+    def size(self) -> int:
+        return len(self.records)
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """Every entry by name, in the ledger's order."""
+        return entries(self.records)
+
+    @cached_property
+    def windows(self) -> dict[str, Window]:
+        return windows(self.records)
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """The files that anybody may have, by path: their sha256. The same as an export has."""
+        hidden = held_back(self.records)
+        return {path: digest for path, digest in named_files(self.records).items() if path not in hidden}
+
+    @cached_property
+    def lines(self) -> Stored:
+        """The ledger as an export has it."""
+        return Stored(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """Its checkpoint, unsigned."""
+        return checkpoint_at(self.size, self.tree.root(self.size), self.key)
+
+    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+        """What was made of it once."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]

@@ -1,0 +1,280 @@
+"""What the API answers with, as its OpenAPI document describes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+EXAMPLE_ENTRY = "0f1e2d3c4b5a6978"
+HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+
+class Answer(BaseModel):
+    """A JSON answer. Later versions may add fields, so clients leave unheeded what they do not know."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Failure(Answer):
+    """Why a request was not answered as asked."""
+
+    error: str = Field(description="One line.", examples=["entry 0000000000000000 is not on this board"])
+
+
+class Health(Answer):
+    """How the server is."""
+
+    status: str = Field(examples=["ready"])
+    records: int = Field(0, description="Records of the ledger.")
+    behind: int = Field(0, description="How many of them the tables shown do not count yet.")
+    problem: str = Field("", description="Why tables cannot be computed; empty if they can.")
+
+
+class Head(Answer):
+    """The last record of the ledger that an answer counts."""
+
+    seq: int = Field(examples=[41], description="Its number, from 0.")
+    time: str = Field(examples=["2026-11-23T12:00:00Z"])
+    hash: str = Field(examples=[HASH])
+
+
+class Start(Answer):
+    """What is here."""
+
+    name: str = Field(description="The board's title.", examples=["Our board"])
+    opened: str = Field(examples=["2026-11-01T09:00:00Z"])
+    key: str = Field(description="The board's public ed25519 key, hexadecimal.", examples=[HASH])
+    farshift: str = Field(description="The version of Farshift that serves it.", examples=["0.1.0"])
+    read_only: bool = Field(description="Whether it is a copy, which takes no submissions.")
+    head: Head
+    entries: int
+    links: dict[str, str] = Field(description="Addresses relative to this one, by what they are.")
+
+
+class BenchmarkItem(Answer):
+    """A benchmark with entries on this board."""
+
+    benchmark: str = Field(examples=["scan/length"])
+    title: str
+    kind: str = Field(description="The kind of shift.", examples=["length"])
+    metric: str = Field(examples=["accuracy@1"])
+    entries: int
+    tables: list[str] = Field(description="Identities of its tables.", examples=[[HASH]])
+
+
+class Benchmarks(Answer):
+    head: Head
+    benchmarks: list[BenchmarkItem]
+
+
+class TableItem(Answer):
+    """A table: entries of one identity (benchmark version, protocol, scorer)."""
+
+    identity: str = Field(examples=[HASH])
+    benchmark: str = Field(examples=["scan/length"])
+    title: str
+    kind: str = Field(examples=["length"])
+    budget: str = Field(examples=["full"])
+    steps: int | None = Field(None, description="Training steps, where they are not the budget's.")
+    selection: str = Field(description="How candidates are chosen.", examples=["last"])
+    metric: str = Field(examples=["accuracy@1"])
+    better: str = Field(examples=["higher"])
+    current: bool = Field(description="Whether this version of Farshift scores this identity.")
+    ranked: int = Field(description="How many entries have a rank set.")
+    baseline: str = Field(description="The model that the others are compared with; empty for none.")
+
+
+class TableSummary(TableItem):
+    entries: int
+    can_be_first: list[str] = Field(description="Entries whose rank set holds 1.", examples=[[EXAMPLE_ENTRY]])
+
+
+class Tables(Answer):
+    head: Head
+    tables: list[TableSummary]
+
+
+class Row(Answer):
+    """An entry in its table. Rank sets: with 95 % confidence all of them hold the true ranks at once."""
+
+    entry: str = Field(examples=[EXAMPLE_ENTRY])
+    model: str = Field(examples=["lstm"])
+    team: str = Field(examples=["The adders"])
+    rank: list[int] | None = Field(description="First and last rank of its rank set.", examples=[[1, 3]])
+    unranked: str = Field(description="Why it has none; else empty.")
+    ties: str = Field(description="Entries that share a letter do not differ significantly.", examples=["ab"])
+    id: dict[str, Any] = Field(description="Score on rows like training: value, low, high, row_se, seed_se, per_seed.")
+    ood: dict[str, Any] = Field(description="The same on shifted rows.")
+    gap: dict[str, Any] = Field(description="ID minus OOD.")
+    seeds: int
+    attempts: int | None = Field(description="How many entries of its team were scored in this table.")
+
+
+class Table(TableItem):
+    """A table with its rows, best first; the order is not a ranking."""
+
+    detectable: dict[str, Any] | None = Field(description="The minimum detectable difference of its median pair.")
+    rows: list[Row]
+    notes: list[str] = Field(description="What the columns mean, and what is not in them.")
+
+
+class TableFound(Answer):
+    head: Head
+    table: Table
+
+
+class Standings(Answer):
+    """All tables, as `farshift board standings --json` prints them."""
+
+    board: str
+    head: Head
+    tables: list[Table]
+    apart: list[dict[str, Any]] = Field(description="Entries that were withdrawn or removed, with the reason.")
+    suites: list[dict[str, Any]] = Field(description="Aggregates over benchmarks.")
+    windows: list[dict[str, Any]] = Field(description="Sealed windows: see /windows.")
+
+
+class EntryItem(Answer):
+    """One run of a submission."""
+
+    entry: str = Field(examples=[EXAMPLE_ENTRY])
+    run: int = Field(description="Its number in the submission.")
+    benchmark: str = Field(examples=["scan/length"])
+    kind: str = Field(examples=["length"])
+    model: str = Field(examples=["lstm"])
+    team: str
+    team_key: str = Field(description="The team's public key; empty where it did not sign.")
+    name: str
+    note: str
+    budget: str = Field(examples=["full"])
+    steps: int | None
+    selection: str = Field(examples=["last"])
+    submission: str = Field(description="sha256 of the submission's zip.", examples=[HASH])
+    time: str = Field(examples=["2026-11-23T12:00:00Z"])
+    reference: bool
+    scorer: int = Field(description="Version of the scorer of its newest score.")
+    entry_identity: str = Field(description="The identity of its table.", examples=[HASH])
+    id: float = Field(description="Its ID score.")
+    ood: float = Field(description="Its OOD score.")
+    left: dict[str, str] | None = Field(description="kind (withdrawn, removed), reason and time; null in a table.")
+
+
+class Entries(Answer):
+    """A page of entries, in the ledger's order. `next` is null on the last one."""
+
+    head: Head
+    entries: list[EntryItem]
+    next: str | None = Field(description="The cursor of the next page.", examples=[EXAMPLE_ENTRY])
+
+
+class EntryScore(Answer):
+    scorer: int
+    entry_identity: str
+    path: str = Field(description="Its file, below the root of the server as in an export.")
+    sha256: str
+
+
+class EntryFound(Answer):
+    head: Head
+    entry: EntryItem
+    row: Row | None = Field(description="Its row of the table, as of the record `table_head`; null in none.")
+    table_head: Head | None
+    scores: list[EntryScore] = Field(description="By every scorer that scored it, the newest last.")
+    challenges: list[dict[str, Any]]
+
+
+class TeamItem(Answer):
+    """Who submitted: a key where submissions are signed, else a name."""
+
+    team: str = Field(description="The name as it is shown.")
+    team_key: str
+    entries: int
+    benchmarks: list[str]
+    models: list[str]
+    newest: str = Field(description="Time of the newest entry.")
+
+
+class Teams(Answer):
+    head: Head
+    teams: list[TeamItem]
+
+
+class WindowItem(Answer):
+    """A sealed window: an announced draw that nobody could train for."""
+
+    window: str = Field(examples=["scan-length-2026-12"])
+    benchmark: str
+    state: str = Field(description="committed, announced, open, due or revealed.")
+    opens: str
+    closes: str
+    answers: int = Field(description="How many teams gave answers.")
+
+
+class Windows(Answer):
+    head: Head
+    windows: list[WindowItem]
+
+
+class WindowFound(Answer):
+    """A window by its state: terms and commitment always; scores, contrasts and the seed once it is revealed."""
+
+    head: Head
+    terms: dict[str, Any]
+    commitment: str
+    state: str
+    answers: int
+    seed: str | None
+    randomness: str
+    profile: dict[str, Any] | None
+    entries: list[dict[str, Any]]
+    files: dict[str, str] = Field(description="What can be downloaded of its draw by now: address below /api/v1.")
+
+
+class RecordItem(Answer):
+    """A record of the ledger, as a line of an export has it."""
+
+    seq: int
+    time: str
+    kind: str = Field(examples=["scored"])
+    body: dict[str, Any]
+    previous: str
+    hash: str
+    signature: str
+
+
+class Ledger(Answer):
+    """A page of records. A full page never changes."""
+
+    page: int
+    size: int = Field(description="Records of the ledger by now, on full pages as many as these pages hold.")
+    records: list[RecordItem]
+    next: int | None = Field(description="The next page, null on the last one.")
+
+
+class Inclusion(Answer):
+    """Shows that a record is in the tree of the first `size` (RFC 6962, 2.1.1). Nodes are hexadecimal."""
+
+    seq: int
+    size: int
+    leaf: str = Field(description="The record's hash.")
+    root: str
+    path: list[str]
+
+
+class Consistency(Answer):
+    """Shows that the first `to` records begin with the first `from` (RFC 6962, 2.1.2). Nodes are hexadecimal."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+    first: int = Field(alias="from")
+    to: int
+    from_root: str
+    to_root: str
+    path: list[str]
+
+
+def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI says of answers that are refusals."""
+    said = {404: "It is not here.", 422: "A parameter is not as described.", 503: "Try again later."}
+    return {status: {"model": Failure, "description": said.get(status, "Refused.")} for status in (422, *statuses)}

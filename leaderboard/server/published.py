@@ -1,0 +1,256 @@
+"""What a server shows of a board. The ledger is read as it is now; tables and pages are those of the last record that
+they were computed for, in the background: no request waits for them once there are some."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Condition, Event, Lock, RLock, Thread
+from typing import Any
+
+import tomli_w
+
+from ...benchmarks.scoring.record import Score
+from ...core.clock import Stopwatch
+from ...core.errors import FarshiftError, Unavailable, first_line
+from ..board import Board
+from ..board_view import BoardView, Reading
+from ..entries import Entry, Standing
+from ..ledger.checkpoint import signed
+from ..ledger.proofs import Tree
+from ..operations.export import public_card
+from ..operations.places import viewed
+from ..operations.verify import FolderReader
+from ..publish.frame import Frame
+from ..publish.page import Page
+from ..publish.site import INDEX, Site
+from ..storage.readers import CARD, LEDGER
+from ..tables.live import LiveBoard
+from ..tables.snapshot import Snapshot
+from .answers import Packed, Stored, as_json, media_of
+from .history import History
+
+POLL = 0.5
+"""Seconds between two looks at the ledger's head, for records that other processes append."""
+FIRST = 60
+"""Seconds that a request waits for the first tables of a board."""
+
+log = logging.getLogger("farshift.server")
+
+
+class Shown:
+    """A board's tables and pages at one record. Pages are rendered once, and kept compressed."""
+
+    def __init__(self, history: History, view: BoardView, snapshot: Snapshot, marker: tuple[str, str]) -> None:
+        self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
+        self._files = Site(snapshot, view).pages
+        self._pages: dict[str, Packed] = {}
+        self._stored: dict[str, Any] = {}
+        self._lock = RLock()
+
+    @property
+    def frame(self) -> Frame | None:
+        """What its pages have around them."""
+        index = self._files[INDEX]
+        return index.frame if isinstance(index, Page) else None
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of its pages, sorted."""
+        return list(self._files)
+
+    def kept(self, path: str) -> Packed | None:
+        """A page that was rendered already."""
+        return self._pages.get(path)
+
+    def page(self, path: str) -> Packed | None:
+        """A page, rendered now if it was not; None where there is none."""
+        if path not in self._files:
+            return None
+        with self._lock:
+            if path not in self._pages:
+                self._pages[path] = Stored(self._files[path].render(), media_of(path)).packed()
+        return self._pages[path]
+
+    def stored(self, name: str, make: Callable[[], Stored]) -> Stored:
+        """A body that is made once."""
+        with self._lock:
+            if name not in self._stored:
+                self._stored[name] = make()
+        found: Stored = self._stored[name]
+        return found
+
+
+class Published:
+    """A board at a place (see `places.viewed`), read by many threads. `start` begins to watch it.
+
+    board: the board itself, where the place is its folder: what is served may change it; None for a copy."""
+
+    def __init__(self, place: str, poll: float = POLL) -> None:
+        self.place, self.poll = place, poll
+        self.board: Board | None = None
+        self.problem = ""
+        self._exit = ExitStack()
+        self._view: BoardView | None = None
+        self._history: History | None = None
+        self._tree = Tree()
+        self._shown: Shown | None = None
+        self._live: LiveBoard | None = None
+        self._scores: dict[str, Score] = {}
+        self._opening, self._there = Lock(), Condition()
+        self._stop, self._look = Event(), Event()
+        self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
+
+    def start(self) -> None:
+        """Open the board, and compute its tables in the background."""
+        self._open()
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._look.set()
+        if self._thread.is_alive():
+            self._thread.join(30)
+        self._exit.close()
+
+    def look(self) -> None:
+        """Look at the ledger now: this process appended to it."""
+        self._look.set()
+
+    def history(self) -> History:
+        """The ledger as it is now."""
+        if self._view is None:
+            self._open()
+        assert self._history is not None
+        if self.board is not None:
+            head = self.board.ledger.store.head()
+            if head is None or head.hash != self._history.head.hash:
+                with self._opening:
+                    self._read_on()
+        return self._history
+
+    def shown(self, wait: float = FIRST) -> Shown:
+        """The tables and pages that are there; those of a new board are waited for. `Unavailable` where none come."""
+        if self._shown is None:
+            with self._there:
+                self._there.wait_for(lambda: self._shown is not None or bool(self.problem), wait)
+        if self._shown is None:
+            raise Unavailable(self.problem or "the board's tables are being computed: try again in a minute")
+        return self._shown
+
+    @property
+    def ready(self) -> Shown | None:
+        """The tables and pages that are there; never waits."""
+        return self._shown
+
+    def view(self, history: History) -> BoardView:
+        """The board as it stood at the last record of a history."""
+        if self.board is None:
+            assert self._view is not None
+            return self._view
+        return Reading(FolderReader(self.board), history.records, self.board.derived)
+
+    def standing(self, entry: Entry) -> Standing:
+        """An entry with its newest score."""
+        assert self._view is not None
+        digest = entry.scores[-1].digest if entry.scores else ""
+        if digest not in self._scores:
+            self._scores[digest] = self._view.standing_of(entry).score
+        return Standing(**vars(entry), score=self._scores[digest])
+
+    def file(self, path: str) -> Path | None:
+        """A file that a record names."""
+        assert self._view is not None
+        found = self._view.file(path)
+        if found is None and self.board is not None:
+            self.board.settle()  # its record was appended a moment ago
+            found = self._view.file(path)
+        return found
+
+    def export(self, path: str) -> Stored | None:
+        """The card or the ledger as an export has them."""
+        if path == CARD:
+            assert self._view is not None
+            return Stored(tomli_w.dumps(public_card(self._view)).encode(), "application/toml")
+        return self.history().lines if path == LEDGER else None
+
+    def checkpoint(self) -> bytes:
+        """The ledger's checkpoint, signed. `FarshiftError` where the key is not here."""
+        history = self.history()
+        if self.board is None:
+            raise FarshiftError("this is a copy of the board, without its key: checkpoints are signed by the board")
+        return signed(history.checkpoint, self.board.ledger.signing).note().encode()
+
+    def _open(self) -> None:
+        with self._opening:
+            if self._view is not None:
+                return
+            view = self._exit.enter_context(viewed(self.place))
+            self.board = view if isinstance(view, Board) else None
+            self._take(view.settled(), str(view.card["key"]))
+            self._view = view
+
+    def _read_on(self) -> None:
+        """Take what the ledger has now."""
+        assert self.board is not None and self._history is not None
+        known = self._history
+        self._take([*known.records, *self.board.following(known.head)], known.key)
+
+    def _take(self, records: list[Any], key: str) -> None:
+        self._tree.extend(bytes.fromhex(one.hash) for one in records[len(self._tree) :])
+        self._history = History(records, key, self._tree)
+
+    def _watch(self) -> None:
+        """Keep the tables and pages those of the ledger, until `close`."""
+        while not self._stop.is_set():
+            try:
+                self._bring_up_to_date()
+                self.problem = ""
+            except Exception as error:  # a server outlives whatever a board's files hold: what was computed is shown
+                self.problem = f"{type(error).__name__}: {first_line(error)}"
+                log.exception("the tables of %s could not be computed", self.place)
+                with self._there:
+                    self._there.notify_all()
+                self._stop.wait(10)
+            self._look.wait(self.poll)
+            self._look.clear()
+
+    def _bring_up_to_date(self) -> None:
+        history = self.history()
+        view = self.view(history)
+        marker = (history.head.hash, json.dumps(view.baselines(), sort_keys=True))
+        if self._shown is not None and self._shown.marker == marker:
+            return
+        watch = Stopwatch()
+        if self._live is None:
+            assert self._view is not None
+            self._live = LiveBoard(self._view)
+        snapshot = self._live.snapshot()
+        history = self._at(snapshot)
+        made = Shown(history, self.view(history), snapshot, (history.head.hash, marker[1]))
+        rest = []
+        for path in made.paths:
+            # What visitors see first is ready before it is shown; the pages of a thousand entries come after.
+            made.page(path) if path.count("/") == 0 or path.startswith("benchmarks/") else rest.append(path)
+        made.stored("standings.json", lambda: as_json(made.snapshot.record()))
+        with self._there:
+            self._shown = made
+            self._there.notify_all()
+        log.info("tables at record %d, %.1f s", history.head.seq, watch.seconds())
+        for path in self._until_stopped(rest):
+            made.page(path)
+
+    def _at(self, snapshot: Snapshot) -> History:
+        """The ledger as it stood at a snapshot's record."""
+        now = self.history()
+        return History(now.records[: snapshot.head.seq + 1], now.key, now.tree)
+
+    def _until_stopped(self, paths: list[str]) -> Iterator[str]:
+        """Each path, as long as there is nothing better to do."""
+        for path in paths:
+            if self._stop.is_set() or self._look.is_set():
+                return
+            yield path

@@ -1,0 +1,42 @@
+"""One line in the log for each request: never a header, never a query, so never a token."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from ...core.listings.visible import visible
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = logging.getLogger("farshift.requests")
+
+
+class Logged:
+    """An application whose requests are logged: client, method, path, status, bytes, milliseconds."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        began, status, size = time.perf_counter(), 0, 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            else:
+                size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, counted)
+        finally:
+            client = (scope.get("client") or ("-",))[0]
+            took = 1000 * (time.perf_counter() - began)
+            path = visible(scope["path"][:300])
+            log.info("%s %s %s %d %d B %.0f ms", client, scope["method"], path, status, size, took)

@@ -1,0 +1,92 @@
+"""What every answer says to browsers, and HEAD: plain ASGI around the application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+PUBLIC = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Link, Repr-Digest, Content-Range",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+"""What answers of the API say as well: pages elsewhere may read public data, without credentials."""
+
+PREFLIGHT = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "GET, HEAD",
+    "Access-Control-Allow-Headers": "If-None-Match, Range",
+    "Access-Control-Max-Age": "86400",
+}
+
+
+class Guarded:
+    """An application with these headers on every answer, below an address's prefix.
+
+    prefix: the path that the application is seen under, such as /board; a proxy may cut it off before or not. open:
+    the paths that pages of other origins may read."""
+
+    def __init__(self, app: ASGIApp, prefix: str = "", open: tuple[str, ...] = ("/api/",)) -> None:
+        self.app, self.prefix, self.open = app, prefix, open
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        path: str = scope["path"]
+        if self.prefix and (path == self.prefix or path.startswith(self.prefix + "/")):
+            path = path.removeprefix(self.prefix)
+            if not path:
+                return await _said(send, 308, {"Location": self.prefix + "/"})
+        scope = {**scope, "path": path, "root_path": ""}
+        public = path.startswith(self.open)
+        asked = dict(scope["headers"]).get(b"access-control-request-method", b"")
+        if public and scope["method"] == "OPTIONS" and asked in (b"GET", b"HEAD"):
+            return await _said(send, 204, HEADERS | PREFLIGHT)
+        headers = HEADERS | (PUBLIC if public and scope["method"] in ("GET", "HEAD") else {})
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                said = {name.lower() for name, _ in message["headers"]}
+                more = [(key.lower().encode(), value.encode()) for key, value in headers.items()]
+                message["headers"] = [*message["headers"], *((key, value) for key, value in more if key not in said)]
+            await send(message)
+
+        await self.app(scope, receive, guarded)
+
+
+class Heads:
+    """HEAD is answered as GET is, without the body; but for addresses that have a HEAD of their own."""
+
+    def __init__(self, app: ASGIApp, own: tuple[str, ...] = ()) -> None:
+        self.app, self.own = app, own
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].startswith(self.own or ("\0",)):
+            return await self.app(scope, receive, send)
+
+        async def bodiless(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self.app({**scope, "method": "GET"}, receive, bodiless)
+
+
+async def _said(send: Send, status: int, headers: dict[str, str]) -> None:
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": [*raw, (b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})

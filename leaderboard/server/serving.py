@@ -1,0 +1,179 @@
+"""Serving a board: server and worker processes on one machine, started again when they die, ended together."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Event
+from types import FrameType
+
+from ...core.errors import FarshiftError, MissingExtra
+from .app import API
+
+log = logging.getLogger("farshift.server")
+
+TICK = 0.2
+PAUSES = (1.0, 2.0, 5.0, 15.0, 30.0)
+"""Seconds before a process that died is started again, by how often it died in a row."""
+LIVED = 60.0
+"""Seconds after which a process that dies counts as one that had run."""
+ENDING = 40.0
+"""Seconds that processes are given to end what they are at."""
+
+
+@dataclass
+class Child:
+    """A process that is to run as long as the board is served."""
+
+    name: str
+    command: Sequence[str]
+    fd: int | None = None
+    process: subprocess.Popen[bytes] | None = None
+    since: float = 0.0
+    deaths: int = 0
+    due: float = field(default=0.0)
+
+    def start(self) -> None:
+        # A process group of its own: Ctrl-C in a terminal reaches this process alone, which ends the others in order.
+        self.process = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,  # which closes when this process is gone, however it ends
+            pass_fds=() if self.fd is None else (self.fd,),
+            process_group=0,
+        )
+        self.since = time.monotonic()
+
+    def look(self) -> None:
+        """Start it again if it died and its pause is over."""
+        assert self.process is not None
+        if self.due:
+            if time.monotonic() >= self.due:
+                self.due = 0.0
+                self.start()
+            return
+        code = self.process.poll()
+        if code is None:
+            return
+        self.deaths = 0 if time.monotonic() - self.since > LIVED else self.deaths
+        pause = PAUSES[min(self.deaths, len(PAUSES) - 1)]
+        self.deaths, self.due = self.deaths + 1, time.monotonic() + pause
+        log.warning("%s ended (%s): it is started again in %.0f s", self.name, _ending(code), pause)
+
+    def tell(self, number: signal.Signals) -> None:
+        if self.process is not None and self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                self.process.send_signal(number)
+
+
+def serve(
+    place: str,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    servers: int = 1,
+    workers: int = 0,
+    url_prefix: str = "",
+    proxy_headers: bool = False,
+    told: Callable[[str], None] = print,
+) -> None:
+    """Serve the board at a place until SIGINT or SIGTERM. `told` is called with the address once it answers.
+
+    servers: processes that answer; workers: how many submissions are scored at once, none for a copy of a board;
+    url_prefix: as in `create_app`; proxy_headers: whether to believe a proxy on this machine (or those that
+    FORWARDED_ALLOW_IPS names) whom it asks for. `FarshiftError` where the port cannot be had, or nothing answers."""
+    try:
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("the board's server", "server") from error
+    with _listening(host, port) as listening:
+        fd = listening.fileno()
+        options = {"place": place, "fd": fd, "url_prefix": url_prefix, "proxy_headers": proxy_headers}
+        package = __package__ or ""
+        children = [
+            Child(f"server {number}", [sys.executable, "-m", f"{package}.process", json.dumps(options)], fd)
+            for number in range(1, servers + 1)
+        ]
+        if workers:
+            command = [sys.executable, "-m", package.split(".")[0], "board", "work", place, "--workers", str(workers)]
+            children.append(Child("the worker", command))
+        stop = Event()
+        before = {number: signal.signal(number, _stopping(stop)) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            for child in children:
+                child.start()
+            where = listening.getsockname()
+            if _answers(where, children[0], stop):
+                shown = f"[{where[0]}]" if ":" in where[0] else where[0]
+                told(f"http://{shown}:{where[1]}/{url_prefix.strip('/') + '/' if url_prefix.strip('/') else ''}")
+            while not stop.wait(TICK):
+                for child in children:
+                    child.look()
+        finally:
+            _end(children)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise FarshiftError(f"{host}, port {port}: {why}: choose another (--host, --port)") from error
+
+
+def _stopping(stop: Event) -> Callable[[int, FrameType | None], None]:
+    def handler(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    return handler
+
+
+def _answers(where: tuple[str, int], server: Child, stop: Event) -> bool:
+    """Wait until a server answers; False where it is to end before."""
+    while not stop.wait(TICK / 2):
+        assert server.process is not None
+        if server.process.poll() is not None:
+            raise FarshiftError(f"the server did not start ({_ending(server.process.returncode)}): it said why above")
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(where[0], where[0])
+        connection = http.client.HTTPConnection(host, where[1], timeout=5)
+        try:
+            connection.request("GET", f"{API}/healthz")
+            if connection.getresponse().status == 200:
+                return True
+        except (OSError, http.client.HTTPException):
+            continue
+        finally:
+            connection.close()
+    return False
+
+
+def _end(children: Sequence[Child]) -> None:
+    """End every process that was started, by its id: those that do not end in time are killed."""
+    for child in children:
+        child.tell(signal.SIGTERM)
+    deadline = time.monotonic() + ENDING
+    for child in children:
+        if child.process is None:
+            continue
+        try:
+            child.process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            child.process.kill()
+            child.process.wait()
+        if child.process.stdin is not None:
+            child.process.stdin.close()
+
+
+def _ending(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,61 @@
+"""A board with a few entries behind a real server on loopback."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.submission.pack import pack
+
+sys.path.insert(0, str(Path(__file__).parent))
+from running import Running, running
+
+
+@pytest.fixture(scope="session")
+def packed(runs, tmp_path_factory) -> list[Path]:
+    """A submission of each run."""
+    place = tmp_path_factory.mktemp("packed")
+    return [pack([run], place / f"{run.name}.zip", team=f"team {run.name}") for run in runs]
+
+
+@pytest.fixture(scope="session")
+def filled(packed, tmp_path_factory) -> Path:
+    """A board with three entries, one of them withdrawn. Tests that change it copy it."""
+    board = Board.init(tmp_path_factory.mktemp("filled") / "board", "A <b>test</b> board")
+    names = [submit(board, file)[0][0] for file in packed]
+    withdraw(board, names[1], "a bug in our loader")
+    return board.path
+
+
+@pytest.fixture
+def own(filled, tmp_path) -> Board:
+    """A copy of that board for one test alone."""
+    return Board(shutil.copytree(filled, tmp_path / "served"))
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Running]]:
+    """Start servers that end with the test."""
+    started: list[Running] = []
+
+    def start(place: object, **options: object) -> Running:
+        started.append(running(place, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="session")
+def site(filled) -> Iterator[Running]:
+    """A server of the board that no test changes."""
+    found = running(filled)
+    yield found
+    found.stop()

@@ -1,0 +1,132 @@
+"""`farshift.Board`: the same answers of a folder, of an export and of a server; and what is held to the ledger."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import farshift as fs
+import pytest
+from farshift.core.errors import FarshiftError, UnknownName
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger.proofs import Tree
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.places import viewed
+from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.server.history import History
+
+
+def told(board: fs.Board) -> list[object]:
+    """All that a board says, as plain JSON."""
+    entries = board.entries()
+    said = [board.name, board.standings().record(), entries.to_dicts(), board.entry(entries[0].entry).to_dict()]
+    said += [board.entries(kind="length").to_dicts(), board.entries(team="team good").to_dicts(), board.windows()]
+    said += [board.entries(model="good", benchmark="modadd97/xi35").to_dicts()]
+    return json.loads(json.dumps(said))
+
+
+def test_a_folder_an_export_and_a_server_say_the_same(site, filled, tmp_path):
+    export(Board(filled), tmp_path / "public")
+    of_folder = told(fs.Board(filled))
+    assert told(fs.Board(tmp_path / "public")) == of_folder
+    assert told(fs.Board(site.url + "/")) == of_folder
+    assert [len(one) for one in of_folder[2:3]] == [3]
+    assert [one["model"] for one in of_folder[4]] == ["echo"]
+
+
+def test_standings_of_a_server_are_a_data_frame(site, filled):
+    pytest.importorskip("pandas")
+    remote, local = fs.Board(site.url).standings(), fs.Board(filled).standings()
+    assert remote.to_pandas()["entry"].tolist() == local.to_pandas()["entry"].tolist()
+    assert "&lt;b&gt;test" in remote._repr_html_()
+    assert len(fs.Board(site.url).standings("scan/length").record()["tables"]) == 1
+
+
+@pytest.mark.parametrize("where", ["folder", "server"])
+def test_an_entry_that_is_not_there_is_named(site, filled, where):
+    board = fs.Board(filled if where == "folder" else site.url)
+    with pytest.raises((UnknownName, FarshiftError), match="0000000000000000"):
+        board.entry("0" * 16)
+    with pytest.raises(UnknownName):
+        board.entry("../ledger")
+
+
+def test_a_board_that_grew_is_read_on(own, serve):
+    served = serve(own.path)
+    board = fs.Board(served.url)
+    assert [one.left for one in board.entries()].count(None) == 2
+    withdraw(own, own.standings()[0].entry, "a second thought")
+    assert [one.left for one in board.entries()].count(None) == 1
+    assert [one.left for one in fs.Board(served.url).entries()].count(None) == 1
+
+
+def test_a_history_that_does_not_extend_what_was_seen_is_refused(own, serve, tmp_path):
+    """The board's own key signs two histories; this user was shown one of them."""
+    other = Board(shutil.copytree(own.path, tmp_path / "other"))
+    names = [one.entry for one in own.standings()]
+    withdraw(own, names[0], "one history")
+    withdraw(other, names[1], "another history")
+    withdraw(other, names[0], "and on")
+    older = Board(shutil.copytree(own.path, tmp_path / "older"))
+    withdraw(own, names[1], "and on")
+    assert len(fs.Board(serve(own.path).url).entries()) == 3
+    with pytest.raises(FarshiftError, match="the history was rewritten"):
+        fs.Board(serve(other.path).url).entries()
+    with pytest.raises(FarshiftError, match="shows 9 records, and this user saw 10"):
+        fs.Board(serve(older.path).url).standings()
+
+
+def test_what_a_server_showed_binds_its_exports_and_the_other_way_round(own, serve, tmp_path):
+    other = Board(shutil.copytree(own.path, tmp_path / "other"))
+    names = [one.entry for one in own.standings()]
+    withdraw(own, names[0], "one history")
+    withdraw(other, names[1], "another history")
+    assert fs.Board(serve(own.path).url).name
+    export(other, tmp_path / "public")
+    with pytest.raises(FarshiftError, match="rewritten"), viewed(str(tmp_path / "public")):
+        pass
+    withdraw(own, names[1], "longer")
+    export(own, tmp_path / "good")
+    with viewed(str(tmp_path / "good")):
+        pass
+    with pytest.raises(FarshiftError, match="rewritten|shows 9 records"):
+        fs.Board(serve(other.path).url).entries()
+
+
+def test_an_answer_that_counts_a_record_which_is_not_in_the_ledger_is_refused(own, serve):
+    served = serve(own.path)
+    published = served.app.state.published
+    real = published.history()
+    forged = [*real.records[:-1], real.records[-1].__class__(**{**real.records[-1].__dict__, "hash": "ab" * 32})]
+    held = History(forged, real.key, real.tree)
+    published.history = lambda: held
+    with pytest.raises(FarshiftError, match="is not in the ledger that it signs"):
+        fs.Board(served.url).entries()
+
+
+def test_a_checkpoint_of_another_key_is_refused(own, serve, tmp_path):
+    served = serve(own.path)
+    published = served.app.state.published
+    real = published.history()
+    stranger = Board.init(tmp_path / "stranger", "Another")
+    published.checkpoint = lambda: published_note(stranger, real)
+    with pytest.raises(FarshiftError, match="not signed by the board's key"):
+        fs.Board(served.url).entries()
+
+
+def published_note(stranger: Board, real: History) -> bytes:
+    from farshift.leaderboard.ledger.checkpoint import signed
+
+    return signed(real.checkpoint, stranger.ledger.signing).note().encode()
+
+
+def test_another_board_at_an_address_that_was_seen_is_refused(own, serve, tmp_path):
+    served = serve(own.path)
+    assert fs.Board(served.url).name
+    stranger = Board.init(tmp_path / "stranger", "Another")
+    published = served.app.state.published
+    published.board, records = stranger, stranger.records()
+    held = History(records, stranger.ledger.key, Tree(bytes.fromhex(one.hash) for one in records))
+    published.history = lambda: held
+    with pytest.raises(FarshiftError, match="had .* when this user first looked"):
+        fs.Board(served.url).entries()

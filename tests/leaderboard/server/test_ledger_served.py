@@ -1,0 +1,138 @@
+"""The ledger from a real server: records, the signed head, proofs; and the board as an export of it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger.checkpoint import ED25519, origin_of, read_checkpoint, signed_with, verifier_key
+from farshift.leaderboard.ledger.proofs import extends, included
+from farshift.leaderboard.ledger.record import Record
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.places import verify_at, viewed
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.server import models
+from farshift.leaderboard.server.routes import ledger as route
+from farshift.leaderboard.tables.snapshot import take_snapshot
+from farshift.loaders.remote.http import HttpFile
+
+
+@pytest.fixture(scope="module")
+def records(filled) -> list[Record]:
+    return Board(filled).records()
+
+
+def test_the_records_are_those_of_the_ledger(site, records):
+    found = models.Ledger.model_validate(site.json("ledger"))
+    assert [Record(**one.model_dump()) for one in found.records] == records
+    assert (found.size, found.next) == (len(records), None)
+    assert site.get("api/v1/ledger?page=1").status_code == 404
+
+
+def test_a_full_page_of_records_may_be_kept_for_ever(site, records, monkeypatch):
+    monkeypatch.setattr(route, "PAGE", 4)
+    assert len(records) == 8
+    pages = [site.get("api/v1/ledger", params={"page": page}) for page in range(3)]
+    assert ["immutable" in one.headers["Cache-Control"] for one in pages] == [True, True, False]
+    assert [len(one.json()["records"]) for one in pages] == [4, 4, 0]
+    assert [one.json()["next"] for one in pages] == [1, 2, None]
+    assert "no-cache" in pages[2].headers["Cache-Control"]
+
+
+def test_the_head_is_signed_by_the_board(site, records):
+    key = records[0].body["key"]
+    found = read_checkpoint(site.get("api/v1/ledger/checkpoint").content, "the server's")
+    assert (found.origin, found.size) == (origin_of(key), len(records))
+    assert signed_with(found, verifier_key(origin_of(key), ED25519, key)) is not None
+
+
+def test_each_record_is_shown_to_be_under_the_signed_root(site, records):
+    root = read_checkpoint(site.get("api/v1/ledger/checkpoint").content, "the server's").root
+    for record in records:
+        proof = models.Inclusion.model_validate(site.json("ledger/proof/inclusion", seq=record.seq))
+        path = [bytes.fromhex(node) for node in proof.path]
+        assert proof.leaf == record.hash
+        assert included(bytes.fromhex(record.hash), record.seq, proof.size, path, root)
+
+
+def test_the_ledger_is_shown_to_extend_each_earlier_one(site, records):
+    root = read_checkpoint(site.get("api/v1/ledger/checkpoint").content, "the server's").root
+    for size in range(len(records) + 1):
+        proof = models.Consistency.model_validate(site.json("ledger/proof/consistency", **{"from": size}))
+        path = [bytes.fromhex(node) for node in proof.path]
+        assert extends(size, bytes.fromhex(proof.from_root), proof.to, root, path)
+
+
+@pytest.mark.parametrize(
+    "path", ["inclusion?seq=8", "inclusion?seq=0&size=9", "consistency?from=9", "consistency?from=3&to=2"]
+)
+def test_a_proof_of_what_is_not_there_is_refused(site, path):
+    assert site.get(f"api/v1/ledger/proof/{path}").status_code == 404
+
+
+def test_a_server_verifies_and_is_read_as_a_static_export_is(site, filled, tmp_path):
+    board = Board(filled)
+    export(board, tmp_path / "public")
+    for file in sorted((tmp_path / "public").rglob("*")):
+        if file.is_file():
+            assert site.get(file.relative_to(tmp_path / "public").as_posix()).content == file.read_bytes(), file
+    found = verify_at(site.url, pages=site.url)
+    assert (found.differences, found.not_recomputed, found.verified) == ([], [], 3)
+    with viewed(site.url) as view:
+        assert take_snapshot(view).record() == take_snapshot(board).record()
+
+
+@pytest.mark.parametrize("copy", ["folder", "url"])
+def test_a_copy_of_a_board_is_served_to_be_read(own, serve, site, tmp_path, copy):
+    export(own, tmp_path / "public")
+    served = serve(tmp_path / "public" if copy == "folder" else site.url)
+    assert served.json("standings") == site.json("standings")
+    assert served.json("")["read_only"]
+    answer = served.get("api/v1/ledger/checkpoint")
+    assert answer.status_code == 404
+    assert "without its key" in answer.json()["error"]
+    assert served.get("").content == site.get("").content
+
+
+def test_an_entry_that_another_process_makes_is_seen_at_once(filled, packed, serve, tmp_path):
+    board = Board.init(tmp_path / "growing", "Growing")
+    served = serve(board.path)
+    assert served.json("entries")["entries"] == []
+    names, _ = submit(Board(board.path), packed[0])
+    assert [one["entry"] for one in served.json("entries")["entries"]] == names
+    digest = served.json(f"entries/{names[0]}")["entry"]["submission"]
+    assert served.get(f"submissions/{digest}.zip").content == packed[0].read_bytes()
+    served.until(lambda: names[0] in served.get("").text)
+    assert served.json("ledger/proof/consistency", **{"from": 1})["to"] == 3
+
+
+def test_a_reader_gets_one_state_of_a_ledger_that_grows_meanwhile(own, serve, monkeypatch):
+    served, left = serve(own.path), [one.entry for one in own.standings()]
+    opened = HttpFile.open
+
+    def growing(url: str) -> HttpFile:
+        file = opened(url)
+        if url.endswith("ledger.jsonl") and left:
+            withdraw(own, left.pop(), "meanwhile")
+        return file
+
+    monkeypatch.setattr(HttpFile, "open", growing)
+    with viewed(served.url) as view:
+        assert view.records() == own.records()
+        assert view.standings() == []
+
+
+def test_a_ledger_that_was_changed_is_not_shown(own, serve):
+    served = serve(own.path)
+    before = served.json("ledger")["size"]
+    with sqlite3.connect(own.path / "ledger.sqlite") as database:
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        database.execute("DELETE FROM records WHERE seq = (SELECT max(seq) FROM records)")
+        database.execute("UPDATE records SET body = '{}' WHERE seq = 2")
+    answer = served.get("api/v1/ledger")
+    assert (answer.status_code, before) == (409, 8)
+    assert "record 7 is not the one that it was before" in answer.json()["error"]
+    assert served.get("readyz").status_code == 503

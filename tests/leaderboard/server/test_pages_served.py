@@ -1,0 +1,163 @@
+"""Pages from a real server: their bytes are those of the static site, whatever the coding."""
+
+from __future__ import annotations
+
+import gzip
+from threading import Event
+
+import pyarrow as pa
+import pytest
+from farshift.core.errors import MissingExtra
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.reference import reference
+from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.publish.site import Site
+from farshift.leaderboard.server.app import create_app
+from farshift.leaderboard.server.security import POLICY
+from farshift.leaderboard.settings import write_baselines
+from farshift.leaderboard.tables.live import LiveBoard
+from farshift.leaderboard.tables.snapshot import take_snapshot
+
+
+@pytest.fixture(scope="module")
+def static(filled) -> dict[str, bytes]:
+    board = Board(filled)
+    return dict(Site(take_snapshot(board), board).rendered())
+
+
+def test_every_page_is_that_of_the_static_site(site, static):
+    for path, content in static.items():
+        answer = site.get(path)
+        assert (answer.status_code, answer.content) == (200, content), path
+    assert site.get("").content == static["index.html"]
+
+
+def test_a_page_is_sent_compressed_as_it_lies_in_memory(site, static):
+    page = static["index.html"]
+    tags = set()
+    for coding, unpacked in (
+        ("gzip", gzip.decompress),
+        ("zstd", lambda body: pa.Codec("zstd").decompress(body, len(page)).to_pybytes()),
+        ("identity", bytes),
+    ):
+        with site.client.stream("GET", site.url + "/", headers={"Accept-Encoding": coding}) as answer:
+            assert answer.headers.get("Content-Encoding", "identity") == coding
+            assert unpacked(b"".join(answer.iter_raw())) == page
+            assert "Accept-Encoding" in answer.headers["Vary"]
+            tags.add(answer.headers["ETag"])
+    assert len(tags) == 3, "each coding has an entity tag of its own"
+    assert not any(tag.startswith("W/") for tag in tags)
+
+
+def test_who_has_a_page_is_not_sent_it_again(site):
+    first = site.get("")
+    again = site.get("", headers={"If-None-Match": f'"other", {first.headers["ETag"]}'})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["ETag"] == first.headers["ETag"]
+    assert site.get("", headers={"If-None-Match": '"other"'}).status_code == 200
+    assert "no-cache" in first.headers["Cache-Control"]
+
+
+def test_a_head_request_is_answered_as_get_without_the_body(site):
+    for path in ("", "static/style.css", "ledger.jsonl", "api/v1/entries", "nothing"):
+        get, head = site.get(path), site.client.head(f"{site.url}/{path}")
+        assert (head.status_code, head.content) == (get.status_code, b"")
+        assert head.headers["Content-Length"] == get.headers["Content-Length"]
+        assert head.headers.get("ETag") == get.headers.get("ETag")
+
+
+def test_every_answer_tells_browsers_what_it_may_do(site):
+    for path in ("", "static/style.css", "nothing", "api/v1/entries", "api/v1/nothing", "board.toml"):
+        headers = site.get(path).headers
+        assert headers["Content-Security-Policy"] == POLICY
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert "geolocation=()" in headers["Permissions-Policy"]
+        public = path.startswith(("api/", "board.toml"))
+        assert headers["Cross-Origin-Resource-Policy"] == ("cross-origin" if public else "same-origin")
+        assert headers.get("Access-Control-Allow-Origin") == ("*" if public else None)
+        assert "Access-Control-Allow-Credentials" not in headers
+
+
+def test_pages_elsewhere_may_read_the_api_and_not_write_to_it(site):
+    def asked(method: str, path: str = "api/v1/entries"):
+        headers = {"Origin": "https://example.org", "Access-Control-Request-Method": method}
+        return site.client.options(f"{site.url}/{path}", headers=headers)
+
+    assert asked("GET").status_code == 204
+    assert asked("GET").headers["Access-Control-Allow-Methods"] == "GET, HEAD"
+    assert "Authorization" not in asked("GET").headers["Access-Control-Allow-Headers"]
+    assert "Access-Control-Allow-Origin" not in asked("POST").headers
+    assert asked("GET", "index.html").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["nothing", "private/key.pem", "private/store.url", "..%2fprivate%2fkey.pem", "%2e%2e/board.toml", "entries/x.html",
+     "ledger.sqlite", "incoming/x", "submissions/", "a\x00b"],
+)  # fmt: skip
+def test_what_is_not_there_is_a_page_that_says_so(site, path):
+    answer = site.get(path.replace("\x00", "%00"))
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "There is no page at this address" in answer.text
+    assert "static/style.css" in answer.text
+
+
+def test_a_page_cannot_be_posted_to(site):
+    answer = site.client.post(f"{site.url}/index.html", content=b"x")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert "<script" not in answer.text
+
+
+def test_a_prefix_is_cut_off_by_the_server_or_by_its_proxy(own, serve):
+    served = serve(own.path, url_prefix="/shift/")
+    assert served.get("shift/api/v1/healthz").json() == served.get("api/v1/healthz").json()
+    assert served.get("shift/board.toml").content == served.get("board.toml").content
+    moved = served.get("shift")
+    assert (moved.status_code, moved.headers["Location"]) == (308, "/shift/")
+    assert served.json("openapi.json")["servers"] == [{"url": "/shift"}]
+
+
+def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkeypatch):
+    served = serve(own.path)
+    before = served.get("").content
+    held, real = Event(), LiveBoard.snapshot
+    monkeypatch.setattr(LiveBoard, "snapshot", lambda live: held.wait(60) and real(live))
+    (name, *_) = [one.entry for one in own.standings()]
+    withdraw(own, name, "a second thought")
+    assert served.json("entries/" + name)["entry"]["left"]["reason"] == "a second thought", (
+        "the ledger is read as it is"
+    )
+    assert served.get("").content == before
+    assert served.json("readyz")["behind"] == 1
+    held.set()
+    served.until(lambda: b"a second thought" in served.get("").content)
+    assert served.json("readyz")["behind"] == 0
+
+
+def test_settings_that_change_change_the_pages(own, serve):
+    reference(own, [one.entry for one in own.standings()])  # else neither has the protocol's seeds
+    served = serve(own.path)
+    assert {table["baseline"] for table in served.json("standings")["tables"]} == {""}
+    write_baselines(own.path, {"modadd97/xi35": "good"})
+    served.until(lambda: any(table["baseline"] == "good" for table in served.json("standings")["tables"]))
+
+
+def test_a_board_whose_tables_cannot_be_computed_says_why_and_stays_up(own, serve, monkeypatch):
+    def broken(live):
+        raise ValueError("a table that is none")
+
+    monkeypatch.setattr(LiveBoard, "snapshot", broken)
+    served = serve(own.path)
+    assert served.get("").status_code == 503
+    assert served.get("readyz").json()["error"] == "ValueError: a table that is none"
+    assert served.get("healthz").status_code == 200
+    assert served.json("entries")["entries"]
+
+
+def test_without_fastapi_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "fastapi", None)
+    with pytest.raises(MissingExtra, match=r"farshift\[server\]"):
+        create_app(tmp_path)

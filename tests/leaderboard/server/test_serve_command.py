@@ -1,0 +1,127 @@
+"""`farshift board serve` as it is called: real processes, killed and ended."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from support import one_line_error
+
+PATIENCE = 180
+COMMAND = [sys.executable, "-m", "farshift", "board", "serve"]
+
+
+class Served:
+    """A running command: the address that it printed, and what it logged."""
+
+    def __init__(self, place: Path, log: Path, *options: str) -> None:
+        self.log = log
+        with log.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [*COMMAND, str(place), "--port", "0", *options], stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        assert self.process.stdout is not None
+        self.said = self.process.stdout.readline()
+        found = re.search(r"http://\S+", self.said)
+        assert found, (self.said, log.read_text())
+        self.url = found[0].rstrip("/")
+
+    def get(self, path: str, **headers: str) -> httpx2.Response:
+        return httpx2.get(f"{self.url}/{path}", headers=headers, timeout=PATIENCE)
+
+    def children(self) -> list[int]:
+        """The ids of the processes that it started."""
+        task = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(one) for one in task.read_text().split()]
+
+    def end(self, number: signal.Signals = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def command(tmp_path) -> Iterator[Callable[..., Served]]:
+    started: list[Served] = []
+
+    def start(place: Path, *options: str) -> Served:
+        started.append(Served(place, tmp_path / f"log{len(started)}", *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.end(signal.SIGTERM)
+
+
+def until(fact: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not fact():
+        assert time.monotonic() < deadline, "it never came to hold"
+        time.sleep(0.1)
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the processes of another are read from /proc")
+def test_servers_are_started_again_when_they_die_and_all_end_with_ctrl_c(own, command):
+    served = command(own.path, "--workers", "0", "--servers", "2")
+    assert "is served at" in served.said
+    children = served.children()
+    assert len(children) == 2
+    assert "<!doctype html>" in served.get("").text
+    os.kill(children[0], signal.SIGKILL)
+    until(lambda: len(set(served.children()) - set(children)) == 1)
+    assert served.get("api/v1/healthz").status_code == 200
+    assert "is started again" in served.log.read_text()
+    before = served.children()
+    assert served.end() == 0
+    assert not any(alive(one) for one in before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the processes of another are read from /proc")
+def test_no_process_outlives_one_that_is_killed(own, command):
+    served = command(own.path, "--workers", "0")
+    (child,) = served.children()
+    served.process.kill()
+    served.process.wait()
+    until(lambda: not alive(child))
+
+
+@pytest.mark.slow
+def test_a_request_is_one_line_of_the_log_without_secrets(own, command):
+    served = command(own.path, "--workers", "0")
+    served.get("api/v1/entries?token=SECRET1", Authorization="Bearer SECRET2", Cookie="SECRET3")
+    served.get("nothing%0Ahere%1b[31m")
+    assert served.end(signal.SIGTERM) == 0
+    log = served.log.read_text()
+    assert "SECRET" not in log
+    assert len([line for line in log.splitlines() if "GET /api/v1/entries 200" in line]) == 1
+    assert "\x1b" not in log
+    assert not any(line.startswith("here") for line in log.splitlines())
+
+
+def test_what_cannot_be_served_is_said_in_one_line(tmp_path):
+    def refused(*arguments: object) -> str:
+        done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
+        return one_line_error(done)
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert "choose another" in refused(tmp_path, "--port", port, "--workers", 0)

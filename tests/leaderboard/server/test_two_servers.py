@@ -1,0 +1,23 @@
+"""Two servers on one PostgreSQL database, and the folder that they share."""
+
+from __future__ import annotations
+
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.submit import submit
+from running import running
+
+
+def test_two_servers_on_one_database_show_one_submission(server, packed, tmp_path):
+    board = Board.init(tmp_path / "board", "Shared", server.database())
+    both = [running(board.path), running(board.path)]
+    try:
+        assert [one.json("entries")["entries"] for one in both] == [[], []]
+        names, _ = submit(Board(board.path), packed[1])
+        for one in both:
+            assert [entry["entry"] for entry in one.json("entries")["entries"]] == names
+            one.until(lambda one=one: names[0] in one.get("").text)
+        assert both[0].get("").content == both[1].get("").content
+        assert both[0].get("api/v1/ledger/checkpoint").content == both[1].get("api/v1/ledger/checkpoint").content
+    finally:
+        for one in both:
+            one.stop()
