@@ -296,6 +296,20 @@ def board_remove(folder: Folder, entry: str, reason: Reason, json: Json = False)
     emit_json({"entry": entry, "removed": reason}) if json else line(f"{folder}: {entry} is removed: {reason}")
 
 
+@board_app.command("rotate-key")
+def board_rotate_key(folder: Folder, reason: Reason, json: Json = False) -> None:
+    """Give the board a new key: a record that the old one signs names it, and it signs what follows."""
+    from ..leaderboard.board import Board, key_file
+    from ..leaderboard.operations.rotate import rotate_key
+
+    board = Board(folder)
+    record, old = rotate_key(board, reason)
+    key, file = record.body["key"], key_file(board.path)
+    if json:
+        return emit_json({"seq": record.seq, "key": key, "file": str(file), "old": str(old)})
+    line(f"{folder}: records after {record.seq} are signed by {key}. Back up {file}; {old} signs nothing more")
+
+
 @board_app.command("reference")
 def board_reference(
     folder: Folder,

@@ -87,7 +87,8 @@ def environment(commands) -> dict[str, str]:
     path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     # The examples' networks are small: more threads would only wait for each other.
-    return kept | {"PATH": path, "OMP_NUM_THREADS": "1"}
+    # Nor do plug-ins of pytest that only this repository's tests have say anything in a reader's.
+    return kept | {"PATH": path, "OMP_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 @pytest.mark.parametrize("section", SECTIONS)

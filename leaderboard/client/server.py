@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...core.canonical import canonical_json
 from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName, first_line
 from ...core.files import offline
 from ...core.listings.frame import frame
@@ -14,6 +15,8 @@ from ...loaders.remote.received import json_object
 from ..ledger.checkpoint import ED25519, Checkpoint, origin_of, read_checkpoint, signed_with, verifier_key
 from ..ledger.heads import remember_root, seen_root, unlike_place
 from ..ledger.proofs import extends, included
+from ..ledger.record import read_line
+from ..ledger.rotation import current_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +108,7 @@ class Server:
         """The ledger's signed head, which extends the one that was last seen."""
         found = read_checkpoint(self._content("api/v1/ledger/checkpoint"), f"{self.url}: its checkpoint")
         origin = origin_of(self.key)
-        if found.origin != origin or signed_with(found, verifier_key(origin, ED25519, self.key)) is None:
+        if found.origin != origin or signed_with(found, verifier_key(origin, ED25519, self._signing())) is None:
             raise FarshiftError(f"{self.url}: its checkpoint is not signed by the board's key {self.key}")
         if problems := unlike_place(self.url, self.key):
             raise FarshiftError(problems[0])
@@ -125,6 +128,16 @@ class Server:
                 )
         remember_root(self.key, found.size, found.root, self.url)
         return found
+
+    def _signing(self) -> str:
+        """The key that signs now: each that the server names is signed by the one before it, the board's first
+        first."""
+        said = self._json("api/v1/ledger/keys").get("rotations")
+        try:
+            named = [read_line(canonical_json(one)) for one in said] if isinstance(said, list) else []
+        except (TypeError, ValueError) as error:
+            raise BadData(f"{self.url}: its rotations of keys are not records: {error}") from error
+        return current_key(named, self.key)
 
     def _json(self, path: str, parameters: dict[str, str] | None = None) -> dict[str, Any]:
         try:

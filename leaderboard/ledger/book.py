@@ -10,6 +10,8 @@ from ...core.errors import FarshiftError
 from .chain import chain_problems, follow_problems, link_problems
 from .keys import SigningKey, signed_by
 from .record import GENESIS, KINDS, Record, hash_of
+from .rotation import KIND as ROTATED
+from .rotation import current_key, rotations
 from .store import Store
 
 Event = tuple[str, dict[str, Any]]
@@ -19,7 +21,8 @@ Event = tuple[str, dict[str, Any]]
 class Ledger:
     """The ledger in a store. Any number of processes may append: the database puts them in order.
 
-    store: where the records lie. signing: the board's private key, needed to append. key: its public key, hexadecimal.
+    store: where the records lie. signing: the board's private key, needed to append. key: its first public key,
+    hexadecimal: the board is known by it, whatever key signs now.
     """
 
     def __init__(self, store: Store, signing: SigningKey, key: str) -> None:
@@ -30,12 +33,30 @@ class Ledger:
         for kind, _ in events:
             if kind not in KINDS:
                 raise ValueError(f"a ledger has no records of the kind {kind!r}")
-        if self.signing.public != self.key:
-            raise FarshiftError(f"{self.signing.path} is not this board's key, whose public half is {self.key}")
-        return self.store.append(lambda head: self._continued(head, events))
+        self.signing.public  # noqa: B018 - a key that is missing is said before the ledger is held
+        return self.store.append(lambda head, rotated: self._continued(head, rotated, events), ROTATED)
 
-    def _continued(self, head: Record | None, events: Sequence[Event]) -> list[Record]:
-        if head is not None and not (head.fits() and signed_by(self.key, head.hash, head.signature)):
+    def current(self) -> str:
+        """The public key that signs now."""
+        return current_key(self.store.of_kind(ROTATED), self.key)
+
+    def signer(self) -> SigningKey:
+        """The private key that signs now; `FarshiftError` where another lies here."""
+        self._require(self.current())
+        return self.signing
+
+    def _require(self, key: str) -> None:
+        if self.signing.public != key:  # another process may have put a new one in its place
+            self.signing = self.signing.again()
+        if self.signing.public != key:
+            raise FarshiftError(f"{self.signing.path} is not this board's key, whose public half is {key}")
+
+    def _continued(self, head: Record | None, rotated: Sequence[Record], events: Sequence[Event]) -> list[Record]:
+        key = current_key(rotated, self.key)
+        self._require(key)
+        # A rotation is signed by the key before it.
+        by = current_key(rotated[:-1], self.key) if head is not None and head.kind == ROTATED else key
+        if head is not None and not (head.fits() and signed_by(by, head.hash, head.signature)):
             raise FarshiftError(
                 f"the last record of the ledger in {self.store.name} was changed: nothing is appended to it "
                 "(farshift board verify lists what differs)"
@@ -54,7 +75,8 @@ class Ledger:
         `FarshiftError` names the first thing that is wrong."""
         found = self.store.records()
         problems = link_problems(found)
-        if not problems and not signed_by(self.key, found[-1].hash, found[-1].signature):
+        key = current_key(rotations(found[:-1]), self.key)
+        if not problems and not signed_by(key, found[-1].hash, found[-1].signature):
             problems = [f"record {found[-1].seq} is not signed by the board's key"]
         if problems:
             raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
@@ -68,11 +90,15 @@ class Ledger:
         problems = follow_problems(last, found)
         if not since or since[0].hash != last.hash or not since[0].fits():
             problems = [f"record {last.seq} is not the one that it was before"]
-        if not problems and found and not signed_by(self.key, found[-1].hash, found[-1].signature):
+        if not problems and found and not self._signed(found[-1]):
             problems = [f"record {found[-1].seq} is not signed by the board's key"]
         if problems:
             raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
         return found
+
+    def _signed(self, record: Record) -> bool:
+        rotated = [one for one in self.store.of_kind(ROTATED) if one.seq < record.seq]
+        return signed_by(current_key(rotated, self.key), record.hash, record.signature)
 
     def read(self, head: str | None = None) -> tuple[list[Record], list[str]]:
         """All records as they are, and everything that is wrong with them, every signature checked."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .keys import signed_by
 from .record import GENESIS, KINDS, Record
+from .rotation import unsigned
 
 
 def chain_problems(records: Sequence[Record], key: str, head: str | None = None) -> list[str]:
     """Everything wrong with a ledger's records, in order; empty where nothing is.
 
-    key: the board's public key, hexadecimal. head: a record's hash known from an earlier look. Without it nobody can
-    tell that the last records were cut off: what is left of a chain is a chain.
+    key: the board's first public key, hexadecimal. head: a record's hash known from an earlier look. Without it nobody
+    can tell that the last records were cut off: what is left of a chain is a chain.
     """
     problems = link_problems(records) + _signature_problems(records, key)
     if head is not None and all(record.hash != head for record in records):
@@ -57,7 +57,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _signature_problems(records: Sequence[Record], key: str) -> list[str]:
-    wrong = [record.seq for record in records if not signed_by(key, record.hash, record.signature)]
+    wrong = unsigned(records, key)
     if len(wrong) == len(records) > 1:
         return [f"no record is signed by the board's key {key}"]
     return [f"record {seq} is not signed by the board's key" for seq in wrong]

@@ -37,6 +37,10 @@ class SigningKey:
             )
         return key
 
+    def again(self) -> SigningKey:
+        """The same file, to be read anew."""
+        return SigningKey(self.path, self._whose)
+
     @cached_property
     def public(self) -> str:
         """The public key: its 32 bytes, hexadecimal."""

@@ -2,7 +2,7 @@
 
 A record's `hash` is sha256 of the canonical JSON of `seq`, `time`, `kind`, `body` and `previous`; `previous` is the
 hash of the record before it, so a change anywhere changes every later hash. `signature` is ed25519 (RFC 8032) by the
-board's key over the 32 bytes of the hash.
+board's key at that time (`rotation.py`) over the 32 bytes of the hash.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ KINDS = (
     "seed_revealed",
     "challenged",
     "referenced",
+    "key_rotated",
 )
 
 _HEX = {"previous": 64, "hash": 64, "signature": 128}

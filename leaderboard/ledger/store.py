@@ -132,15 +132,15 @@ class Store:
                 connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
             yield connection
 
-    def append(self, continued: Callable[[Record | None], list[Record]]) -> list[Record]:
-        """Insert what `continued` makes of the last record there is, in one transaction; returns it once it is on the
-        disk."""
+    def append(self, continued: Callable[[Record | None, list[Record]], list[Record]], kind: str) -> list[Record]:
+        """Insert what `continued` makes of the last record there is and of all that are of a kind, in one transaction;
+        returns it once it is on the disk."""
         from sqlalchemy import insert
 
         with self.committing() as connection:
             if self.dialect == "postgresql":
                 connection.exec_driver_sql("LOCK TABLE records IN EXCLUSIVE MODE")
-            added = continued(self._head(connection))
+            added = continued(self._head(connection), self._of_kind(connection, kind))
             if added:
                 rows = [record.__dict__ | {"body": canonical_json(record.body).decode()} for record in added]
                 connection.execute(insert(_records()), rows)
@@ -157,6 +157,18 @@ class Store:
         """The last record, as it is; None where there is none yet."""
         with self.reading() as connection:
             return self._head(connection)
+
+    def of_kind(self, kind: str) -> list[Record]:
+        """The records of a kind, by `seq`, as they are."""
+        with self.reading() as connection:
+            return self._of_kind(connection, kind)
+
+    def _of_kind(self, connection: Connection, kind: str) -> list[Record]:
+        from sqlalchemy import select
+
+        records = _records()
+        wanted = select(records).where(records.c.kind == kind).order_by(records.c.seq)
+        return [self._record(row) for row in connection.execute(wanted)]
 
     def records(self, since: int = 0) -> list[Record]:
         """All records from the one `since` on, by `seq`, as they are: see `chain.py` for what may be wrong with

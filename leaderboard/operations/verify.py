@@ -21,6 +21,7 @@ from ..ledger.chain import chain_problems
 from ..ledger.checkpoint import Witnessed, not_extended
 from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..ledger.objects import foreign_objects
+from ..ledger.rotation import next_key, rotations
 from ..publish.write import SITE
 from ..sealed.verify import verify_sealed
 from ..storage.board_files import files_in, held_back, named_files, named_problems, place_problem, plain_file
@@ -178,6 +179,12 @@ def _verified(
         found.not_recomputed += unsure
         found.notes += remarks
     found.notes += _replaced(list(there.values()))
+    for rotation in rotations(records):
+        following = next_key(rotation, "")
+        told = found.notes if following else found.differences
+        told.append(
+            f"record {rotation.seq} names {f'the key {following}' if following else 'no key'} for those after it"
+        )
     named = named_files(records)
     folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
     found.differences += [f"{path} belongs to no record" for path in copy.strays(folders) if path not in named]

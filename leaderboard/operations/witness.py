@@ -34,7 +34,7 @@ NAME = "witness"
 
 def checkpoint(board: Board) -> Checkpoint:
     """The checkpoint of a board's ledger, signed with the board's key."""
-    return signed(checkpoint_of(board.settled(), board.ledger.key), board.ledger.signing)
+    return signed(checkpoint_of(board.settled(), board.ledger.key), board.ledger.signer())
 
 
 def witness(board: Board | BoardReader, key: Path, out: Path, name: str = NAME) -> tuple[Checkpoint, str]:

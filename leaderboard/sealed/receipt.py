@@ -19,6 +19,7 @@ from ...core.files import write_atomically
 from ..ledger.chain import chain_problems
 from ..ledger.keys import signed_by
 from ..ledger.record import Record, read_line
+from ..ledger.rotation import current_key
 from .times import moment
 
 FORMAT = 1
@@ -27,12 +28,13 @@ MAX_FILE = 1 << 20
 
 @dataclass(frozen=True)
 class Receipt:
-    """A receipt. board: the board's public key; taken: the record of the answers; new: whether they were taken just
-    now, or were there already."""
+    """A receipt. board: the board's first public key; taken: the record of the answers; new: whether they were taken
+    just now, or were there already; rotations: the records before it that name another key of the board."""
 
     board: str
     taken: Record
     new: bool = False
+    rotations: tuple[Record, ...] = ()
 
     @property
     def window(self) -> str:
@@ -60,7 +62,8 @@ class Receipt:
         body = self.taken.body
         said = {"window": self.window, "team": self.team, "signed_by": body.get("signed_by", "")}
         said |= {"submission": self.submission, "seq": self.seq, "time": self.time, "hash": self.taken.hash}
-        return {"format": FORMAT, "board": self.board, **said, "record": json.loads(self.taken.line())}
+        keys = {"rotations": [json.loads(one.line()) for one in self.rotations]} if self.rotations else {}
+        return {"format": FORMAT, "board": self.board, **said, "record": json.loads(self.taken.line()), **keys}
 
     def write(self, file: Path) -> None:
         write_atomically(file, json.dumps(self.record(), indent=1, ensure_ascii=False).encode() + b"\n")
@@ -81,13 +84,14 @@ def read_receipt(file: Path | str) -> Receipt:
 def receipt_of(said: Any, where: str) -> Receipt:
     """The same, of what was read from a file or sent by a board. where: what messages call it."""
     try:
-        found = Receipt(str(said["board"]), read_line(canonical_json(said["record"])))
+        rotations = tuple(read_line(canonical_json(one)) for one in said.get("rotations", []))
+        found = Receipt(str(said["board"]), read_line(canonical_json(said["record"])), rotations=rotations)
         fits = found.record() == said and found.taken.kind == "submitted"
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (AttributeError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadData(f"{where} is not a receipt of answers to a window") from error
     if not fits or not found.taken.fits():
         raise BadData(f"{where} was changed: what it says is not what its record says")
-    if not signed_by(found.board, found.taken.hash, found.taken.signature):
+    if not signed_by(current_key(found.rotations, found.board), found.taken.hash, found.taken.signature):
         raise BadData(f"{where} is not signed by the board that it names, {found.board[:64]}")
     return found
 

@@ -3,12 +3,15 @@ gives back is a receipt, and says nothing of whether anything is right."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError, NotTaken
+from ..ledger import Record
+from ..ledger.rotation import rotations
 from ..storage.board_files import digests
 from ..submission.validate import Allowed
 from ..teams import fingerprint
@@ -49,7 +52,7 @@ def submit_answers(
         for record in records:
             mine = record.kind == "submitted" and record.body.get("window") == found.name
             if mine and record.body["submission"] == submission.digest:
-                return Receipt(board.ledger.key, record)
+                return Receipt(board.ledger.key, record, rotations=_before(records, record))
         _require_open(found, clock())
         _require_first(found, submission.team_key)
         files = {Places(found.name).answers(submission.digest): content}
@@ -64,7 +67,12 @@ def submit_answers(
             "files": digests(files),
         }
         (added,) = board.enter([("submitted", body)], files)
-    return Receipt(board.ledger.key, added, new=True)
+    return Receipt(board.ledger.key, added, new=True, rotations=_before(records, added))
+
+
+def _before(records: Sequence[Record], record: Record) -> tuple[Record, ...]:
+    """The rotations of the board's key before a record."""
+    return tuple(one for one in rotations(records) if one.seq < record.seq)
 
 
 def _require_open(window: Window, now: datetime) -> None:

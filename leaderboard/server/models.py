@@ -252,6 +252,13 @@ class Ledger(Answer):
     next: int | None = Field(description="The next page, null on the last one.")
 
 
+class Keys(Answer):
+    """The board's first key, and the records that name the next ones, each signed by the key before it."""
+
+    key: str
+    rotations: list[RecordItem]
+
+
 class Inclusion(Answer):
     """Shows that a record is in the tree of the first `size` (RFC 6962, 2.1.1). Nodes are hexadecimal."""
 

@@ -182,7 +182,7 @@ class Published:
         history = self.history()
         if self.board is None:
             raise FarshiftError("this is a copy of the board, without its key: checkpoints are signed by the board")
-        return signed(history.checkpoint, self.board.ledger.signing).note().encode()
+        return signed(history.checkpoint, self.board.ledger.signer()).note().encode()
 
     def _open(self) -> None:
         with self._opening:

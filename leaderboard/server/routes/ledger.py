@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import HTTPException
 
 from ....core.errors import FarshiftError, first_line
+from ...ledger.rotation import rotations
 from ..answers import FOREVER, Stored, as_json, stored_answer
 from ..history import History
-from ..models import Consistency, Inclusion, Ledger, refused
+from ..models import Consistency, Inclusion, Keys, Ledger, refused
 from ..reading import Board
 
 router = APIRouter(tags=["ledger"])
@@ -50,6 +51,15 @@ def checkpoint(request: Request, board: Board) -> Response:
     except FarshiftError as error:
         raise HTTPException(404, first_line(error)) from error
     return stored_answer(request, Stored(content, "text/plain; charset=utf-8"))
+
+
+@router.get("/ledger/keys", response_model=Keys)
+def keys(request: Request, board: Board) -> Response:
+    """The board's first key, by which it is known, and the records that name the next, each signed by the key before
+    it."""
+    history = board.history()
+    named = [one.__dict__ for one in rotations(history.records)]
+    return stored_answer(request, as_json({"key": history.key, "rotations": named}))
 
 
 @router.get("/ledger/proof/inclusion", response_model=Inclusion, responses=refused(404))

@@ -1,0 +1,133 @@
+"""A board's key changes: the old key signs a record that names the new one, and nobody else can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from farshift.core.errors import FarshiftError
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger import Record
+from farshift.leaderboard.ledger.chain import chain_problems
+from farshift.leaderboard.ledger.checkpoint import ED25519, signed_with, verifier_key
+from farshift.leaderboard.ledger.keys import SigningKey, create_key
+from farshift.leaderboard.ledger.record import hash_of
+from farshift.leaderboard.ledger.rotation import current_key
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.places import verify_at
+from farshift.leaderboard.operations.rotate import rotate_key
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.operations.witness import checkpoint, witness
+
+
+def note(board: Board) -> Record:
+    """Any record."""
+    return board.enter([("referenced", {"declared": []})], {})[0]
+
+
+def signed(records: list[Record], kind: str, body: dict, key: SigningKey) -> list[Record]:
+    """A chain with one more record, signed by a key."""
+    last = records[-1]
+    hash = hash_of(last.seq + 1, last.time, kind, body, last.hash)
+    return [*records, Record(last.seq + 1, last.time, kind, body, last.hash, hash, key.sign(hash))]
+
+
+def test_what_follows_a_rotation_is_signed_by_the_new_key_and_all_of_it_verifies(board, tmp_path):
+    first = board.ledger.key
+    record, old = rotate_key(board, "a new machine")
+    note(board)
+    again = Board(board.path)
+    again.ledger.append([("referenced", {"declared": []})])
+    assert again.ledger.key == first
+    assert again.ledger.current() == record.body["key"] != first
+    assert SigningKey(old).public == first
+    assert oct((board.path / "private" / "key.pem").stat().st_mode & 0o777) == "0o600"
+    found = verify(again)
+    assert found.differences == []
+    assert f"record {record.seq} names the key {record.body['key']} for those after it" in found.notes
+    export(again, tmp_path / "out")
+    assert verify_at(str(tmp_path / "out"), key=first).differences == []
+
+
+def test_a_key_changes_many_times(board):
+    keys = [rotate_key(board, f"time {number}")[0].body["key"] for number in range(3)]
+    assert len(set(keys)) == 3
+    assert Board(board.path).ledger.current() == keys[-1]
+    assert len(board.ledger.records()) == 4
+    assert chain_problems(board.ledger.records(), board.ledger.key) == []
+
+
+def test_a_process_that_read_the_old_key_goes_on_with_the_new(board):
+    other = Board(board.path)
+    note(other)
+    rotate_key(board, "a new machine")
+    note(other)
+    assert chain_problems(board.ledger.records(), board.ledger.key) == []
+    assert [one.kind for one in other.following(other.records()[1])] == ["key_rotated", "referenced"]
+
+
+@pytest.mark.attack("operator", "a rotation of the board's key that another key signed, or that is undone")
+def test_a_rotation_that_another_key_signed_is_none(board, tmp_path):
+    first, thief = board.ledger.key, create_key(tmp_path / "thief.pem")
+    records = board.ledger.records()
+    forged = signed(records, "key_rotated", {"key": thief.public, "reason": ""}, thief)
+    forged = signed(forged, "referenced", {"declared": []}, thief)
+    assert current_key(forged, first) == first
+    assert chain_problems(forged, first) == [f"record {seq} is not signed by the board's key" for seq in (1, 2)]
+    old_key = SigningKey(board.path / "private" / "key.pem")
+    rotated = signed(records, "key_rotated", {"key": thief.public, "reason": ""}, old_key)
+    undone = signed(rotated, "referenced", {"declared": []}, old_key)
+    assert chain_problems(undone, first) == ["record 2 is not signed by the board's key"], "the old key signs no more"
+    changed = [*rotated[:-1], replace(rotated[-1], body={"key": first, "reason": ""})]
+    assert "record 1 (key_rotated) was changed: its hash does not fit" in chain_problems(changed, first)
+
+
+def test_the_old_key_appends_nothing_more(board):
+    record, old = rotate_key(board, "a new machine")
+    new = board.path / "private" / "key.pem"
+    new.rename(new.with_name("kept.pem"))
+    old.rename(new)
+    with pytest.raises(FarshiftError, match=f"is not this board's key, whose public half is {record.body['key']}"):
+        note(Board(board.path))
+
+
+def test_checkpoints_are_signed_by_the_new_key_under_the_old_name_and_witnesses_go_on(board, tmp_path):
+    out = tmp_path / "seen.checkpoint"
+    witness(board, tmp_path / "witness.pem", out, "example.org/w")
+    record, _ = rotate_key(board, "a new machine")
+    made, _ = witness(board, tmp_path / "witness.pem", out, "example.org/w")
+    assert made.size == 2
+    found = checkpoint(board)
+    assert found.origin == f"farshift-board/{board.ledger.key}"
+    assert signed_with(found, verifier_key(found.origin, ED25519, record.body["key"])) is not None
+
+
+@pytest.mark.parametrize("killed", ["before the record", "after it"])
+def test_a_rotation_that_was_killed_can_be_repeated(board, monkeypatch, killed):
+    place = (Board, "enter") if killed == "before the record" else (Path, "replace")
+
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*place, stopped)
+        with pytest.raises(KeyboardInterrupt):
+            rotate_key(board, "a new machine")
+    rotate_key(Board(board.path), "a new machine")
+    again = Board(board.path)
+    note(again)
+    assert [one.kind for one in again.records()] == ["opened", "key_rotated", "referenced"]
+    assert verify(again).differences == []
+
+
+def test_a_rotation_that_names_no_key_is_told(board):
+    board.ledger.append([("key_rotated", {"key": "none", "reason": ""})])
+    note(board)
+    assert verify(board).differences == ["record 1 names no key for those after it"]
+
+
+def test_a_rotation_needs_a_reason(board):
+    with pytest.raises(FarshiftError, match="needs a reason"):
+        rotate_key(board, " ")
+    assert len(board.records()) == 1
