@@ -124,7 +124,7 @@ class RowsInMemory:
 
 
 def _bytes(rows: EntryRows) -> int:
-    arrays = [rows.given.answers, rows.given.wrong, *rows.given.wrong[:, ::8]] if rows.given is not None else []
+    arrays = [rows.given.answers, rows.given.wrong] if rows.given is not None else []
     for sample in (rows.id, rows.ood):
         arrays += [value for value in vars(sample).values() if isinstance(value, np.ndarray)]
     return sum(array.nbytes for array in arrays)
