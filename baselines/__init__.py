@@ -3,8 +3,8 @@
 The package is callable: `farshift.baselines()` lists the recipes (`running/listing.py`).
 
 >>> import farshift as fs
->>> [one.name for one in fs.baselines("coral")]
-['coral']
+>>> [one.name for one in fs.baselines("fishr")]
+['fishr']
 """
 
 from ..core.listings.callable import lists

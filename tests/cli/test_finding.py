@@ -115,7 +115,7 @@ def test_a_list_is_narrowed_by_words_and_options(farshift_json):
     assert all(one["generated"] for one in farshift_json("benchmarks", "list", "--generated", "--suite", "core"))
     assert all("MIT" in one["licence"] for one in farshift_json("benchmarks", "list", "--licence", "mit"))
     assert {one["state"] for one in farshift_json("splits", "list", "--state", "definition")} == {"definition"}
-    assert [one["name"] for one in farshift_json("baselines", "list", "coral")] == ["coral"]
+    assert [one["name"] for one in farshift_json("baselines", "list", "coral")] == ["causirl", "coral"]
 
 
 def test_a_misspelt_trait_is_refused(farshift):
