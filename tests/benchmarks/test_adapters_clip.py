@@ -109,6 +109,7 @@ def test_what_is_no_clip_or_no_picture_is_refused(folder, tmp_path):
         from_spec(str(folder), {})(0, Task("regression", ("image",), "y"), "cpu", None)
 
 
+@pytest.mark.slow
 def test_the_command_line_evaluates_it_and_the_card_declares_its_weights(folder, farshift, tmp_path, monkeypatch):
     picture_split.split(tmp_path, monkeypatch)
     options = ("--option", "templates=cifar", "--budget", "quick", "--seeds", "1", "--out", "runs/zero")

@@ -311,6 +311,7 @@ def test_a_part_s_broken_picture_is_named_by_its_row(photos):
         part.torch(8, text="bytes", pictures=8)
 
 
+@pytest.mark.slow
 def test_a_hub_s_processor_is_one_file(weights, tmp_path, monkeypatch, python):
     """In a process of its own: the Hub's client reads its address once."""
     import tiny_hf

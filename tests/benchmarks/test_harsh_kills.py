@@ -90,6 +90,7 @@ def killed_at(python: Python, tmp_path: Path, model: str, first: int, step: int)
     return len(done.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_at_some_steps_is_finished_by_repeating_it(python, tmp_path):
     assert killed_at(python, tmp_path, "Drawn", 5, 23) > 4
 

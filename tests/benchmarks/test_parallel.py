@@ -78,6 +78,7 @@ def test_two_processes_share_the_rows_and_give_byte_identical_predictions_and_sc
     assert sorted(path.name for path in two.path.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
 
 
+@pytest.mark.slow
 def test_a_run_that_lost_a_process_goes_on_under_another_world_size(tmp_path, monkeypatch):
     one = alone(tmp_path, "Untrained", monkeypatch)
     done = launched(tmp_path, "Untrained", tmp_path / "r", 2, DIES="1")

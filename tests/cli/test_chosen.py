@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import farshift as fs
+import pytest
 from farshift.benchmarks.scoring.chosen import ChosenCandidate, chosen_candidates
 
 SETTINGS = "[small]\nwidth = 4\nlr = 0.001\n\n[large]\nwidth = 32\nlr = 0.01\n"
 
 
+@pytest.mark.slow
 def test_the_settings_that_a_rule_chose_are_told_by_seed(tmp_path, farshift, farshift_json):
     file = tmp_path / "settings.toml"
     file.write_text(SETTINGS, "utf-8")

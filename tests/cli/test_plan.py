@@ -15,6 +15,7 @@ from farshift.benchmarks.runs.run import read_run
 ON = "modadd97/xi35"
 
 
+@pytest.mark.slow
 def test_a_plan_tells_the_steps_and_parameters_that_the_run_then_has(farshift, farshift_json, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = ("mlp", "--on", ON, "--budget", "quick", "--seeds", "2", "--steps", "7")
@@ -69,6 +70,7 @@ def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(farshift)
     assert "(1 of 2 measured): an estimate." in done.stdout
 
 
+@pytest.mark.slow
 def test_what_run_refuses_plan_refuses_alike(farshift):
     for command in ("run", "plan"):
         done = farshift(command, "lstm", "--on", ON, "--seeds", "1", "--out", "nowhere")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from farshift.cli.progress import Lines, bars
 from rich.console import Console
 
@@ -56,6 +57,7 @@ def test_a_bar_in_a_narrow_terminal_cuts_the_name_and_no_number() -> None:
     assert "group-dro on colored_mnist/minus_90, steps" in wide
 
 
+@pytest.mark.slow
 def test_a_run_without_a_terminal_says_what_begins_and_what_is_done(farshift, tmp_path) -> None:
     done = farshift("run", "mlp", "--on", "vowel/speakers", "--steps", "2", "--seeds", "1", "--out", tmp_path / "r")
     assert "mlp on vowel/speakers: training 1 replica, 2 steps each\n" in done.stderr

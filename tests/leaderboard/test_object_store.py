@@ -147,6 +147,7 @@ def on_another_machine(board: Board, folder: Path) -> Board:
     return Board(folder)
 
 
+@pytest.mark.slow
 def test_two_machines_keep_one_board(stores, server, runs, tmp_path):
     here = Board.init(tmp_path / "here", "shared", server.database(), stores.bucket())
     there = on_another_machine(here, tmp_path / "there")

@@ -126,6 +126,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_two_real_ranks_share_an_epoch(shop, tmp_path: Path):
     shop.restock()
     script, out = tmp_path / "rank.py", tmp_path / "out.json"

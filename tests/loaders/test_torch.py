@@ -257,6 +257,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_two_real_ranks_save_and_one_process_resumes(tmp_path):
     script, out = tmp_path / "rank.py", tmp_path / "out.json"
     script.write_text(RANK)
