@@ -19,6 +19,7 @@ from farshift.leaderboard.operations.places import verify_at
 from farshift.leaderboard.operations.rotate import rotate_key
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.operations.witness import checkpoint, witness
+from farshift.leaderboard.publish.write import build
 
 
 def note(board: Board) -> Record:
@@ -48,6 +49,13 @@ def test_what_follows_a_rotation_is_signed_by_the_new_key_and_all_of_it_verifies
     assert f"record {record.seq} names the key {record.body['key']} for those after it" in found.notes
     export(again, tmp_path / "out")
     assert verify_at(str(tmp_path / "out"), key=first).differences == []
+
+
+def test_the_ledgers_page_tells_the_new_key_and_the_reason(board):
+    record, _ = rotate_key(board, "a new <machine>")
+    pages = [path.read_text() for path in (build(board).parent / "ledger").glob("*.html")]
+    assert any(f"What follows is signed by the key {record.body['key']}" in page for page in pages)
+    assert any("a new &lt;machine&gt;" in page for page in pages)
 
 
 def test_a_key_changes_many_times(board):

@@ -157,6 +157,10 @@ def _referenced(record: Record) -> Words:
     return "Declared to be of their tables' fields", list(record.body["declared"]), ""
 
 
+def _key_rotated(record: Record) -> Words:
+    return f"What follows is signed by the key {record.body.get('key')}", [], str(record.body.get("reason", ""))
+
+
 _WORDS = {
     "opened": _opened,
     "submitted": _submitted,
@@ -166,4 +170,5 @@ _WORDS = {
     "removed": _left,
     "challenged": _challenged,
     "referenced": _referenced,
+    "key_rotated": _key_rotated,
 }
