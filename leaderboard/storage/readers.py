@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from threading import Event
@@ -75,7 +76,7 @@ class ExportReader:
         return files_in(self.folder, folders)
 
 
-class FetchingReader:
+class FetchingReader(ABC):
     """A copy whose files are fetched one by one into a folder of this process's own, each when it is asked for."""
 
     whole = False
@@ -87,9 +88,9 @@ class FetchingReader:
         self._fetch(CARD)
         self.card = read_toml(folder / CARD)
 
+    @abstractmethod
     def content(self, name: str, limit: int) -> bytes:
         """A file, at most `limit` bytes. `Unavailable` where it is not there, `BadData` where it is too large."""
-        raise NotImplementedError
 
     def read(self) -> tuple[list[Record], list[str]]:
         if not (self.folder / LEDGER).is_file():
