@@ -58,7 +58,8 @@ def find(name: str) -> Manifest:
     # What is no name is no pattern either: its wild cards and dots would find other folders.
     versions = named(wanted) if re.fullmatch(NAME, wanted) else []
     if not versions:
-        raise UnknownName("split", wanted, {manifest.name for manifest in manifests()})
+        known = {manifest.name for manifest in manifests()}
+        raise UnknownName("split", wanted, known, listed="farshift splits list")
     if not at:
         frozen = [manifest for manifest in versions if manifest.frozen]
         return (frozen or versions)[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.listings.plural import counted
 from .manifest import SplitDefinition
 
 Record = dict[str, Any]
@@ -45,9 +46,5 @@ def headline(records: Sequence[Record]) -> str:
     """How many families, manifests and sources records of the listing are of: `12 families (80 manifests) over 9
     sources`."""
     families, sources = ({record[key] for record in records} for key in ("family", "source"))
-    said = f"{_count(len(families), 'family', 'families')} ({_count(len(records), 'manifest', 'manifests')})"
-    return f"{said} over {_count(len(sources), 'source', 'sources')}"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+    said = f"{counted(len(families), 'family', 'families')} ({counted(len(records), 'manifest', 'manifests')})"
+    return f"{said} over {counted(len(sources), 'source', 'sources')}"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData
+from ...core.listings.plural import counted
 from ...splits.catalogue import manifests
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class RowDifference:
 
     def __str__(self) -> str:
         first = ", ".join(f"{value:016x}" for value in self.ids[self.absent | self.changed][:3])
-        return f"{self.absent.sum()} rows are not in the source and {self.changed.sum()} changed (first: {first})"
+        absent = counted(int(self.absent.sum()), "row is", "rows are")
+        return f"{absent} not in the source and {self.changed.sum()} changed (first: {first})"
 
 
 def compare_rows(listed: pa.Table, rows: pa.Table) -> RowDifference:

@@ -7,8 +7,10 @@ Universal Design, 2008); a part has the same colour in every panel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from textwrap import wrap
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...core.figures import drawn_with
@@ -64,18 +66,19 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def png(audit: Audit) -> bytes:
+def png(audit: Audit, classes: Sequence[str] = ()) -> bytes:
     """The picture as a PNG file, 200 dots an inch; the same audit gives the same bytes under one version of
-    matplotlib. `MissingExtra` without matplotlib."""
+    matplotlib. `MissingExtra` without matplotlib. classes: as for `figure`."""
     content = BytesIO()
-    made = figure(audit)
+    made = figure(audit, classes)
     with drawn_with(_SETTINGS):
         made.savefig(content, format="png", metadata={"Software": None})
     return content.getvalue()
 
 
-def figure(audit: Audit) -> Figure:
-    """The picture of an audit (what `audit.json` holds) as a matplotlib `Figure`. `MissingExtra` without matplotlib."""
+def figure(audit: Audit, classes: Sequence[str] = ()) -> Figure:
+    """The picture of an audit (what `audit.json` holds) as a matplotlib `Figure`. `MissingExtra` without matplotlib.
+    classes: what the classes 0, 1 .. of the label are called, where they have names."""
     with drawn_with(_SETTINGS):
         from matplotlib.figure import Figure as Empty
         from matplotlib.patches import Patch
@@ -87,7 +90,8 @@ def figure(audit: Audit) -> Figure:
         lines = [f"{audit['split']} ({audit['kind']} shift): {verdict}", *why]
         made.suptitle("\n".join(lines), x=0.01, ha="left", size=8.5)
         panels = made.subplots(2, 2)
-        for axes, draw in zip(panels.flat, (_severity, _labels, _groups, _measures), strict=True):
+        drawn = (_severity, partial(_labels, classes=classes), _groups, _measures)
+        for axes, draw in zip(panels.flat, drawn, strict=True):
             draw(axes, audit)
         parts = [Patch(color=_COLOURS[name], label=f"{name} ({rows:,} rows)") for name, rows in audit["rows"].items()]
         made.legend(handles=parts, loc="outside lower center", ncols=min(3, len(parts)), handlelength=1.0)
@@ -113,14 +117,15 @@ def _severity(axes: Axes, audit: Audit) -> None:
     return None
 
 
-def _labels(axes: Axes, audit: Audit) -> None:
+def _labels(axes: Axes, audit: Audit, classes: Sequence[str]) -> None:
     axes.set_title("Labels")
     shares = audit["labels"].get("shares")
     if not shares:
         most = max(audit["labels"]["distinct"].values())
         return _empty(axes, f"no classes: up to {most:,} different labels a part")
     axes.set_ylabel("share of the part's rows")
-    names, columns = _commonest(shares, dict.fromkeys(shares, 1.0), _LETTERS // 2)
+    called = {str(number): name for number, name in enumerate(classes)}
+    names, columns = _commonest(shares, dict.fromkeys(shares, 1.0), _LETTERS // 2, called)
     most = max(audit["labels"]["distinct"].values())
     if most > len(names):
         axes.set_title(f"Labels: the {len(names)} commonest of {most}")
@@ -195,14 +200,18 @@ def _at(audit: Any, path: Sequence[str]) -> float | None:
 
 
 def _commonest(
-    columns: Mapping[str, Mapping[str, float]], totals: Mapping[str, float], letters: int
+    columns: Mapping[str, Mapping[str, float]],
+    totals: Mapping[str, float],
+    letters: int,
+    called: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[str], dict[str, list[float]]]:
-    """The 12 names of the largest shares, in so many letters, and the values of each part for them."""
+    """The 12 names of the largest shares, in so many letters, and the values of each part for them. called: what is
+    written instead of a name."""
     names = list(dict.fromkeys(name for values in columns.values() for name in values))
     weight = {name: sum(values.get(name, 0) / totals[part] for part, values in columns.items()) for name in names}
     kept = sorted(sorted(names, key=lambda name: -weight[name])[:_SHOWN], key=_as_number)
     shown = {part: [values.get(name, 0) for name in kept] for part, values in columns.items()}
-    return _shortened(kept, letters), shown
+    return _shortened([called.get(name, name) for name in kept], letters), shown
 
 
 def _as_number(name: str) -> tuple[int, float, str]:

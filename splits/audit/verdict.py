@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.listings.plural import counted
 from ..manifest import SplitDefinition
 from ..measures.divergence import COMPOUNDS
 from .parted import RANDOM
@@ -63,7 +64,9 @@ def _tokens(definition: SplitDefinition, found: Audit) -> str:
 def _examples(found: Audit) -> str:
     for part, counts in sorted(found.get("shared_examples", {}).items()):
         if counts["half"]:
-            return f"{counts['half']} rows of {part} share half of their examples or more with one row of training"
+            return (
+                f"{counted(counts['half'], 'row')} of {part} with half of the examples or more in one row of training"
+            )
     return ""
 
 

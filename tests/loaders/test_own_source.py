@@ -147,7 +147,7 @@ def test_rows_that_changed_upstream_are_counted_and_named(farshift, home, monkey
     why = json.loads(done.stdout)[0]["why"]
     gone, moved = (ids[table["The Text"][row].as_py()] for row in (99, 7))
     assert "gives 99 rows of digest" in why
-    assert "of the 100 rows that mine/long@1 lists, 1 rows are not in the source and 1 changed" in why
+    assert "of the 100 rows that mine/long@1 lists, 1 row is not in the source and 1 changed" in why
     assert f"{gone:016x}" in why
     assert f"{moved:016x}" in why
 

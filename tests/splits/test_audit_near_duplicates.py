@@ -102,7 +102,7 @@ def test_rows_that_share_their_examples_with_a_training_row_are_found_where_thei
     assert found["near_duplicates"]["with_train"] == {"ood_test": 0.0}
     assert found["shared_examples"] == {"ood_test": {"any": 2, "half": 1}}
     assert not found["holds"]
-    assert found["why"] == "1 rows of ood_test share half of their examples or more with one row of training"
+    assert found["why"] == "1 row of ood_test with half of the examples or more in one row of training"
     plain = audited("length", columns, **options)
     assert plain["holds"]
     assert "shared_examples" not in plain

@@ -54,6 +54,14 @@ def test_bars_are_the_numbers_of_the_audit():
     assert heights == pytest.approx(sorted(shares))
 
 
+def test_classes_that_have_names_are_drawn_by_them():
+    labels = figure(made(), ["cat", "dog", "an animal of a long name", "fish"]).axes[1]
+    drawn = [label.get_text() for label in labels.get_xticklabels()]
+    assert drawn[:2] + drawn[3:] == ["cat", "dog", "fish"]
+    assert drawn[2] == "an a… name"
+    assert [label.get_text() for label in figure(made()).axes[1].get_xticklabels()] == ["0", "1", "2", "3"]
+
+
 def test_beyond_twelve_groups_the_others_are_one_bar():
     audit = made(names=40)
     drawn = figure(audit).axes[2]

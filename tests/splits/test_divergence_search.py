@@ -57,21 +57,32 @@ def test_a_found_split_has_the_divergences_it_states_and_every_atom_in_training(
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.sampled_from(COMMANDS), min_size=6, max_size=9, unique=True), st.integers(1, 3))
-def test_what_is_found_comes_near_the_greatest_divergence_of_all_splits(texts, test_rows):
+def test_what_is_found_is_never_above_the_greatest_divergence_of_all_splits(texts, test_rows):
+    found, best = found_and_best(texts, test_rows)
+    assert found <= best + 1e-9
+
+
+def test_of_small_sets_the_search_mostly_finds_the_greatest_divergence_of_all_splits():
+    drawn = np.random.default_rng(0)
+    both = []
+    for size, test_rows in zip(drawn.integers(6, 10, 60), drawn.integers(1, 4, 60), strict=True):
+        texts = [COMMANDS[at] for at in drawn.choice(len(COMMANDS), size, replace=False)]
+        both.append(found_and_best(texts, int(test_rows)))
+    found, best = np.array(both).T
+    # It ends in a local optimum, now and then far from the best.
+    assert np.mean(np.abs(found - best) < 1e-9) > 0.8
+    assert np.mean(best - found) < 0.05
+
+
+def found_and_best(texts: list[str], test_rows: int) -> tuple[float, float]:
+    """The compound divergence of the split that is found, and the greatest of all splits whose atoms are all in
+    training; zeros where there is none."""
     try:
-        found = search(*units(texts), test_rows, seed="x", starts=64)
+        found = search(*units(texts), test_rows, seed="x", starts=64).compounds
     except BadDefinition:
-        return
-    best = max(
-        (
-            measured.compounds
-            for chosen in combinations(range(len(texts)), test_rows)
-            if (measured := _measured(texts, chosen)) and not measured.unseen_atoms
-        ),
-        default=0.0,
-    )
-    # The search ends in a local optimum.
-    assert best - 0.25 <= found.compounds <= best + 1e-9
+        return 0.0, 0.0
+    splits = (_measured(texts, chosen) for chosen in combinations(range(len(texts)), test_rows))
+    return found, max(one.compounds for one in splits if one and not one.unseen_atoms)
 
 
 def _measured(texts, chosen):

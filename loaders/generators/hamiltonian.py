@@ -1,0 +1,144 @@
+"""Trajectories of mechanical systems: where is the particle a while later, in a system that training never showed?
+
+The question of Song and Jeong 2024, "Towards Cross Domain Generalization of Hamiltonian Representation via Meta
+Learning" (ICLR, arXiv 2212.01168), for one particle of mass 1 in the plane, H = |p|^2 / 2 + V(q):
+
+    spring          k |q|^2 / 2                        quartic         k (q1^4 + q2^4) / 4
+    two springs     (k q1^2 + 2 k q2^2) / 2            double well     k (q1^2 - 1)^2 / 4 + q2^2 / 2
+    Henon-Heiles    |q|^2 / 2 + k (q1^2 q2 - q2^3 / 3)   Kepler          - k / |q|
+
+Integrated by leapfrog, which is symplectic, in steps of 1/64. Only +, -, *, / and square roots of IEEE numbers, in a
+fixed order, so that the rows are the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import uniform
+from ...core.errors import BadDefinition
+from ._columns import named
+from ._drawn import counters
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Reals = NDArray[np.float64]
+
+STEP = 1 / 64
+_STEPS = 16
+"""Between two observations: they are a quarter of a unit of time apart."""
+SEEN = 8
+"""Observations that the input has, a trajectory of 1.75 units of time."""
+_AHEAD = 8
+"""Of how many observations later the label is: two units of time, too far for a line or parabola through the last."""
+
+
+def _spring(k: Reals, q: Reals) -> Reals:
+    return k * q
+
+
+def _two_springs(k: Reals, q: Reals) -> Reals:
+    return np.stack([k[0] * q[0], 2 * k[0] * q[1]])
+
+
+def _quartic(k: Reals, q: Reals) -> Reals:
+    return k * (q * q * q)
+
+
+def _double_well(k: Reals, q: Reals) -> Reals:
+    return np.stack([k[0] * (q[0] * (q[0] * q[0] - 1)), q[1]])
+
+
+def _henon_heiles(k: Reals, q: Reals) -> Reals:
+    return np.stack([q[0] + 2 * k[0] * (q[0] * q[1]), q[1] + k[0] * (q[0] * q[0] - q[1] * q[1])])
+
+
+def _kepler(k: Reals, q: Reals) -> Reals:
+    square = q[0] * q[0] + q[1] * q[1]
+    found: Reals = k * q / (square * np.sqrt(square))
+    return found
+
+
+GRADIENTS: dict[str, Callable[[Reals, Reals], Reals]] = {
+    "spring": _spring,
+    "two springs": _two_springs,
+    "quartic": _quartic,
+    "double well": _double_well,
+    "Henon-Heiles": _henon_heiles,
+    "Kepler": _kepler,
+}
+"""The gradient of V by q (2, n) with k (1, n), by the system's name."""
+
+
+def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
+    """`counts[name]` trajectories of each system, those whose name ends in ` again` under draws of their own.
+
+    k is even between 0.5 and 1.5 (Henon-Heiles: half of that, so that orbits are bounded). q and p begin even between
+    -1 and 1, and -0.5 and 0.5; for Henon-Heiles at a third of that; for Kepler at a distance of 0.8 to 1.2, at 0.8 to
+    1.2 times the speed of a circle. Columns: `trajectory` (float32[8,4]: q1, q2, p1, p2), `later_q1` and `later_q2`
+    (float64), `k`, `system`.
+    """
+    import pyarrow as pa
+
+    states, labels, constants = [], [], []
+    for name, count in counts.items():
+        system = name.removesuffix(" again")
+        if system not in GRADIENTS:
+            raise BadDefinition(f"hamiltonian: no system named {name!r}: there are {', '.join(sorted(GRADIENTS))}")
+        k, q, p = _begun(f"{seed}/{name}", system, count)
+        path = trajectory(system, k, q, p, SEEN + _AHEAD)
+        states.append(path[:, :SEEN].astype(np.float32))
+        labels.append(path[:, -1, :2])
+        constants.append(k)
+    which = np.repeat(np.arange(len(counts)), list(counts.values()))
+    label = np.concatenate(labels)
+    return pa.table(
+        {
+            "trajectory": pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(states).ravel()), SEEN * 4),
+            "later_q1": label[:, 0],
+            "later_q2": label[:, 1],
+            "k": np.concatenate(constants),
+            "system": named([name.removesuffix(" again") for name in counts], which),
+            "regime": named(list(counts), which),
+        }
+    )
+
+
+def trajectory(system: str, k: Reals, q: Reals, p: Reals, observations: int, step: float = STEP) -> Reals:
+    """q and p at times 0, 1/4, 1/2 .., (n, observations, 4); k is (n,), q and p are (2, n). step: of the leapfrog, a
+    part of 1/4."""
+    gradient = GRADIENTS[system]
+    constant = k[None, :]
+    found = [np.concatenate([q, p])]
+    for _ in range(observations - 1):
+        for _ in range(round(STEP * _STEPS / step)):
+            half = p - step / 2 * gradient(constant, q)
+            q = q + step * half
+            p = half - step / 2 * gradient(constant, q)
+        found.append(np.concatenate([q, p]))
+    return np.stack(found).transpose(2, 0, 1)
+
+
+def _begun(stream: str, system: str, count: int) -> tuple[Reals, Reals, Reals]:
+    """k (n,), and q and p (2, n) at time 0."""
+    each = counters(count)
+
+    def even(name: str) -> Reals:
+        return uniform(f"{stream}/{name}", each)
+
+    k = 0.5 + even("k")
+    q = np.stack([2 * even("q1") - 1, 2 * even("q2") - 1])
+    p = np.stack([even("p1") - 0.5, even("p2") - 0.5])
+    if system == "Henon-Heiles":
+        return k / 2, q / 3, p / 3
+    if system == "Kepler":
+        distance, share = 0.8 + 0.4 * even("distance"), 0.8 + 0.4 * even("speed")
+        direction = q / np.sqrt(q[0] * q[0] + q[1] * q[1])
+        speed = share * np.sqrt(k / distance)
+        return k, direction * distance, np.stack([-direction[1], direction[0]]) * speed
+    return k, q, p

@@ -1,0 +1,108 @@
+"""One step of a Markov algorithm: carry out a rule that the input states. How many different rules must training have
+before a learner carries out one that it never saw? The question of Zhang et al. 2024, "Only-IF: Revealing the Decisive
+Effect of Instruction Diversity on Generalization" (arXiv 2410.04717): as many rows, and more and more rules.
+
+    a b > c d : x a b a b    becomes    x c d a b
+
+The leftmost occurrence of the left side becomes the right side; a text without one stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import below, shuffled, uniform
+from ...core.errors import BadDefinition
+from ._columns import tabled
+from ._drawn import candidates, counters, first_different
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SEED_MAKES = "its rules"
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_SIDE = 2
+"""Letters of each side of a rule."""
+_SIDES = len(_ALPHABET) ** _SIDE
+_FIRES = 0.75
+"""The share of rows whose text is given the left side; in the others it stands by chance, one row in a hundred."""
+
+
+def rows(*, seed: str, shortest: int, longest: int, regimes: list[dict[str, Any]]) -> pa.Table:
+    """`rows` texts of `shortest` to `longest` letters for each regime (`regime`, its name), divided evenly among
+    `rules` rules, from the rule numbered `first` on.
+
+    Columns: `question` ("a b > c d : x a b y"), `answer` ("x c d y"), `rule` ("a b > c d"), `occurs` (whether the left
+    side does: yes or no), `regime`.
+    """
+    made = []
+    for one in regimes:
+        made += _regime(f"{seed}/{one.get('regime', '')}", f"{seed}/rules", shortest, longest, **one)
+    return tabled(("question", "answer", "rule", "occurs", "regime"), made)
+
+
+def rewritten(left: str, right: str, text: str) -> str:
+    """`text` after one step of the rule."""
+    return text.replace(left, right, 1)
+
+
+def numbered(stream: str, number: NDArray[np.int64]) -> list[tuple[str, str]]:
+    """Both sides of rules, by their numbers; all (26^2)^2 - 26^2 rules with different sides have one."""
+    order = shuffled(stream, np.arange(_SIDES * (_SIDES - 1), dtype=np.uint64))[number]
+    left, other = np.divmod(order, _SIDES - 1)
+    right = other + (other >= left)  # never the left side itself
+    return [(_side(a), _side(b)) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+
+
+def _side(number: int) -> str:
+    first, second = divmod(number, len(_ALPHABET))
+    return _ALPHABET[first] + _ALPHABET[second]
+
+
+def _regime(
+    stream: str, order: str, shortest: int, longest: int, *, regime: str, rows: int, first: int, rules: int
+) -> list[tuple[str, str, str, str, str]]:
+    """The rows of one regime. order: names the draw of the rules' numbers."""
+    if not _SIDE <= shortest <= longest:
+        raise BadDefinition(f"string_rewriting: texts need {_SIDE} letters and more, and shortest before longest")
+    known = numbered(order, np.arange(first, first + rules))
+    texts = _drawn(stream, known, shortest, longest, candidates(rows))
+    found = first_different(texts, rows, lambda one: f"{one[0]}>{one[1]}:{one[2]}", f"string_rewriting: {regime}")
+    return [
+        (
+            f"{_spaced(left)} > {_spaced(right)} : {_spaced(text)}",
+            _spaced(rewritten(left, right, text)),
+            f"{_spaced(left)} > {_spaced(right)}",
+            "yes" if left in text else "no",
+            regime,
+        )
+        for left, right, text in found
+    ]
+
+
+def _drawn(
+    stream: str, rules: list[tuple[str, str]], shortest: int, longest: int, count: int
+) -> Iterator[tuple[str, str, str]]:
+    """Rules in turn, and a text for each."""
+    each = counters(count)
+    lengths = shortest + below(f"{stream}/length", each, longest - shortest + 1)
+    letters = below(f"{stream}/letters", counters(count * longest), len(_ALPHABET)).reshape(count, longest)
+    places = uniform(f"{stream}/place", each)
+    fires = uniform(f"{stream}/fires", each) < _FIRES
+    for row in range(count):
+        left, right = rules[row % len(rules)]
+        length = int(lengths[row])
+        text = "".join(_ALPHABET[letter] for letter in letters[row, :length])
+        if fires[row]:
+            at = int(places[row] * (length - _SIDE + 1))
+            text = text[:at] + left + text[at + _SIDE :]
+        yield left, right, text
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text)
