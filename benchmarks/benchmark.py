@@ -248,7 +248,7 @@ def find_benchmark(name: str) -> Benchmark:
     """
     found = benchmarks()
     if name not in found:
-        raise UnknownName("benchmark", name, found)
+        raise UnknownName("benchmark", name, found, listed="farshift benchmarks list")
     return found[name]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FarshiftError, ModelError, first_line, some_of
+from ..core.listings.plural import counted
 from ..core.plugins import PACKAGE
 from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from .boxes import BadBoxes, read_boxes, write_boxes
@@ -115,18 +116,19 @@ def _may_leave_out(answer: Any) -> bool:
 def _hold_to_rows(answer: Any, place: Place) -> None:
     """Refuse what is no sequence of as many answers as there are rows."""
     try:
-        count = None if isinstance(answer, _NO_ROWS) else len(answer)
+        given = None if isinstance(answer, _NO_ROWS) else len(answer)
     except TypeError:
-        count = None
-    if count is None:
+        given = None
+    if given is None:
         kind = type(answer).__name__
-        raise ModelError(f"predict gave {kind} instead of {len(place.rows)} predictions on {place}")
-    _hold_to_count(count, place)
+        raise ModelError(f"predict gave {kind} instead of {counted(len(place.rows), 'prediction')} on {place}")
+    _hold_to_count(given, place)
 
 
-def _hold_to_count(count: int, place: Place) -> None:
-    if count != len(place.rows):
-        raise ModelError(f"predict gave {count} predictions for {len(place.rows)} rows on {place}")
+def _hold_to_count(given: int, place: Place) -> None:
+    if given != len(place.rows):
+        wanted = counted(len(place.rows), "row")
+        raise ModelError(f"predict gave {counted(given, 'prediction')} for {wanted} on {place}")
 
 
 def _status(items: list[Any]) -> NDArray[np.int8]:
@@ -193,7 +195,12 @@ def _finite(values: NDArray[Any], place: Place) -> None:
         raise ModelError(f"predict gave shape {values.shape}, expected ({len(place.rows)},): {kind}, on {place}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         bad = np.flatnonzero(~np.isfinite(values))
-        raise ModelError(f"predict gave NaN or infinity for row {place.rows[bad[0]]:016x} ({len(bad)} rows) on {place}")
+        raise ModelError(f"predict gave NaN or infinity for {_bad_rows(place, bad)} on {place}")
+
+
+def _bad_rows(place: Place, bad: NDArray[np.int64]) -> str:
+    """The first of the rows with a wrong answer, and how many there are."""
+    return f"row {place.rows[bad[0]]:016x} ({counted(len(bad), 'row')})"
 
 
 def _classes(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.int64]:
@@ -275,7 +282,7 @@ def _label_scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.
         scores = values.astype(np.float32)
     if not np.isfinite(scores).all():
         bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        raise ModelError(f"predict gave NaN or infinity for row {place.rows[bad[0]]:016x} ({len(bad)} rows) on {place}")
+        raise ModelError(f"predict gave NaN or infinity for {_bad_rows(place, bad)} on {place}")
     return scores
 
 
@@ -290,7 +297,7 @@ def _scores(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.float3
     bad = np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))
     if len(bad):
         raise ModelError(
-            f"predict gave scores that are not probabilities for row {place.rows[bad[0]]:016x} ({len(bad)} rows; "
-            f"they sum to {sums[bad[0]]:.4g}): apply a softmax, or give classes, on {place}"
+            f"predict gave scores that are not probabilities for {_bad_rows(place, bad)}: "
+            f"its scores sum to {sums[bad[0]]:.4g}: apply a softmax, or give classes, on {place}"
         )
     return values.astype(np.float32)

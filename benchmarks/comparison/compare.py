@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError, UnknownName
+from ...core.listings.plural import counted
 from ..benchmark import Benchmark
 from ..metrics import Metric
 from ..runs.asked import limit_of
@@ -82,7 +83,7 @@ def sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
         raise FarshiftError(f"these runs cannot be compared: {described(a)}, {described(b)}")
     x, y = (limit_of(run.card.model.more) for run in (a, b))
     if x != y:
-        told = " and ".join("all rows" if one is None else f"{one} rows of each part" for one in (x, y))
+        told = " and ".join("all rows" if one is None else f"{counted(one, 'row')} of each part" for one in (x, y))
         raise FarshiftError(f"these runs cannot be compared: they were asked {told} (--limit)")
     return Side(a), Side(b)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError
+from ...core.listings.plural import counted
 from ..benchmark import Benchmark, find_benchmark
 from ..runs.run import Run, read_run
 from ..scoring.score import entry_identity
@@ -79,5 +80,6 @@ def _in_words(runs: list[Run], seeds: int | None) -> str:
     )
     if not runs:
         return f"{test}; assumed: two entries disagree on {DISAGREEMENT:.0%} of the rows; no training noise"
-    trained = "with the seeds that they have" if seeds is None else f"as if trained with {seeds} seeds each"
-    return f"{test}; measured on {len(runs)} runs {trained}; [a tenth, nine tenths] of the pairs need no more"
+    trained = "with the seeds that they have" if seeds is None else f"as if trained with {counted(seeds, 'seed')} each"
+    over = f"{counted(len(runs), 'run')} {trained}"
+    return f"{test}; measured on {over}; [a tenth, nine tenths] of the pairs need no more"

@@ -8,6 +8,7 @@ from statistics import stdev
 from typing import Any
 
 from ...core.errors import FarshiftError
+from ...core.listings.plural import counted
 from ..runs.run import Run, read_run
 from ..statistics.spread import average
 from .compare import Side
@@ -38,7 +39,7 @@ def replicates(*runs: Run | Path | str) -> dict[str, Any]:
         "benchmarks": [one.run.benchmark for one in read],
         "model": read[0].run.model,
         "metric": read[0].metric.signature,
-        "replicates": f"{len(read)} folds" if len(read) > 1 else f"{len(read[0].run.seeds)} seeds",
+        "replicates": f"{len(read)} folds" if len(read) > 1 else counted(len(read[0].run.seeds), "seed"),
         "views": {view: _over(_values(read, view)) for view in VIEWS},
     }
 

@@ -17,6 +17,7 @@ from typing import Any
 from ...core.device import check_device
 from ...core.errors import FarshiftError
 from ...core.isolation.namespaces import is_isolated
+from ...core.listings.plural import counted
 from ...core.progress import say
 from ...core.version import version
 from ...core.world import ALONE, World, world
@@ -131,7 +132,9 @@ def _limit(limit: int, benchmark: Benchmark, selection: str | None) -> int:
     if rule.folds is not None:
         raise FarshiftError(f"limit: {rule.name} asks for rows of its own: choose another selection, or no limit")
     limit = _whole("limit", limit)
-    say(f"{benchmark.name}: {limit} rows of each part are asked, the same each time: a trial that no board takes")
+    say(
+        f"{benchmark.name}: asked {counted(limit, 'row')} of each part, the same each time: a trial that no board takes"
+    )
     return limit
 
 

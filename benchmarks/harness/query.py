@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import shuffled
 from ...core.errors import ModelError
+from ...core.listings.plural import counted
 from ...core.progress import advance, say
 from ...core.world import ALONE, World
 from ...loaders.batching.encoded import BadFile
@@ -119,7 +120,8 @@ class Query:
             here = readable(batch)
             if here.all():
                 raise
-            say(f"{place.part}: {int((~here).sum())} files of a batch cannot be decoded, and count as wrong: {error}")
+            lost = counted(int((~here).sum()), "file")
+            say(f"{place.part}: {lost} of a batch cannot be decoded, which counts as wrong: {error}")
         rest = replace(place, rows=place.rows[here])
         found = self._asked(model, rows_of(batch, here), rest) if here.any() else _nothing(self.task)
         return found.spread(here)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.figures import drawn_with
+from ...core.listings.plural import counted
 from ..statistics.interval import Interval, read_interval
 from . import finish, save
 from ._axis import ends
@@ -78,7 +79,7 @@ def _note(found: Mapping[str, Any], percent: bool, groups: int) -> str:
         f"Bars: {found['interval']}.",
         "Above zero the left scores more" + (", which is worse." if found["better"] == "lower" else "."),
         "Each group and each severity has an interval of its own." if found["severity"] or groups else "",
-        f"{left_out} groups that differ less are left out." if left_out else "",
+        f"Left out: {counted(left_out, 'group')}, where they differ less." if left_out else "",
     ]
     return " ".join(filter(None, sentences))
 

@@ -13,6 +13,7 @@ from itertools import count
 from math import floor, log10
 
 from ...core.errors import FarshiftError
+from ...core.listings.plural import counted
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, HasInterval
 
@@ -88,7 +89,7 @@ def entries(records: Sequence[Score]) -> list[str]:
 def protocol(record: Score) -> str:
     """The benchmark, and its budget where it is not the full one: `scan/length (quick, 500 steps)`."""
     budget = [] if record.budget == "full" else [record.budget]
-    steps = [] if record.steps is None else [f"{record.steps:,} steps"]
+    steps = [] if record.steps is None else [counted(record.steps, "step")]
     return f"{record.benchmark} ({', '.join(budget + steps)})" if budget or steps else str(record.benchmark)
 
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.canonical import identity_of
-from ...core.errors import BadRun, FarshiftError
+from ...core.errors import BadRun, FarshiftError, some_of
 from ...core.files import file_sha256
+from ...core.listings.plural import counted
 from ...core.plugins import read_toml
 from ...core.version import version
 from ..benchmark import find_benchmark
@@ -117,13 +118,29 @@ def read_run(path: Path | str) -> Run:
     if not (path / "run.toml").is_file():
         if (path / "plan.json").is_file():
             done = len(list((path / "shards").glob("seed-*.json")))
-            raise BadRun(f"{path} is unfinished ({done} seeds done): repeat the command that started it to resume it")
-        raise BadRun(f"{path} is not a run: it has no run.toml")
+            raise BadRun(
+                f"{path} is unfinished ({counted(done, 'seed')} done): repeat the command that started it to resume it"
+            )
+        raise BadRun(f"{path} is not a run: {_instead(path)}")
     card = read_card(path / "run.toml")
     predictions = path / "predictions.parquet"
     if not predictions.is_file() or file_sha256(predictions) != card.digests.predictions:
         raise BadRun(f"{predictions} is missing or was edited: its digest is not the one in run.toml")
     return Run(card, path)
+
+
+_DEEP = 3
+"""How deep below a folder runs are looked for: a suite's lie in it by benchmark and baseline."""
+
+
+def _instead(path: Path) -> str:
+    """Why a path is no run's folder, and which runs lie in it."""
+    if not path.is_dir():
+        return "it is a file" if path.exists() else "there is no such folder"
+    inside = sorted(file.parent for deep in range(1, _DEEP + 1) for file in path.glob(f"{'*/' * deep}run.toml"))
+    if not inside:
+        return "it has no run.toml"
+    return f"it holds {counted(len(inside), 'run')}: name one of them, {some_of([str(one) for one in inside])}"
 
 
 def read_card(path: Path) -> RunCard:

@@ -26,6 +26,7 @@ from ...core.canonical import canonical_json
 from ...core.clock import now
 from ...core.errors import BadRun
 from ...core.files import lock_elsewhere, lock_is_free, locked, plain_disk_errors, write_atomically
+from ...core.listings.plural import counted
 from ...core.progress import say
 from ...core.world import ALONE, World
 from ..model import Task
@@ -260,7 +261,7 @@ def _replace(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
     done = len(list(shards.glob("seed-*.json")))
     answers = sum(stop - start for start, stop in map(rows_of, shards_in(shards)))
     if done or answers:
-        kept = f"{done} seeds done" if done else f"{answers:,} answers kept"
+        kept = f"{counted(done, 'seed')} done" if done else f"{counted(answers, 'answer')} kept"
         raise BadRun(
             f"{path} holds an unfinished run of another plan ({kept}; other {_differences(begun, plan)}): "
             "choose another --out or remove it"

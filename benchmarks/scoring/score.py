@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadRun
+from ...core.listings.plural import counted
 from ..benchmark import SCORER, Benchmark, find_benchmark
 from ..metrics import Metric
 from ..runs.asked import LimitedBenchmark, limit_of, limited
@@ -137,7 +138,7 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike,
 
 
 def _limited(benchmark: Benchmark) -> str:
-    return f"; of each part {benchmark.limit} rows were asked" if isinstance(benchmark, LimitedBenchmark) else ""
+    return f"; asked {counted(benchmark.limit, 'row')} of each part" if isinstance(benchmark, LimitedBenchmark) else ""
 
 
 def _hold_defined(estimates: dict[str, Estimate], metric: Metric) -> None:

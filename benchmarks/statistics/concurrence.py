@@ -86,11 +86,16 @@ def concurrence(left: str, right: str, scores: Mapping[str, Mapping[str, float]]
     return Concurrence(left, right, len(common), *interval(x, y, draws))
 
 
+def tau_b(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """tau_b of two lists of n values, shapes (n,); NaN where all are tied in one."""
+    return float(_tau([np.sign(values[:, None] - values) for values in (x, y)], np.ones((1, len(x))))[0])
+
+
 def interval(x: NDArray[np.float64], y: NDArray[np.float64], draws: int = DRAWS) -> tuple[float, float, float]:
     """(tau_b, low, high) of the scores of n entries on two benchmarks, shapes (n,); NaN where all are tied on one."""
     n = len(x)
     signs = [np.sign(values[:, None] - values) for values in (x, y)]
-    tau = float(_tau(signs, np.ones((1, n)))[0])
+    tau = tau_b(x, y)
     if np.isnan(tau):
         return nan, nan, nan
     drawn = _tau(signs, generator(f"concurrence/{n}").multinomial(n, np.full(n, 1 / n), draws).astype(np.float64))

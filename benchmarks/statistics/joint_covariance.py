@@ -44,6 +44,7 @@ BLOCK = 512
 
 MANY = 256
 """From so many entries on draws are made in ways that cost less, and are others."""
+PIECE = 128
 
 _ROUNDING = 1e-12
 
@@ -118,11 +119,20 @@ class JointCovariance:
                 pass
         return self.root
 
+    @cached_property
+    def _pieces(self) -> list[Matrix]:
+        """The factor from top to bottom; of a triangular one a piece for every PIECE rows, without the zeros behind."""
+        triangular = len(self) >= MANY and not np.triu(self.factor, 1).any()
+        size = PIECE if triangular else len(self)
+        ends = range(size, len(self) + size, size)
+        return [np.ascontiguousarray(self.factor[end - size : end, :end]) for end in ends]
+
     def noise(self, draws: int, stream: str) -> Iterator[Matrix]:
         """Gaussian noise of this covariance around zero, in blocks of shape (M, up to BLOCK), `draws` in all."""
         source = generator(stream)
         for start in range(0, draws, BLOCK):
-            yield self.factor @ source.standard_normal((len(self), min(BLOCK, draws - start)))
+            normal = source.standard_normal((len(self), min(BLOCK, draws - start)))
+            yield np.concatenate([piece @ normal[: piece.shape[1]] for piece in self._pieces])
 
     def select(self, entries: NDArray[np.int64]) -> JointCovariance:
         """Some of the entries."""

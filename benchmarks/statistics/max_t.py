@@ -40,6 +40,10 @@ DRAWS = 9_999
 KNOWN = 2
 """Degrees of freedom to an entry from which on the structure of the covariance is taken as known."""
 
+CAREFUL = 3.0
+"""Standard errors of a share in the first draws by which the others are taken to be smaller: should that be too few,
+all draws are looked at again."""
+
 NODES = 20
 LARGE = 1_000
 FIRST = 1_000
@@ -51,15 +55,20 @@ class MaxT:
     """All pairs of M entries, compared at once; rows minus columns.
 
     tail: the two-sided tail probability that all pairs have in common. critical (M, M): its t quantile for each pair,
-    0 on the diagonal. pairs: how many pairs have a difference with noise. maxima: the largest |difference| / se of each
-    draw, rising; None where pairs count as independent."""
+    0 on the diagonal. pairs: how many pairs have a difference with noise. stream: the name that seeds the draws; None
+    where pairs count as independent."""
 
     joint_covariance: JointCovariance
     level: float
     tail: float
     critical: Matrix
     pairs: int
-    maxima: NDArray[np.float64] | None
+    stream: str | None
+
+    @cached_property
+    def maxima(self) -> NDArray[np.float64] | None:
+        """The largest |difference| / se of each draw, rising, (DRAWS,); None where there are no draws."""
+        return None if self.stream is None else _largest(self.joint_covariance, DRAWS, self.stream)
 
     @cached_property
     def reach(self) -> Matrix:
@@ -94,29 +103,48 @@ def max_t(joint_covariance: JointCovariance, level: float = LEVEL, stream: str =
 
     stream: the name that seeds the draws. Another NumPy may draw other numbers: the critical values then move within
     their Monte Carlo error, some tenths of a per cent. Time: at most DRAWS x M^2 / 2 steps, in blocks; of MANY entries
-    or more about DRAWS x M^2 / 100."""
+    or more about DRAWS x M^2 / 200."""
     if not 0 < level < 1:
         raise ValueError(f"level {level} must lie in (0, 1)")
     pairs = int(np.count_nonzero(np.triu(joint_covariance.variance)))
     if pairs < 2 or np.median(joint_covariance.df[joint_covariance.variance > 0]) < KNOWN * len(joint_covariance):
-        maxima, tail = None, -float(np.expm1(np.log(level) / max(pairs, 1)))
+        drawn, tail = None, -float(np.expm1(np.log(level) / max(pairs, 1)))
     else:
-        maxima = _largest(joint_covariance, DRAWS, stream)
-        tail = _tail(float(maxima[int(np.ceil(level * (DRAWS + 1))) - 1]))
+        drawn, tail = stream, _tail(_exceeded(joint_covariance, DRAWS, stream, level))
     critical = t_quantiles(tail, joint_covariance.df)
     np.fill_diagonal(critical, 0.0)
-    return MaxT(joint_covariance, level, tail, critical, pairs, maxima)
+    return MaxT(joint_covariance, level, tail, critical, pairs, drawn)
+
+
+def _exceeded(joint_covariance: JointCovariance, draws: int, stream: str, level: float) -> float:
+    """The number that the largest |difference| / se of a draw exceeds in 1 - level of the draws: `_largest` at that
+    place. Of many entries the first draws say about where it is, and of the others only larger ones are looked for."""
+    place = int(np.ceil(level * (draws + 1))) - 1
+    if len(joint_covariance) >= MANY:
+        pair, blocks = LargestPair(_inverse(joint_covariance)), joint_covariance.noise(draws, stream)
+        first = pair.of(next(blocks))
+        share = level - CAREFUL * sqrt(level * (1 - level) / len(first))
+        above = float(np.quantile(first, min(max(share, 0.0), 1.0)))
+        found = np.concatenate([first, *(pair.of(noise, above) for noise in blocks)])
+        if np.count_nonzero(found > above) >= draws - place:
+            return float(np.sort(found)[place])
+    return float(_largest(joint_covariance, draws, stream)[place])
 
 
 def _largest(joint_covariance: JointCovariance, draws: int, stream: str) -> NDArray[np.float64]:
     """The largest |difference| / se of each draw of noise, rising, shape (draws,)."""
-    inverse = np.zeros_like(joint_covariance.se)
-    np.divide(1.0, joint_covariance.se, out=inverse, where=joint_covariance.se > 0)
-    blocks = joint_covariance.noise(draws, stream)
+    inverse, blocks = _inverse(joint_covariance), joint_covariance.noise(draws, stream)
     if len(joint_covariance) < MANY:
         return np.sort(np.concatenate([_largest_of(noise, inverse) for noise in blocks]))
     pair = LargestPair(inverse)
     return np.sort(np.concatenate([pair.of(noise) for noise in blocks]))
+
+
+def _inverse(joint_covariance: JointCovariance) -> Matrix:
+    """1 / se of each pair, (M, M); 0 where a difference has no noise."""
+    inverse = np.zeros_like(joint_covariance.se)
+    np.divide(1.0, joint_covariance.se, out=inverse, where=joint_covariance.se > 0)
+    return inverse
 
 
 def _largest_of(noise: Matrix, inverse: Matrix) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -59,6 +60,10 @@ class Tally:
         return self.counts / self.seeds
 
     def spread(self) -> Spread:
+        return self._spread
+
+    @cached_property
+    def _spread(self) -> Spread:
         if not independent(self.clusters):
             return mean_spread(self.means[None], self.bounds, self.clusters)
         times = np.bincount(self.counts, minlength=1)
@@ -163,7 +168,8 @@ class TallyDifference(_Lazily):
     def spread(self) -> Spread:
         # Rows with the same two counts have the same difference: it is enough to count those.
         wide = self.right.seeds + 1
-        times = np.bincount(self.left.counts * np.int16(wide) + self.right.counts)
+        narrow = np.uint8 if wide * (self.left.seeds + 1) <= 256 else np.int16
+        times = np.bincount(self.left.counts * narrow(wide) + self.right.counts)
         there = np.flatnonzero(times)
         apart = (there // wide) / self.left.seeds - (there % wide) / self.right.seeds
         values: dict[float, int] = {}

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.listings.plural import counted
 from .clusters import Clustering, Codes, clustering, codes
 from .sample import RowScores, Sample, Scores
 
@@ -75,7 +76,8 @@ def components(scores: Scores, clusters: Codes | None = None) -> Components:
     """The components of `scores` (seeds, rows) of two or more seeds and rows, with `clusters` (rows,)."""
     seeds, rows = scores.shape
     if seeds < 2 or rows < 2:
-        raise ValueError(f"{seeds} seeds on {rows} rows: its components can be separated with two or more of each")
+        given = f"{counted(seeds, 'seed')} on {counted(rows, 'row')}"
+        raise ValueError(f"{given}: its components can be separated with two or more of each")
     by_row, by_seed, mean = scores.mean(axis=0), scores.mean(axis=1), scores.mean()
     left_over = _mean_square(scores - by_row - by_seed[:, None] + mean, (rows - 1) * (seeds - 1))
     seed = (rows * _mean_square(by_seed - mean, seeds - 1) - left_over) / rows

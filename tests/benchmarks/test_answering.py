@@ -40,7 +40,7 @@ def test_a_model_that_writes_into_its_input_changes_nothing():
         (lambda seed: models.Bad(lambda batch: None), r"gave NoneType instead of 512 predictions"),
         (
             lambda seed: models.Bad(lambda batch: np.zeros((len(batch["a"]), 97))),
-            r"not probabilities for row .*they sum to 0\): apply a softmax",
+            r"not probabilities for row .*its scores sum to 0: apply a softmax",
         ),
         (lambda seed: 5, r"gave a int, which has no predict"),
     ],

@@ -43,7 +43,7 @@ def test_a_row_of_labels_may_be_left_open_or_lost_and_scores_worst_then():
             r"scores of shape \(2, 4\) and dtype float64, expected \(2, 3\) numbers, one for each label",
         ),
         (np.array([0, 1]), r"scores of shape \(2,\)"),
-        (np.array([[0, 1, np.nan], [0, 0, 0]]), r"NaN or infinity for row 0{16} \(1 rows\) on ood_test"),
+        (np.array([[0, 1, np.nan], [0, 0, 0]]), r"NaN or infinity for row 0{16} \(1 row\) on ood_test"),
         ([[1, 2], [1, 2, 3]], "ValueError"),
         (Answers.all_given(np.zeros(2, np.int64)), "Answers without scores of the 3 labels"),
     ],

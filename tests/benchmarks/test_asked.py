@@ -54,11 +54,11 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
         run = evaluate(model, ON, seeds=1, budget="quick", limit=40, out=tmp_path / "r")
     assert set(parts(run).values()) == {40}
     assert model.asked == run.predictions().num_rows
-    assert any("40 rows of each part are asked" in line for line in heard.lines)
+    assert any("asked 40 rows of each part" in line for line in heard.lines)
     assert run.card.model.more["limit"] == 40
     found = score(run)
     assert found.answers["ood"].rows == 40
-    assert "of each part 40 rows were asked" in str(found)
+    assert "asked 40 rows of each part" in str(found)
     with pytest.raises(BadSubmission, match=r"a trial of 40 rows of each part \(--limit\)"):
         pack([run], tmp_path / "s.zip", team="t")
     assert not (tmp_path / "s.zip").exists()

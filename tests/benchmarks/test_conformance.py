@@ -241,7 +241,7 @@ BROKEN = {
         lambda batch: batch["a"] + 7,
         r"gave class \d+ for row .*not one of 0..6",
     ),
-    "a batch may be one row": (Squeezes(), r"predict gave \w+ instead of 1 predictions"),
+    "a batch may be one row": (Squeezes(), r"predict gave \w+ instead of 1 prediction"),
     "asked again it answers alike": (
         Counts(),
         "the same rows a second time get other answers: 64 of 64 rows, the first is row 0",

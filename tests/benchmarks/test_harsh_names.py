@@ -89,7 +89,7 @@ def test_values_of_every_sort_decide_whether_an_unfinished_run_goes_on(tmp_path)
 
     with pytest.raises(ModelError, match="not yet"):
         evaluate([64, 64])
-    with pytest.raises(BadRun, match=r"unfinished run of another plan \(1 seeds done; other model settings\)"):
+    with pytest.raises(BadRun, match=r"unfinished run of another plan \(1 seed done; other model settings\)"):
         evaluate([64, 32])
     with pytest.raises(ModelError, match="not yet"):
         evaluate([64, 64])

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics import joint_covariance as module
+from farshift.benchmarks.statistics import max_t as all_pairs
 from farshift.benchmarks.statistics import ranks
 from farshift.benchmarks.statistics.clusters import codes, covariance_of_means
 from farshift.benchmarks.statistics.detectable import measured
 from farshift.benchmarks.statistics.interval import mean, paired_difference
 from farshift.benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
 from farshift.benchmarks.statistics.largest_pair import LargestPair
-from farshift.benchmarks.statistics.max_t import _largest_of
+from farshift.benchmarks.statistics.max_t import _largest_of, _tail, max_t
 from farshift.benchmarks.statistics.near_copies import Given, NearPairs, copies, near
 from farshift.benchmarks.statistics.normalised import summary
 from farshift.benchmarks.statistics.paired_test import paired_t
 from farshift.benchmarks.statistics.sample import RowScores
+from farshift.benchmarks.statistics.streams import generator
 from farshift.benchmarks.statistics.tally import covariance_of_counts, tally
 
 SOURCE = np.random.default_rng(5)
@@ -91,7 +93,24 @@ def test_the_largest_pair_is_found_without_looking_at_all_of_them(entries, famil
     weights = np.zeros_like(joint.se)
     np.divide(1.0, joint.se, out=weights, where=joint.se > 0)
     (draws,) = joint.noise(70, "draws")
-    assert np.array_equal(LargestPair(weights).of(draws), _largest_of(draws, weights))
+    due = _largest_of(draws, weights)
+    assert np.array_equal(LargestPair(weights).of(draws), due)
+    for above in (*due[:3].tolist(), float(np.median(due)), 100.0):
+        found = LargestPair(weights).of(draws, above)
+        assert np.array_equal(found[due > above], due[due > above])
+        assert (found[due <= above] <= above).all()
+
+
+@pytest.mark.parametrize(("level", "careful"), [(0.5, 3.0), (0.95, 3.0), (0.999, 3.0), (0.999, -3.0)])
+def test_the_critical_value_of_many_entries_is_that_of_all_draws(monkeypatch, level, careful):
+    """Also where the first draws say too little, so that all are looked at again."""
+    monkeypatch.setattr(all_pairs, "MANY", 10)
+    monkeypatch.setattr(all_pairs, "CAREFUL", careful)
+    joint = drawn(40, 0.5)
+    found = max_t(joint, level, "draws")
+    assert found.maxima is not None
+    place = int(np.ceil(level * (len(found.maxima) + 1))) - 1
+    assert found.tail == _tail(float(found.maxima[place]))
 
 
 def test_many_entries_are_drawn_in_another_way_and_rank_alike(monkeypatch):
@@ -116,6 +135,15 @@ def test_a_covariance_without_a_triangular_root_has_the_symmetric_one(monkeypatc
     monkeypatch.setattr(module, "MANY", 2)
     joint = JointCovariance(np.zeros(3), np.ones((3, 3)), np.full((3, 3), 9.0))
     np.testing.assert_allclose(joint.factor @ joint.factor.T, joint.covariance, atol=1e-9)
+
+
+@pytest.mark.parametrize("entries", [3, 257, 300])
+def test_a_triangular_root_is_multiplied_without_its_zeros(entries):
+    noise = SOURCE.normal(size=(entries, entries))
+    joint = JointCovariance(np.zeros(entries), noise @ noise.T + np.eye(entries), np.full((entries, entries), 9.0))
+    (found,) = joint.noise(7, "draws")
+    assert (joint.factor is joint.root) == (entries == 3)
+    np.testing.assert_allclose(found, joint.factor @ generator("draws").standard_normal((entries, 7)), atol=1e-9)
 
 
 def answers(rows: int) -> list[Given]:

@@ -122,7 +122,7 @@ def test_an_unfinished_run_never_goes_on_with_other_code_or_batches(farshift, tm
     assert "raised ValueError: no (m.py:4)" in done.stderr
     path.write_text(text.replace("raise ValueError('no')", "pass"))
     done = farshift(*command)
-    assert "another plan (1 seeds done; other model code)" in done.stderr
+    assert "another plan (1 seed done; other model code)" in done.stderr
     path.write_text(text)
     done = farshift(*command, "--batch-size", 7)
     assert "other model batch_size" in done.stderr

@@ -1,0 +1,73 @@
+"""Regret of the worst group of rows, of numbers: how much larger the squared error than the best constant's.
+
+With mse_g the mean squared error on group g's rows, the least that one number, said to all of them, comes to in
+hindsight is the variance of their truth, at its mean:
+
+    regret_g = mse_g - var_g            the value: max over groups g of regret_g, in squares of the label's unit
+
+var_g divides by the number of rows. Less is better; below 0 every group is predicted better than by its own mean: of
+one group, regret = -R^2 var. It is not divided by var_g, so that groups whose truth hardly varies do not decide.
+
+The sources, what a group is compared with (constants alone), and what differs from the online setting are those of
+`worst_group_regret`, which is the same for classes. No value where a row of a group has no answer, since no number is
+wrong enough to replace it; one without rows does not count.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..answers import Answers
+from ..model import Columns, Task
+from . import _groups, _moments
+from ._tally import State
+
+VERSION = 1
+TASKS = ("regression",)
+NEEDS = "prediction"
+BETTER = "lower"
+BOUNDS = (-inf, inf)
+OPTIONS = _groups.OverlappingGroups
+GROUPS = "fixed"
+SMOOTH = False
+
+fields = _groups.fields
+
+
+def update(
+    answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
+) -> State:
+    """Of each group (`_groups.apart`): the sum of the `squares` of the errors, shape (), and the moments of the truth
+    (`_moments.py`), of one variable."""
+    truth = np.asarray(truth).astype(np.float64)
+    with np.errstate(over="ignore"):  # an error too large to square is infinite
+        squares = np.square(answers.prediction - truth)
+
+    def of(rows: NDArray[np.int64]) -> State:
+        return {"squares": np.array(squares[rows].sum())} | _moments.moments(truth[None, rows])
+
+    return _groups.apart(_groups.memberships(options, truth, task, columns), of)
+
+
+def merge(left: State, right: State) -> State:
+    """The sums and moments of both, group by group."""
+    return _groups.merged(left, right, _both)
+
+
+def _both(left: State, right: State) -> State:
+    return {"squares": left["squares"] + right["squares"]} | _moments.together(left, right)
+
+
+def compute(state: State, options: _groups.OverlappingGroups) -> float:
+    """The greatest regret of a group; NaN if there is none, or one has none."""
+    found = _groups.of_groups(state, _regret)
+    return float(found.max()) if len(found) else float("nan")
+
+
+def _regret(state: State) -> float:
+    with np.errstate(invalid="ignore"):  # infinite less infinite is no number
+        return float((state["squares"] - state["comoment"][0, 0]) / state["rows"])

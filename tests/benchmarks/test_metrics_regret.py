@@ -1,0 +1,134 @@
+"""Regret of the worst group: held against every constant tried on every group, and what it says that accuracy does not."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from farshift.benchmarks.answers import Answers
+from farshift.benchmarks.metrics import metric
+from farshift.benchmarks.model import Task
+from farshift.benchmarks.scoring.measured import AnsweredRows
+from farshift.benchmarks.statistics.interval import mean
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from metric_cases import Case, classified, measured
+
+OPTIONS = {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]}
+CLASSES = metric("worst_group_regret", options=OPTIONS)
+NUMBERS = metric("worst_group_squared_regret", options=OPTIONS)
+TWO = Task("classification", ("x",), "y", 2)
+
+
+def groups_of(case: Case) -> list[np.ndarray]:
+    """The rows of each group of `OPTIONS`, by masks."""
+    place, one, two = (case.columns[name] for name in ("place", "one", "two"))
+    masks = [(one >= 0.5) & (place == name) for name in ("Asia", "Europe", "Other")]
+    masks += [(two >= 0.5) & (place == name) for name in ("Asia", "Europe")]
+    return [mask for mask in masks if mask.any()]
+
+
+def of_classes(groups: list, truth: list, prediction: list, task: Task = TWO) -> Case:
+    answers = Answers.all_given(np.array(prediction))
+    return Case(answers, np.array(truth), task, {"g": np.array(groups, object)})
+
+
+@given(classified())
+@settings(max_examples=150, deadline=None)
+def test_regret_of_classes_is_that_against_every_constant_tried(case):
+    given, truth = case.settled.prediction, case.truth
+    regrets = [
+        max(np.mean(given[mask] != truth[mask]) - np.mean(truth[mask] != one) for one in range(case.task.classes))
+        for mask in groups_of(case)
+    ]
+    value = case.value(CLASSES)
+    assert value == pytest.approx(max(regrets), abs=1e-12) if regrets else np.isnan(value)
+
+
+@given(measured(losses=False))
+@settings(max_examples=150, deadline=None)
+def test_regret_of_numbers_is_that_against_the_mean_of_each_group(case):
+    given, truth = case.answers.prediction, case.truth
+    regrets = [np.mean((given[mask] - truth[mask]) ** 2) - truth[mask].var() for mask in groups_of(case)]
+    value = case.value(NUMBERS)
+    assert value == pytest.approx(max(regrets), abs=1e-12) if regrets else np.isnan(value)
+
+
+@given(measured(losses=False), st.floats(-2, 2))
+@settings(max_examples=60, deadline=None)
+def test_no_constant_has_a_regret_below_0_in_any_group(case, constant):
+    same = Case(Answers.all_given(np.full(len(case), constant)), case.truth, case.task, case.columns)
+    value = same.value(NUMBERS)
+    assert np.isnan(value) or value >= -1e-12
+
+
+def test_a_hard_group_has_no_regret_and_an_easy_one_has():
+    """Accuracy points at the group that nobody can predict, regret at the one where a constant does better."""
+    groups = ["hard"] * 10 + ["easy"] * 10
+    truth = [0, 1] * 5 + [0] * 9 + [1]
+    prediction = [0, 0, 1, 1] * 2 + [0, 1] + [0] * 6 + [1] * 4
+    case = of_classes(groups, truth, prediction)
+    accuracy = metric("worst_group_accuracy", options={"by": ["g"]})
+    regret = metric("worst_group_regret", options={"by": ["g"]})
+    assert case.value(accuracy) == pytest.approx(0.6), "of the hard rows"
+    assert case[:10].value(regret) == pytest.approx(-0.1)
+    assert case.value(regret) == case[10:].value(regret) == pytest.approx(0.2)
+
+
+def test_the_best_constant_of_all_rows_has_the_regret_of_the_group_that_it_fails():
+    groups = ["many"] * 30 + ["few"] * 10
+    truth = [0] * 27 + [1] * 3 + [1] * 9 + [0]
+    regret = metric("worst_group_regret", options={"by": ["g"]})
+    assert of_classes(groups, truth, [0] * 40).value(regret) == pytest.approx(0.9 - 0.1)
+    assert of_classes(groups, truth, [0] * 30 + [1] * 10).value(regret) == 0
+
+
+def test_regret_of_numbers_does_not_cancel_far_from_zero():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 1 << 20, 4000) / (1 << 10)
+    given = truth + rng.integers(-(1 << 8), 1 << 8, 4000) / (1 << 10)
+    groups = np.array(["a", "b"], object)[np.arange(4000) % 2]
+    task, measure = Task("regression", ("x",), "y"), metric("worst_group_squared_regret", options={"by": ["g"]})
+    near, far = (Case(Answers.all_given(given + at), truth + at, task, {"g": groups}) for at in (0.0, 1e9))
+    states = [far[shard].state(measure) for shard in np.array_split(np.arange(4000), 13)]
+    assert measure.compute(reduce(measure.merge, states)) == pytest.approx(near.value(measure), rel=1e-10)
+
+
+@given(measured())
+@settings(max_examples=40, deadline=None)
+def test_a_lost_number_of_a_group_leaves_no_value(case):
+    row = next((int(np.flatnonzero(mask)[0]) for mask in groups_of(case)), None)
+    assert row is None or np.isnan(case.losing(row).value(NUMBERS))
+
+
+def rows_of(task: Task, groups: np.ndarray, truth: np.ndarray, given: np.ndarray) -> AnsweredRows:
+    ids = np.arange(len(groups), dtype=np.uint64) * 977
+    return AnsweredRows(task, ids, truth, [Answers.all_given(given)], None, {"g": groups})
+
+
+def test_of_a_clear_worst_group_the_interval_of_its_regret_is_that_of_the_difference_of_errors():
+    """Where the commonest class is clear, regret is a mean of rows: wrong, less other than the commonest."""
+    task, groups = TWO, np.repeat(["a", "b", "c"], 400).astype(object)
+    at = np.arange(1200) % 400
+    truth = (at % 10 >= 7).astype(np.int64)
+    given = np.where(at % 8 < np.repeat([5, 2, 1], 400), 1 - truth, truth)
+    found = mean(rows_of(task, groups, truth, given).by(metric("worst_group_regret", options={"by": ["g"]})))
+    a = slice(0, 400)
+    excess = (given[a] != truth[a]).astype(float) - truth[a]
+    assert found.value == pytest.approx(excess.mean())
+    assert found.low < found.value < found.high
+    assert found.row_se == pytest.approx(excess.std() / 20, rel=0.35), "32 groups of rows tell a standard error to 13 %"
+
+
+def test_regret_of_numbers_has_the_interval_of_its_rows():
+    rng = np.random.default_rng(5)
+    groups, truth = np.repeat(["a", "b"], 600).astype(object), rng.normal(size=1200)
+    given = truth + rng.normal(size=1200) * np.repeat([1.5, 0.5], 600)
+    task = Task("regression", ("x",), "y")
+    found = mean(rows_of(task, groups, truth, given).by(metric("worst_group_squared_regret", options={"by": ["g"]})))
+    a = slice(0, 600)
+    excess = (given[a] - truth[a]) ** 2 - (truth[a] - truth[a].mean()) ** 2
+    assert found.value == pytest.approx(excess.mean())
+    assert found.low < found.value < found.high
+    assert found.row_se == pytest.approx(excess.std() / np.sqrt(600), rel=0.35)
