@@ -13,7 +13,8 @@ from ..benchmarks.answers import Answers
 from ..benchmarks.harness.training import Trained, Trainer, TrainingSet, touched
 from ..benchmarks.model import Budget, Columns, Task, TrainingRows
 from ..core.errors import MissingExtra, ModelError
-from .recipe import Recipe, touches
+from .fitness import touches
+from .recipe import Recipe
 
 if TYPE_CHECKING:
     from ..loaders.batching.encoded_files import EncodedFiles

@@ -20,7 +20,7 @@ from ..benchmarks.model import Columns, Task
 from ..core.draws import key
 from ..core.errors import BadDefinition
 from .encoding.bad_files import answered
-from .encoding.encoding import ClassEncoding
+from .encoding.encoding import RowEncoding
 from .encoding.log_mel import SpectrogramEncoding, is_sound_task
 from .recipe import Recipe, unknown_setting
 
@@ -49,14 +49,10 @@ class Estimator:
         if task.type == "sequence":
             self._texts, labels = np.unique(labels.astype(str), return_inverse=True)
             known = replace(task, type="classification", classes=len(self._texts))
-            self.encoding = ClassEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
-        elif task.type == "regression":
-            # As numbers, since shifted rows may go beyond the integers of training.
-            known = replace(task, type="classification", classes=1)
-            self.encoding = ClassEncoding(known, rows, how="numbers")
+            self.encoding = RowEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
         else:
             sounds = is_sound_task(task, rows)
-            self.encoding = SpectrogramEncoding(task, rows) if sounds else ClassEncoding(task, rows)
+            self.encoding = SpectrogramEncoding(task, rows) if sounds else RowEncoding(task, rows)
         self.task = task
         self.estimator = estimator(recipe, benchmark, name, extra)
         fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..core.errors import BadDefinition, ModelError, UnknownName
-from ..core.plugins import REMEMBERED, module, module_file, named, read_definition
+from ..core.plugins import REMEMBERED, named, read_definition
 from .ranges import out_of_range
-
-if TYPE_CHECKING:
-    from ..benchmarks.model import Task
 
 Kind = Literal["any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 Role = Literal["plain", "helps"]
 Setting = bool | int | float | str | list[int]
 
 HERE = Path(__file__).parent
+BUDGETS = ("quick", "full")
 
 
 class _Strict(BaseModel):
@@ -36,6 +33,11 @@ class Spend(_Strict):
     """What one replica spends under a budget: optimiser steps."""
 
     steps: Annotated[int, Field(gt=0)]
+    settings: dict[str, Setting] = {}
+    """In which it differs from the recipe under this budget alone: a method's published settings may want more steps
+    than a short budget has."""
+    reference: str = ""
+    """Of `full`: what the paper or its released code trains for; empty where nobody looked it up."""
 
 
 class On(_Strict):
@@ -45,6 +47,11 @@ class On(_Strict):
     settings: dict[str, Setting] = {}
     quick: Spend | None = None
     full: Spend | None = None
+
+    def under(self, budget: str) -> On:
+        """As `Recipe.under`, of what is otherwise on one benchmark."""
+        spend = _spend(self, budget)
+        return self.model_copy(update={"settings": self.settings | spend.settings}) if spend else self
 
 
 class Recipe(_Strict):
@@ -87,7 +94,7 @@ class Recipe(_Strict):
         elif self.whole_answers:
             raise ValueError("whole_answers is of estimators: a network writes its answers")
         elif self.regressor:
-            raise ValueError("regressor is of estimators: networks do classification and sequence tasks")
+            raise ValueError("regressor is of estimators: a network does the tasks that its algorithm does")
         elif not (self.network and self.algorithm and self.quick and self.full):
             raise ValueError("give network, algorithm, [quick] and [full] (or estimator alone)")
         return self
@@ -96,17 +103,38 @@ class Recipe(_Strict):
         """The settings in force on `benchmark`: the recipe's own, then what it says for that benchmark."""
         return self.settings | (self.on[benchmark].settings if benchmark in self.on else {})
 
+    def under(self, budget: str) -> Recipe:
+        """The recipe with the settings that it has under a budget alone; those of one benchmark still stand above
+        them. A budget of another name than `quick` or `full` has none."""
+        on = {name: one.under(budget) for name, one in self.on.items()}
+        spend = _spend(self, budget)
+        if on == self.on and not (spend and spend.settings):
+            return self
+        return self.model_copy(update={"settings": self.settings | (spend.settings if spend else {}), "on": on})
+
     def role_on(self, benchmark: str) -> Role | None:
         return self.on[benchmark].role if benchmark in self.on else None
 
     def steps(self, budget: str, benchmark: str) -> int:
         """Optimiser steps under the budget called `quick` or `full`; `UnknownName` for another budget."""
-        if budget not in ("quick", "full"):
-            raise UnknownName("budget", budget, ("quick", "full"), "(or give the steps)")
+        if budget not in BUDGETS:
+            raise UnknownName("budget", budget, BUDGETS, "(or give the steps)")
         special = getattr(self.on.get(benchmark), budget, None)
         spend = special or getattr(self, budget)
         assert isinstance(spend, Spend), "only estimators have no steps"
         return spend.steps
+
+
+def _spend(given: Recipe | On, budget: str) -> Spend | None:
+    return {"quick": given.quick, "full": given.full}.get(budget)
+
+
+def spends(given: Recipe | On, kept: Callable[[Mapping[str, Setting]], dict[str, Setting]]) -> dict[str, Spend | None]:
+    """What is spent under each budget, with those settings of its own that `kept` returns."""
+    each = {"quick": given.quick, "full": given.full}
+    return {
+        budget: spend and spend.model_copy(update={"settings": kept(spend.settings)}) for budget, spend in each.items()
+    }
 
 
 Sort = Literal["recipes", "networks", "algorithms", "optimisers", "schedules", "positions", "formats", "augmentations"]
@@ -146,14 +174,14 @@ def defaults(recipe: Recipe) -> dict[str, Setting]:
     of the others."""
     assert recipe.network and recipe.algorithm, "an estimator's defaults are its own"
     trainer = declared(HERE / "training" / "trainer.py")
-    algorithm = declared(_named("algorithm", "algorithms", recipe.algorithm))
+    algorithm = declared(named_file("algorithm", "algorithms", recipe.algorithm))
     known: dict[str, Setting] = trainer | declared(HERE / "encoding" / "encoding.py")
     for sort in ("optimiser", "schedule"):
         chosen = recipe.settings.get(sort, algorithm.get(sort, trainer[sort]))
-        known |= declared(_named(sort, f"{sort}s", str(chosen)))  # type: ignore[arg-type]
+        known |= declared(named_file(sort, f"{sort}s", str(chosen)))  # type: ignore[arg-type]
     for name in str(recipe.settings.get("augment", algorithm.get("augment", known["augment"]))).split("+"):
-        known |= declared(_named("augmentation", "augmentations", name))
-    return known | declared(_named("network", "networks", recipe.network)) | algorithm
+        known |= declared(named_file("augmentation", "augmentations", name))
+    return known | declared(named_file("network", "networks", recipe.network)) | algorithm
 
 
 def complete(recipe: Recipe, benchmark: str, extra: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
@@ -166,7 +194,7 @@ def complete(recipe: Recipe, benchmark: str, extra: Mapping[str, Any] = MappingP
     return {name: float(value) if isinstance(known[name], float) else value for name, value in found.items()}
 
 
-def _named(what: str, sort: Sort, name: str) -> Path:
+def named_file(what: str, sort: Sort, name: str) -> Path:
     known = files(sort)
     if name not in known:
         raise UnknownName(what, name, known)
@@ -175,8 +203,13 @@ def _named(what: str, sort: Sort, name: str) -> Path:
 
 def _groups(recipe: Recipe) -> Iterator[tuple[str, dict[str, Setting]]]:
     yield "[settings]", recipe.settings
-    for benchmark, on in recipe.on.items():
-        yield f'[on."{benchmark}"] settings', on.settings
+    places: dict[str, Recipe | On] = {"": recipe} | {f'on."{benchmark}"': on for benchmark, on in recipe.on.items()}
+    for place, one in places.items():
+        if isinstance(one, On):
+            yield f"[{place}] settings", one.settings
+        for budget, spend in ("quick", one.quick), ("full", one.full):
+            if spend and spend.settings:
+                yield f"[{place}{'.' if place else ''}{budget}] settings", spend.settings
 
 
 def check(recipe: Recipe, where: str) -> None:
@@ -203,9 +236,7 @@ def _fit(settings: Mapping[str, Any], known: Mapping[str, Any], where: str) -> N
 
 
 def unknown_setting(name: str, known: Mapping[str, Any], where: str) -> BadDefinition:
-    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.4)
-    offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(sorted(known))}"
-    return BadDefinition(f"{where}: no setting named {name!r}: {offer}")
+    return BadDefinition(f"{where}: {UnknownName('setting', name, known)}")
 
 
 def read(file: Path) -> Recipe:
@@ -230,7 +261,7 @@ def recipe(name: str) -> Recipe:
     """The recipe called `name`; `UnknownName` offers the nearest."""
     known = files("recipes")
     if name not in known:
-        raise UnknownName("baseline", name, known)
+        raise UnknownName("baseline", name, known, listed="farshift baselines list")
     return read(known[name])
 
 
@@ -248,12 +279,12 @@ def fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
     of its own settings those remain that are the algorithm's. chosen: settings that stand in any case."""
     if recipe.algorithm is None:
         raise ModelError(f"{recipe.name} is an estimator, and has no network to fine-tune: try --encoder {weights}")
-    own = declared(_named("algorithm", "algorithms", recipe.algorithm))
+    own = declared(named_file("algorithm", "algorithms", recipe.algorithm))
     settings = {name: value for name, value in recipe.settings.items() if name in own and name != "lr"}
     rate = {"lr": own["lr"]} if "lr" in own else {}  # an algorithm that names a rate has its paper's
     settings |= _FINE_TUNED | rate | {"weights": weights} | chosen
     changed = {"network": "pretrained", "settings": settings, "on": {}, "suits": ["*"]}
-    return recipe.model_copy(update=changed)
+    return recipe.model_copy(update=changed | spends(recipe, lambda _: {}))
 
 
 def with_network(recipe: Recipe, network: str) -> Recipe:
@@ -262,21 +293,26 @@ def with_network(recipe: Recipe, network: str) -> Recipe:
     and for a network that starts from weights."""
     if recipe.network is None:
         raise ModelError(f"{recipe.name} is an estimator, and has no network: leave --network out")
-    _named("network", "networks", network)
+    named_file("network", "networks", network)
     if network == "pretrained":
         raise ModelError("--network pretrained: name its weights in its place, such as --fine-tune microsoft/resnet-50")
     if network == recipe.network:
         return recipe
     assert recipe.algorithm
-    shared = declared(HERE / "training" / "trainer.py") | declared(_named("algorithm", "algorithms", recipe.algorithm))
-    left = {*declared(_named("network", "networks", recipe.network))} - {*shared}
+    shared = declared(HERE / "training" / "trainer.py") | declared(
+        named_file("algorithm", "algorithms", recipe.algorithm)
+    )
+    left = {*declared(named_file("network", "networks", recipe.network))} - {*shared}
 
     def kept(settings: Mapping[str, Setting]) -> dict[str, Setting]:
         return {name: value for name, value in settings.items() if name not in left}
 
-    on = {name: one.model_copy(update={"settings": kept(one.settings)}) for name, one in recipe.on.items()}
+    on = {
+        name: one.model_copy(update={"settings": kept(one.settings)} | spends(one, kept))
+        for name, one in recipe.on.items()
+    }
     changed = {"network": network, "settings": kept(recipe.settings), "on": on, "suits": ["*"]}
-    return recipe.model_copy(update=changed)
+    return recipe.model_copy(update=changed | spends(recipe, kept))
 
 
 def with_augmentation(recipe: Recipe, spec: str) -> Recipe:
@@ -301,102 +337,3 @@ def value_of(text: str) -> Setting:
     except tomllib.TOMLDecodeError:
         return text
     return found
-
-
-def touches(recipe: Recipe) -> tuple[str, ...]:
-    """What data a recipe looks at: names of `algorithm.TOUCHABLE`."""
-    if recipe.algorithm is None:
-        return ("train",)
-    found: tuple[str, ...] = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TOUCHES")
-    stops = recipe.settings.get("check_every") and recipe.settings.get("patience")
-    return (*found, "id_val") if stops and "id_val" not in found else found
-
-
-def check_task(recipe: Recipe, task: Task) -> None:
-    """Refuse a recipe that cannot do a task, before anything is spent."""
-    if recipe.estimator:
-        sorts = ("classification", "sequence") if recipe.whole_answers else ("classification",)
-        if recipe.regressor:
-            sorts = ("regression",)
-        if task.type not in sorts:
-            raise ModelError(f"{recipe.name} is for {' and '.join(sorts)} tasks, and this is a {task.type} task")
-        return
-    assert recipe.network
-    assert recipe.algorithm
-    sort = module("baselines/networks", recipe.network, "network").TASK
-    if not _does(sort, task):
-        raise ModelError(
-            f"{recipe.name}: the network {recipe.network} is for {sort} tasks, and this is a {task.type} task"
-            f"{_others(task)}"
-        )
-    tasks = literal(module_file("baselines/algorithms", recipe.algorithm, "algorithm"), "TASKS")
-    if task.type not in tasks:
-        raise ModelError(
-            f"{recipe.name}: the algorithm {recipe.algorithm} is for {' and '.join(tasks)} tasks, "
-            f"and this is a {task.type} task"
-        )
-
-
-def _does(sort: str, task: Task) -> bool:
-    return task.aligned if sort == "aligned" else sort == task.type
-
-
-def _these(names: list[str]) -> str:
-    return f"--network {', '.join(names)} can do it" if names else ""
-
-
-def _others(task: Task) -> str:
-    """The networks that can do a task, whatever its inputs are; and those that can where they are images."""
-    names = networks_for(task, images=False)
-    pictures = [name for name in networks_for(task) if name not in names]
-    found = [_these(names), *([f"of images {', '.join(pictures)} too"] if names and pictures else [])]
-    return f": {', and '.join(found)}" if names else ""
-
-
-def networks_for(task: Task, images: bool = True) -> list[str]:
-    """The networks that can do a task, but for those that start from weights, sorted. images: whether its inputs are
-    pictures, or other arrays of two or three axes."""
-    known = {name: path for name, path in files("networks").items() if name != "pretrained"}
-    return sorted(
-        name
-        for name, path in known.items()
-        if _does(literal(path, "TASK"), task) and (images or not reads_images(name))
-    )
-
-
-def reads_images(network: str) -> bool:
-    """Whether a network reads images and nothing else: its file says `READS = "images"`."""
-    try:
-        return bool(literal(_named("network", "networks", network), "READS") == "images")
-    except BadDefinition:  # it reads whatever there is
-        return False
-
-
-def check_inputs(recipe: Recipe, benchmark: str, task: Task, images: bool) -> None:
-    """`ModelError` where a recipe's network reads images, and a benchmark has other inputs (`images`: it has none
-    other), naming the networks that can read them."""
-    if recipe.network is None or not reads_images(recipe.network) or (images and recipe.encoder is None):
-        return
-    what = "features of a frozen encoder" if recipe.encoder else "no image (one input of two or three axes)"
-    raise ModelError(
-        f"{recipe.name}: the network {recipe.network} reads images, and {benchmark} has {what}: "
-        f"{_these(networks_for(task, images=False))}"
-    )
-
-
-def refuse_without(recipe: Recipe, benchmark: str, there: Mapping[str, Callable[[], bool]]) -> None:
-    """`ModelError` where a recipe looks at data that are not there. there: whether they are, by the names of
-    `algorithm.TOUCHABLE`; asked only of what the recipe looks at."""
-    closed = f"which the protocol of {benchmark} does not permit"
-    reasons = {
-        "groups": f"compares training environments, and the training rows of {benchmark} come from one: "
-        "choose a benchmark with several, or erm",
-        "id_val": f"needs validation rows, and {benchmark} has none",
-        "ood_val": f"looks at labels of shifted validation rows, {closed}",
-        "unlabelled": f"trains on inputs of shifted test rows, {closed}",
-        "test batches": f"adapts while it predicts, {closed}",
-    }
-    needed = touches(recipe)
-    for name, reason in reasons.items():
-        if name in needed and name in there and not there[name]():
-            raise ModelError(f"{recipe.name}: the algorithm {recipe.algorithm} {reason}")

@@ -78,6 +78,31 @@ class OnlineAdam(nn.Module):
             p -= spread(rates, p) * (m / (1 - 0.9**now)) / ((v / (1 - 0.999**now)).sqrt() + 1e-8)
 
 
+class OnlineMomentum(nn.Module):
+    """Gradient descent with momentum, v <- m v + g, as torch.optim.SGD's, whose v are saved buffers, for the steps that
+    are taken while predicting."""
+
+    def __init__(self, parameters: Sequence[Tensor], momentum: float = 0.9) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.velocity = Kept([torch.zeros_like(parameter) for parameter in parameters])
+
+    def reset(self, which: Tensor | None = None) -> None:
+        """Forget all steps, of the replicas `which` (K,) bool."""
+        for buffer in self.velocity.values:
+            buffer.zero_() if which is None else buffer.masked_fill_(spread(which, buffer), 0.0)
+
+    @torch.no_grad()
+    def step(
+        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], rates: Tensor, which: Tensor | None = None
+    ) -> None:
+        """One step of parameters (K, ..) down gradients, at rates (K,), of the replicas `which` (K,) bool."""
+        for p, g, v in zip(parameters, gradients, self.velocity.values, strict=True):
+            moved = self.momentum * v + g
+            v.copy_(moved if which is None else torch.where(spread(which, v), moved, v))
+            p -= spread(rates if which is None else rates * which, p) * v
+
+
 def entropy(logits: Tensor) -> Tensor:
     """Of the softmax over the last axis."""
     logs = logits.log_softmax(-1)

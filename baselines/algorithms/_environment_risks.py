@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.losses import by_environment, cross_entropy, gradients, of_rows
+from ..training.losses import by_environment, gradients, of_rows, task_loss
 from ..training.sampler import Batch
 
 
 def risks(network: Any, batch: Batch) -> Tensor:
-    """The mean cross-entropy of each environment of the batch, (K, E)."""
-    return by_environment(of_rows(cross_entropy(network(*batch.inputs), batch.target), batch), batch)
+    """The mean loss (`task_loss`) of each environment of the batch, (K, E)."""
+    return by_environment(of_rows(task_loss(network(*batch.inputs), batch.target), batch), batch)
 
 
 def apart(batch: Batch) -> Iterator[Batch]:

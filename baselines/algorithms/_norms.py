@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..layers.norm import BatchNorm
 from ..training.sampler import Data
@@ -27,6 +27,35 @@ def by_batch(network: nn.Module, momentum: float) -> Iterator[None]:
     finally:
         for norm, (training, rng, rate) in zip(norms, before, strict=True):
             norm.training, norm.rng, norm.momentum = training, rng, rate
+
+
+@contextmanager
+def between(network: nn.Module, share: Tensor) -> Iterator[None]:
+    """In evaluation, batch normalisation by moments between the running ones and each batch's own, of which they have
+    the share (K,); variances are without bias. A channel that has a single value keeps its running variance."""
+
+    def mixed(norm: BatchNorm, given: tuple[Tensor]) -> None:
+        (x,) = given
+        values = x.movedim(2, 1).flatten(2)
+        batch = values.mean(2), values.var(2) if values.shape[2] > 1 else norm.running_var
+        kept[norm] = norm.running_mean, norm.running_var
+        own = share.to(x)[:, None]
+        norm.running_mean, norm.running_var = (old.lerp(new, own) for old, new in zip(kept[norm], batch, strict=True))
+
+    def restored(norm: BatchNorm, given: tuple[Tensor], found: Tensor) -> None:
+        norm.running_mean, norm.running_var = kept.pop(norm)
+
+    kept: dict[BatchNorm, tuple[Tensor, Tensor]] = {}
+    norms = [module for module in network.modules() if isinstance(module, BatchNorm)]
+    hooks = [norm.register_forward_pre_hook(mixed) for norm in norms]
+    hooks += [norm.register_forward_hook(restored) for norm in norms]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for norm, (mean, var) in kept.items():
+            norm.running_mean, norm.running_var = mean, var
 
 
 @torch.no_grad()

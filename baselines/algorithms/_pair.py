@@ -41,3 +41,9 @@ class Pair(nn.Module):
 def pair(build: Build) -> Pair:
     """Two of the recipe's networks."""
     return Pair(build("weights"), build("weights of the second"))
+
+
+def joint_logits(network: Pair, *inputs: Tensor) -> Tensor:
+    """The mean of both networks' logits, (K, n, classes)."""
+    found: Tensor = (network.first(*inputs) + network.second(*inputs)) / 2
+    return found

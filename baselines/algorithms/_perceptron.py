@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from ..layers.linear import Linear
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About
 
 
 class Perceptron(nn.Module):
@@ -23,3 +25,10 @@ class Perceptron(nn.Module):
             x = torch.relu(layer(x))
         out: Tensor = self.layers[-1](x)
         return out
+
+
+def discriminator(hyperparameters: Hyperparameters, about: About, inputs: int, outputs: int) -> Perceptron:
+    """One that reads `inputs` features and tells `outputs` domains apart: of `discriminator_depth` layers, with
+    `discriminator_width` hidden units."""
+    hidden = [hyperparameters["discriminator_width"]] * (hyperparameters["discriminator_depth"] - 1)
+    return about.each(lambda: Perceptron([inputs, *hidden, outputs]), "discriminator")

@@ -12,17 +12,17 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..replicas.rng import Rng
 from ..training.algorithm import Algorithm, Clock
-from ..training.losses import cross_entropy, mean
+from ..training.losses import mean, task_loss
 from ..training.sampler import Batch
 
 
 class Plain(Algorithm):
-    """Empirical risk: the mean cross-entropy."""
+    """Empirical risk: the mean loss."""
 
     additive = True
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+        return mean(task_loss(network(*batch.inputs), batch.target), batch)
 
 
 def share_of(steps: int, percent: int, what: str) -> int:

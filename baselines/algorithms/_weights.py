@@ -49,6 +49,19 @@ class Kept(nn.Module):
             mine += (parameter - mine) / spread(self.taken, mine)
 
     @torch.no_grad()
+    def merge(self, means: Sequence[Tensor], counts: Tensor) -> None:
+        """Take in `means` of so many tensors, (K,) whole numbers; a replica whose count is 0 stays as it is."""
+        self.taken += counts
+        for mine, mean in zip(self.values, means, strict=True):
+            share = spread(counts.to(mine) / self.taken.clamp(min=1), mine)
+            mine.copy_(torch.where(share > 0, mine + (mean - mine) * share, mine))
+
+    @torch.no_grad()
+    def forget(self, which: Tensor) -> None:
+        """Have taken nothing in, in the replicas of a mask (K,)."""
+        self.taken.copy_(torch.where(which, 0, self.taken))
+
+    @torch.no_grad()
     def put(self, parameters: Sequence[Tensor]) -> None:
         """Make `parameters` what is kept here, in the replicas where anything was taken in."""
         for mine, parameter in zip(self.values, parameters, strict=True):

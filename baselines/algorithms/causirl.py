@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..replicas.rng import uniform
 from ..training.algorithm import Clock
-from ..training.losses import by_environment, cross_entropy
+from ..training.losses import by_environment, task_loss
 from ..training.sampler import Batch
 from ._penalised import Penalised, check_spread
 
@@ -25,7 +25,7 @@ CITATION = (
     "Chevalley, Bunne, Krause and Bauer, Invariant causal mechanisms through distribution matching, 2022 "
     "(arXiv:2206.11646)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"penalty": 1.0, "batch_size": 32}
 """DomainBed's defaults."""
@@ -52,7 +52,7 @@ def discrepancy(features: Tensor, first: Tensor) -> Tensor:
 class Algorithm(Penalised):
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
-        risks = by_environment(cross_entropy(network.head(features), batch.target), batch)
+        risks = by_environment(task_loss(network.head(features), batch.target), batch)
         share = features.shape[1] // batch.environments
         check_spread("causirl", share)
         cut = (uniform(clock.draw("cut"), (batch.environments,), torch.float64) * share).long()

@@ -46,12 +46,15 @@ class Algorithm(Base):
 
     def remembered(self, clock: Clock, batch: Batch) -> Tensor:
         """How many rows of the batch are kept, at least one, (K,) int64."""
-        rows = batch.rows.shape[1]
-        done = 100 * clock.step / clock.steps
-        counts = [
-            max(1, int((1 - forget * (min(1.0, done / gradual) if gradual else 1.0)) * rows))
-            for forget, gradual in zip(
-                self.hyperparameters.exact("forget"), self.hyperparameters.exact("gradual_percent"), strict=True
-            )
-        ]
+        counts = [max(1, int(share * batch.rows.shape[1])) for share in self.share(clock).tolist()]
         return torch.tensor(counts, device=batch.rows.device)
+
+    def share(self, clock: Clock) -> Tensor:
+        """R(t), (K,) float64."""
+        done = 100 * clock.step / clock.steps
+        settings = self.hyperparameters
+        found = [
+            1 - forget * (min(1.0, done / gradual) if gradual else 1.0)
+            for forget, gradual in zip(settings.exact("forget"), settings.exact("gradual_percent"), strict=True)
+        ]
+        return torch.tensor(found, dtype=torch.float64)

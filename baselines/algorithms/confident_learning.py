@@ -9,7 +9,8 @@
 
 Northcutt et al., JAIR 2021, section 3. Steps 1 and 5 share the steps by `cross_percent`; the folds share the first part
 evenly. Held-out and pruned rows are drawn like the others, and weigh nothing. Rows are counted one each, whatever their
-weight in the training data.
+weight in the training data. The authors' package rounds Q to whole rows, and spares those that step 4 leaves out where
+their likeliest class is their label; here neither is done.
 """
 
 from __future__ import annotations

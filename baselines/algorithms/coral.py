@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from ..training.algorithm import Clock
-from ..training.losses import by_environment, cross_entropy, each_mean, split
+from ..training.losses import by_environment, each_mean, split, task_loss
 from ..training.sampler import Batch
 from ._penalised import Penalised, check_spread
 
@@ -23,7 +23,7 @@ CITATION = (
     "Sun and Saenko, Deep CORAL: Correlation Alignment for Deep Domain Adaptation, ECCV Workshops 2016 "
     "(arXiv:1607.01719)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"penalty": 1.0, "batch_size": 32}
 """DomainBed's defaults."""
@@ -42,5 +42,5 @@ def discrepancy(features: Tensor) -> Tensor:
 class Algorithm(Penalised):
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
-        risks = by_environment(cross_entropy(network.head(features), batch.target), batch)
+        risks = by_environment(task_loss(network.head(features), batch.target), batch)
         return risks.mean(1), discrepancy(split(features, batch))

@@ -12,6 +12,8 @@ Difficulty is the number of tokens of a row's answer, then of its input; or, for
 after a first stage of plain training, after which training begins anew ("self-taught": Hacohen and Weinshall, ICML
 2019, arXiv:1904.03626). Orders `hard` and `random` are the controls that a gain must be measured against: Wu, Dyer and
 Neyshabur, ICLR 2021 (arXiv:2012.03107), found that most of it is in the growing size of the set.
+
+Held to no released numbers: no code of the paper is known; order, pace and batches come from different papers.
 """
 
 from __future__ import annotations

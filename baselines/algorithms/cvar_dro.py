@@ -17,7 +17,7 @@ from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, of_rows
+from ..training.losses import of_rows, task_loss
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -25,7 +25,7 @@ CITATION = (
     "Levy, Carmon, Duchi and Sidford, Large-scale methods for distributionally robust optimization, NeurIPS 2020 "
     "(arXiv:2010.05893)"
 )
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 0.1}
 """alpha: the share, in (0, 1]; 1 is the mean of all rows."""
@@ -40,7 +40,7 @@ class Algorithm(Base):
                 raise ModelError(f"setting alpha = {alpha:g} of cvar_dro: use a share in (0, 1]")
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        errors = of_rows(cross_entropy(network(*batch.inputs), batch.target), batch)
+        errors = of_rows(task_loss(network(*batch.inputs), batch.target), batch)
         return worst(errors, batch.weight, self.hyperparameters.on("alpha", errors))
 
 

@@ -11,20 +11,16 @@ That the shifted rows are those of the test is their transductive variant (ood_i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.algorithm import About, Build, Clock
-from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import OptimiserStep
+from ..training.algorithm import About, Clock
 from ..training.sampler import Batch
+from ._members import Members
 from ._plain import evaluating
 from ._shifted import check_shifted, shifted
 
@@ -40,47 +36,16 @@ SETTINGS: dict[str, Any] = {"members": 2, "alpha": 1.0, "weight_decay": 5e-4}
 SEARCH: dict[str, Any] = {"alpha": ["log10", -4, 0]}
 
 
-class Algorithm(Base):
-    begun: Tensor
-    """How many members have been trained at all, (K,)."""
+class Algorithm(Members):
+    called = "d_bat"
 
     def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
         super().__init__(hyperparameters, about)
         check_shifted("d_bat", hyperparameters, about)
-        if not 1 <= hyperparameters["members"] <= about.steps:
-            raise ModelError(
-                f"d_bat: setting members = {hyperparameters['members']}: use 1 to {about.steps}, the steps"
-            )
-        self.register_buffer("begun", torch.ones(about.replicas, dtype=torch.int64))
         self.rng: Rng | None = None
 
-    def assemble(self, build: Build) -> Any:
-        return nn.ModuleList(build(f"member/{place}") for place in range(self.hyperparameters["members"]))
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        each, more = divmod(steps, self.hyperparameters["members"])
-        return tuple(each + (place < more) for place in range(self.hyperparameters["members"]))
-
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
-        return {name: optimiser_step(list(member.parameters()), "lr") for name, member in network.named_children()}
-
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: Clock,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
-        return super().update(network, batches, clock, {"main": optimiser_steps[str(clock.stage)]})
-
-    def after(self, network: Any, clock: Clock) -> None:
-        self.begun.fill_(clock.stage + 1)
-
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        member = network[clock.stage]
-        risk = mean(cross_entropy(member(*batch.inputs), batch.target), batch)
+        member, risk = network[clock.stage], super().loss(network, batch, clock)
         if clock.stage == 0:
             return risk
         mine = member(*shifted(batch)).softmax(-1)
@@ -93,8 +58,3 @@ class Algorithm(Base):
             theirs, chosen = earlier(*shifted(batch)).softmax(-1).max(-1)
         p = mine.gather(-1, chosen[..., None])[..., 0]
         return -torch.log(theirs * (1 - p) + (1 - theirs) * p + 1e-7).mean(1)
-
-    def logits(self, network: Any, *inputs: Tensor) -> Tensor:
-        """The logarithm of the sum of the probabilities of the members that have been trained: their mean's softmax."""
-        each = [member(*inputs).log_softmax(-1) for member in network[: int(self.begun.max())]]
-        return torch.stack(each).logsumexp(0)

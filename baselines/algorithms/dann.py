@@ -20,14 +20,14 @@ from torch import Tensor, nn
 
 from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import OptimiserStep
+from ..training.losses import cross_entropy, mean, task_loss
+from ..training.optimiser_step import OptimiserStep, besides
 from ..training.sampler import Batch
-from ._perceptron import Perceptron
+from ._perceptron import discriminator
 
 KIND = "domain"
 CITATION = "Ganin et al., Domain-adversarial training of neural networks, JMLR 2016 (arXiv:1505.07818)"
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "adversary": 1.0,
@@ -56,9 +56,7 @@ class Algorithm(Base):
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        hidden = [self.hyperparameters["discriminator_width"]] * (self.hyperparameters["discriminator_depth"] - 1)
-        widths = [network.width, *hidden, self.about.environments]
-        network.discriminator = self.about.each(lambda: Perceptron(widths), "discriminator")
+        network.discriminator = discriminator(self.hyperparameters, self.about, network.width, self.about.environments)
         return network
 
     def adversaries(self, network: Any) -> list[nn.Parameter]:
@@ -69,9 +67,8 @@ class Algorithm(Base):
         self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
     ) -> dict[str, OptimiserStep]:
         against = self.adversaries(network)
-        ids = {id(parameter) for parameter in against}
         return {
-            "main": optimiser_step([parameter for parameter in network.parameters() if id(parameter) not in ids], "lr"),
+            "main": optimiser_step(besides(network, against), "lr"),
             "discriminator": optimiser_step(against, "lr_discriminator"),
         }
 
@@ -102,7 +99,7 @@ class Algorithm(Base):
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
-        risk = mean(cross_entropy(network.head(features), batch.target), batch)
+        risk = mean(task_loss(network.head(features), batch.target), batch)
         errors = self.domain_errors(network, self.read(network, features, batch.target), batch)
         total: Tensor = risk - self.hyperparameters["adversary"] * self.average(errors, batch)
         return total

@@ -37,7 +37,7 @@ from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._memory import recalled
 from ._mixture import of_lower
-from ._pair import Pair, pair
+from ._pair import Pair, joint_logits, pair
 from ._selection import selected
 from ._soft import sharpened, soft_cross_entropy
 
@@ -148,7 +148,7 @@ class Algorithm(Base):
             own = mine.head(mine.encode(x)).softmax(-1)
             both = (own + other(*batch.inputs).softmax(-1)) / 2
             target = self._targets(batch.target, clean[..., None], labelled[..., None], own, both)
-        share = self._shares(clock, which)
+        share = mixing_shares(self.hyperparameters, clock.draw(f"shares of {which}"))
         order = permutations(clock.draw(f"pairs of {which}"), x.shape[1])
         logits = mine.head(mine.encode(blended(x, order, share)))
         target = blended(target, order, share)
@@ -163,13 +163,6 @@ class Algorithm(Base):
         refined = clean * given + (1 - clean) * own
         return sharpened(torch.where(labelled, refined, both), self.hyperparameters.on("temperature", own))
 
-    def _shares(self, clock: Clock, which: int) -> Tensor:
-        """l of each replica, (K,)."""
-        keys = clock.draw(f"shares of {which}")
-        drawn = [beta(keys[place : place + 1], (), a) for place, a in enumerate(self.hyperparameters.exact("alpha"))]
-        b = torch.cat(drawn).to(self.hyperparameters.dtype)
-        return torch.maximum(b, 1 - b)
-
     def _unlabelled(self, clock: Clock) -> Tensor:
         """What unlabelled rows weigh, (K,)."""
         over = self.hyperparameters["ramp_percent"] * clock.steps / 100
@@ -179,8 +172,14 @@ class Algorithm(Base):
 
     def logits(self, network: Pair, *inputs: Tensor) -> Tensor:
         """The mean of both networks' logits, (K, n, classes)."""
-        found: Tensor = (network.first(*inputs) + network.second(*inputs)) / 2
-        return found
+        return joint_logits(network, *inputs)
+
+
+def mixing_shares(hyperparameters: Hyperparameters, keys: Tensor) -> Tensor:
+    """max(b, 1 - b) of each replica, b drawn by its key (K,) from Beta(alpha, alpha): (K,)."""
+    drawn = [beta(keys[place : place + 1], (), a) for place, a in enumerate(hyperparameters.exact("alpha"))]
+    b = torch.cat(drawn).to(hyperparameters.dtype)
+    return torch.maximum(b, 1 - b)
 
 
 def blended(values: Tensor, order: Tensor, share: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ KIND = "domain"
 CITATION = (
     "Yan, Song, Li, Zou and Ren, Improve Unsupervised Domain Adaptation with Mixup Training, 2020 (arXiv:2001.00677)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"alpha": 0.2, "batch_size": 32}
 """alpha: above 0, the larger the nearer to even mixes."""

@@ -4,6 +4,9 @@
 
 e(x) is Canny's edge map, given as an image like x. Efthymiadis et al., WACV 2025: its thin binary edges as a second
 domain, in training and prediction, from one detector. Its augmentations and its validation are not part of this.
+
+Held to no released numbers: the released code trains under its own augmentations, which are no part of this, and was
+not compared.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@
 Zhu et al., SIGIR 2022, with logits of any number of classes in place of one. Entities are a row's categories (people,
 places, shops): g is a perceptron on the sum of their vectors. While training, each entity that g is given is masked or
 dropped at random.
+
+Held to no released numbers: the released loss stands in the training loops of networks on BERT, and has one logit.
 """
 
 from __future__ import annotations

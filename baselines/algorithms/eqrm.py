@@ -31,7 +31,7 @@ CITATION = (
     "Eastwood, Robey, Singh, von Kuegelgen, Hassani, Pappas and Schoelkopf, Probable Domain Generalization via "
     "Quantile Risk Minimization, NeurIPS 2022 (arXiv:2207.09944)"
 )
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"quantile": 0.75, "burn_in_percent": 50, "quantile_lr": 1e-6, "batch_size": 32}
 """DomainBed's. quantile: alpha, above 0 and below 1. burn_in_percent: of all steps, in which the mean risk is minimised

@@ -1,7 +1,7 @@
 """Empirical risk minimisation: the mean loss over the training rows, each in proportion to its weight.
 
 The squared loss on one-hot targets is what the literature on modular arithmetic trains with (Doshi et al., ICLR 2024,
-arXiv:2310.13061).
+arXiv:2310.13061). Of numbers the loss is their squared error, whatever is set.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean, smoothed, squared
+from ..training.losses import mean, smoothed, squared, task_loss
 from ..training.sampler import Batch
 
 KIND = "any"
 CITATION = "Vapnik, Statistical Learning Theory, 1998"
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "cross-entropy", "label_smoothing": 0.0}
-"""loss: `cross-entropy`, or `squared` (mean over rows and classes of the squared error to the one-hot label)."""
+"""Of classes and texts. loss: `cross-entropy`, or `squared` (mean over rows and classes of the squared error to the
+one-hot label)."""
 SEARCH: dict[str, Any] = {}
 
 
@@ -36,6 +37,8 @@ class Algorithm(Base):
             hyperparameters["loss"] == "cross-entropy"
         )  # outputs fitted to one-hot targets are not logits
         self.smooths = any(hyperparameters.exact("label_smoothing"))
+        if about.task == "regression" and (self.smooths or not self.gives_logits):
+            raise ModelError("settings loss and label_smoothing: numbers have their squared error: leave both out")
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
         return mean(self.errors(network(*batch.inputs), batch.target), batch)
@@ -46,7 +49,7 @@ class Algorithm(Base):
             case "cross-entropy":
                 if self.smooths:
                     return smoothed(logits, target, self.hyperparameters["label_smoothing"])
-                return cross_entropy(logits, target)
+                return task_loss(logits, target)
             case "squared":
                 return squared(logits, target)
             case other:

@@ -18,14 +18,14 @@ from torch import Tensor
 from ..replicas.rng import permutations
 from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import Clock
-from ..training.losses import cross_entropy, mean
+from ..training.losses import mean, task_loss
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._environments import chosen
 
 KIND = "domain"
 CITATION = "Shi et al., Gradient matching for domain generalization, ICLR 2022 (arXiv:2104.09937)"
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"meta_lr": 0.5, "batch_size": 32}
 """meta_lr: epsilon."""
@@ -36,7 +36,7 @@ class Algorithm(Base):
     by_environment = True
 
     def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
-        return mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+        return mean(task_loss(network(*batch.inputs), batch.target), batch)
 
     def update(
         self,

@@ -24,7 +24,7 @@ CITATION = (
     "Sagawa, Koh, Hashimoto and Liang, Distributionally Robust Neural Networks for Group Shifts, ICLR 2020 "
     "(arXiv:1911.08731)"
 )
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"step_size": 0.01, "adjustment": 0.0, "batch_size": 32}
 """step_size: of the weights' exponentiated ascent (the paper's and DomainBed's default). adjustment: C, which the paper

@@ -1,9 +1,12 @@
 """Group reweighting: plain training on batches that hold as many rows of every environment, whatever their sizes.
 
-    mean_e R_e,  R_e the mean cross-entropy of environment e
+    mean_e R_e,  R_e the mean loss of environment e
 
 Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWG): groups are sampled equally often, rows within a
 group uniformly. They found it to do as well as methods that are made for worst groups.
+
+Held to no released numbers: the released code has a sampler's weights, over class and environment together; here
+batches have equal shares of environments.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ CITATION = (
     "Idrissi, Arjovsky, Pezeshki and Lopez-Paz, Simple data balancing achieves competitive worst-group-accuracy, "
     "CLeaR 2022 (arXiv:2110.14503)"
 )
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"batch_size": 32}
 """batch_size: rows of each environment."""

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from ..training.algorithm import Clock
-from ..training.losses import by_environment, cross_entropy, each_mean, split
+from ..training.losses import by_environment, each_mean, split, task_loss
 from ..training.sampler import Batch
 from ._penalised import Annealed, check_spread
 
@@ -22,7 +22,7 @@ CITATION = (
     "Ahuja, Caballero, Zhang, Gagnon-Audet, Bengio, Mitliagkas and Rish, Invariance Principle Meets Information "
     "Bottleneck for Out-of-Distribution Generalization, NeurIPS 2021 (arXiv:2106.06607)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "penalty": 100.0,
@@ -46,5 +46,5 @@ def bottleneck(features: Tensor) -> Tensor:
 class Algorithm(Annealed):
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
-        risks = by_environment(cross_entropy(network.head(features), batch.target), batch)
+        risks = by_environment(task_loss(network.head(features), batch.target), batch)
         return risks.mean(1), bottleneck(split(features, batch))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
-from ..training.losses import by_environment, cross_entropy, split
+from ..training.losses import by_environment, split, task_loss
 from ..training.sampler import Batch
 from ._penalised import Annealed
 from .ib_erm import bottleneck
@@ -25,7 +25,7 @@ CITATION = (
     "Ahuja, Caballero, Zhang, Gagnon-Audet, Bengio, Mitliagkas and Rish, Invariance Principle Meets Information "
     "Bottleneck for Out-of-Distribution Generalization, NeurIPS 2021 (arXiv:2106.06607)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "bottleneck": 100.0,
@@ -54,7 +54,7 @@ class Algorithm(Annealed):
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
         logits = network.head(features)
-        risk = by_environment(cross_entropy(logits, batch.target), batch).mean(1)
+        risk = by_environment(task_loss(logits, batch.target), batch).mean(1)
         if clock.step >= self.switch(clock):
             risk = risk + self.hyperparameters["bottleneck"] * bottleneck(split(features, batch))
         return risk, invariance(logits, batch, self.hyperparameters["halves"])

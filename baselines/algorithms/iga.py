@@ -23,7 +23,7 @@ KIND = "domain"
 CITATION = (
     "Koyama and Yamaguchi, Out-of-Distribution Generalization with Maximal Invariant Predictor, 2020 (arXiv:2008.01883)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"penalty": 1000.0, "batch_size": 32}
 """DomainBed's defaults."""

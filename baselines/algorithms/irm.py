@@ -2,9 +2,10 @@
 
     mean_e R_e + weight x mean_e |grad_{w = 1} R_e(w x logits)|^2                        (section 3.1, IRMv1)
 
-The gradient by the scalar w is the mean over rows of sum_c p_c z_c - z_y, so no second differentiation is needed. With
-`halves` the square is the product of two independent estimates, from even and odd rows, which is unbiased (appendix D)
-though it may be negative; without, it is the square of one, as in the authors' ColoredMNIST code for full batches.
+The gradient by the scalar w is the mean over rows of sum_c p_c z_c - z_y, and of 2 z (z - y) where y is a number: no
+second differentiation is needed. Numbers are in the units of training (`encoding/targets.py`). With `halves` the
+square is the product of two independent estimates, from even and odd rows, which is unbiased (appendix D) though it may
+be negative; without, it is the square of one, as in the authors' ColoredMNIST code for full batches.
 
 Released code: DomainBed weights the penalty 1 before the switch and forgets Adam's moments there, as here by default;
 the authors' code does not forget them, and divides the loss by the weight (`rescale`). Scores published for
@@ -20,13 +21,13 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Clock
-from ..training.losses import by_environment, cross_entropy, of_rows, split
+from ..training.losses import are_numbers, by_environment, of_rows, split, task_loss
 from ..training.sampler import Batch
 from ._penalised import Annealed
 
 KIND = "domain"
 CITATION = "Arjovsky, Bottou, Gulrajani and Lopez-Paz, Invariant Risk Minimization, 2019 (arXiv:1907.02893)"
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "penalty": 100.0,
@@ -44,7 +45,10 @@ SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 5], "anneal_percent": ["choic
 
 
 def slopes(logits: Tensor, target: Tensor) -> Tensor:
-    """The derivative by w, at 1, of each target's cross-entropy under the logits w z; target's shape."""
+    """The derivative by w, at 1, of each target's loss under the outputs w z; target's shape."""
+    if are_numbers(target, logits):
+        number = logits[..., 0]
+        return 2 * number * (number - target)
     return (logits.softmax(-1) * logits).sum(-1) - logits.gather(-1, target[..., None])[..., 0]
 
 
@@ -68,5 +72,5 @@ class Algorithm(Annealed):
 
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         logits = network(*batch.inputs)
-        risks = by_environment(of_rows(cross_entropy(logits, batch.target), batch), batch)
+        risks = by_environment(of_rows(task_loss(logits, batch.target), batch), batch)
         return risks.mean(1), invariance(logits, batch, self.hyperparameters["halves"])

@@ -13,6 +13,8 @@ mixed after the first or second block of a ResNet-18 and each of its four blocks
 have no blocks in common, so styles are those of the embedded inputs, and there is one map, after the features; negative
 ones pass it by. Known trap avoided: the released state is never reset between evaluations, here `reset` restores maps,
 moments and draws.
+
+Held to no released numbers: the released code is made of the blocks of a ResNet-18, which networks here do not have.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from ...core.errors import ModelError
 from ..replicas.rng import stream
 from ..training.algorithm import Build, Clock
 from ..training.losses import cross_entropy, each_mean, gradients, mean
-from ..training.optimiser_step import OptimiserStep
+from ..training.optimiser_step import OptimiserStep, besides
 from ..training.sampler import Batch
 from ._adaptive import Adaptive, OnlineAdam
 from ._style import restyled
@@ -153,8 +155,7 @@ class Algorithm(Adaptive):
 
 def _features(network: Any) -> list[Tensor]:
     """The parameters of a network that are not its head's."""
-    head = {id(parameter) for parameter in network.head.parameters()}
-    return [parameter for parameter in network.parameters() if id(parameter) not in head]
+    return [*besides(network, network.head.parameters())]
 
 
 def normalised(found: tuple[Tensor, ...]) -> Tensor:

@@ -13,6 +13,9 @@ kernel of subsequences; x' is drawn among `pool_rows` rows, drawn anew in every 
 The update is first-order where `second_order` is off: the gradient of L_test is taken at theta' and applied at theta.
 The values of a, eta and `pool_rows` are this project's: the inner step is a plain one, at a rate near that of the
 outer.
+
+Held to no released numbers: the paper's kernel of subsequences is another one here, and so are its pool of rows and its
+rates.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     loss(f(l x_i + (1 - l) x_j), l y_i + (1 - l) y_j),  l ~ Beta(alpha, alpha),  j a random partner of i
 
 One l for all rows of a batch, partners by a permutation of it, as the authors' code. What is mixed is what the network
-embeds, so that categories can be; the loss is linear in the label, so it is the mix of two cross-entropies.
+embeds, so that categories can be. Cross-entropy is linear in the label, so the loss is the mix of two; so it is of
+numbers, whose squared error differs from that mix by what no gradient sees.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import beta, permutations
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, mean
+from ..training.losses import mean, task_loss
 from ..training.sampler import Batch
 
 KIND = "corrupted-label"
 CITATION = (
     "Zhang, Cisse, Dauphin and Lopez-Paz, mixup: Beyond Empirical Risk Minimization, ICLR 2018 (arXiv:1710.09412)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 1.0}
 """alpha: above 0, the larger the nearer to even mixes. The paper's for CIFAR-10; under corrupted labels it searches
@@ -48,17 +49,21 @@ def shares(hyperparameters: Hyperparameters, keys: Tensor, count: int) -> Tensor
 
 
 def mixed_loss(network: Any, batch: Batch, partner: Tensor, share: Tensor) -> Tensor:
-    """The loss of rows mixed with their partners (K, n), of which each keeps a share (K, n): (K,).
-
-    A weighted pair counts by the product of its rows' weights, as if both had been drawn by them."""
+    """The loss of rows mixed with their partners (K, n), of which each keeps a share (K, n): (K,)."""
     replicas = torch.arange(len(partner), device=partner.device)[:, None]
     x = network.embed(*batch.inputs)
     keeps = share.view(*share.shape, *[1] * (x.ndim - 2))
     logits = network.head(network.encode(keeps * x + (1 - keeps) * x[replicas, partner]))
-    own, other = (cross_entropy(logits, target) for target in (batch.target, batch.target[replicas, partner]))
-    if batch.weight is not None:
-        batch = replace(batch, weight=batch.weight * batch.weight[replicas, partner])
-    return mean(share * own + (1 - share) * other, batch)
+    own, other = (task_loss(logits, target) for target in (batch.target, batch.target[replicas, partner]))
+    return mean(share * own + (1 - share) * other, weighed(batch, partner))
+
+
+def weighed(batch: Batch, partner: Tensor) -> Batch:
+    """The batch, each of whose rows counts by the product of its weight and its partner's (K, n), as if both had been
+    drawn by them."""
+    if batch.weight is None:
+        return batch
+    return replace(batch, weight=batch.weight * batch.weight.gather(1, partner))
 
 
 class Algorithm(Base):

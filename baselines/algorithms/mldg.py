@@ -21,13 +21,13 @@ from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import permutations
 from ..training.algorithm import About, Clock
 from ..training.algorithm import Algorithm as Base
-from ..training.losses import cross_entropy, gradients, mean
+from ..training.losses import gradients, mean, task_loss
 from ..training.sampler import Batch
 from ._environments import chosen
 
 KIND = "domain"
 CITATION = "Li et al., Learning to generalize: meta-learning for domain generalization, AAAI 2018 (arXiv:1710.03463)"
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "meta_weight": 1.0,
@@ -58,7 +58,7 @@ class Algorithm(Base):
         test, train = chosen(batch, order[:, :held]), chosen(batch, order[:, held:])
         parameters = dict(network.named_parameters())
         with sdpa_kernel(SDPBackend.MATH):  # the fused kernels of attention have no second derivative
-            risk = mean(cross_entropy(network(*train.inputs), train.target), train)
+            risk = mean(task_loss(network(*train.inputs), train.target), train)
             slopes = gradients(risk, list(parameters.values()), create_graph=True)
             if self.hyperparameters["first_order"]:
                 slopes = tuple(slope.detach() for slope in slopes)
@@ -67,5 +67,5 @@ class Algorithm(Base):
                 for (name, parameter), slope in zip(parameters.items(), slopes, strict=True)
             }
             logits = functional_call(network, moved, test.inputs)
-        total: Tensor = risk + self.hyperparameters["meta_weight"] * mean(cross_entropy(logits, test.target), test)
+        total: Tensor = risk + self.hyperparameters["meta_weight"] * mean(task_loss(logits, test.target), test)
         return total

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from ..training.algorithm import Clock
-from ..training.losses import by_environment, cross_entropy, split
+from ..training.losses import by_environment, split, task_loss
 from ..training.sampler import Batch
 from ._penalised import Penalised
 
 KIND = "domain"
 CITATION = "Li, Pan, Wang and Kot, Domain Generalization with Adversarial Feature Learning, CVPR 2018"
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"penalty": 1.0, "batch_size": 32}
 """DomainBed's defaults."""
@@ -50,5 +50,5 @@ def discrepancy(features: Tensor) -> Tensor:
 class Algorithm(Penalised):
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))
-        risks = by_environment(cross_entropy(network.head(features), batch.target), batch)
+        risks = by_environment(task_loss(network.head(features), batch.target), batch)
         return risks.mean(1), discrepancy(split(features, batch))

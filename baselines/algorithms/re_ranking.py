@@ -14,6 +14,8 @@ hard ones. Here, in the simplest form of theirs (an outcome reward model and bes
 
 Known limits: the judge sees the writer's errors on rows that the writer was trained on, so that a temperature is needed
 for there to be any; the paper's judges are large pretrained models, and it judges steps too.
+
+Held to no released numbers: the released code trains large language models as judges; this is the simplest form of it.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..layers.linear import Linear
 from ..replicas.rng import permutations, uniform
 from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import Build, Clock
 from ..training.losses import cross_entropy, mean
-from ..training.optimiser_step import OptimiserStep
+from ..training.optimiser_step import OptimiserStep, besides
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -74,8 +74,7 @@ class Algorithm(Base):
 
     def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
         of_style = [*network.style_head.parameters()]
-        ids = {id(parameter) for parameter in of_style}
-        rest: list[nn.Parameter] = [parameter for parameter in network.parameters() if id(parameter) not in ids]
+        rest = besides(network, of_style)
         return {"main": optimiser_step(rest, "lr"), "style": optimiser_step(of_style, "lr")}
 
     def _by_style(self, network: Any, features: Tensor, clock: Clock, draw: str) -> Tensor:

@@ -18,7 +18,7 @@ CITATION = (
     "Foret, Kleiner, Mobahi and Neyshabur, Sharpness-Aware Minimization for Efficiently Improving Generalization, ICLR "
     "2021 (arXiv:2010.01412)"
 )
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "cross-entropy", "label_smoothing": 0.0, "sharpness": 0.05}
 """sharpness: rho, the paper's default. The others: those of `erm.py`."""

@@ -20,7 +20,7 @@ CITATION = (
     "Shahtalebi et al., SAND-mask: an enhanced gradient masking strategy for the discovery of invariances in domain "
     "generalization, 2021 (arXiv:2106.02266)"
 )
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"agreement": 0.5, "steepness": 10.0, "batch_size": 32}
 """agreement: tau, which |mean sign| must exceed, 0 .. 1. steepness: k (DomainBed's default)."""

@@ -26,7 +26,7 @@ CITATION = (
     "Izmailov, Podoprikhin, Garipov, Vetrov and Wilson, Averaging weights leads to wider optima and better "
     "generalization, UAI 2018 (arXiv:1803.05407)"
 )
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"start_percent": 75, "every": 1}
 """start_percent: of the steps, after which weights are averaged. every: steps from one of them to the next."""

@@ -22,7 +22,7 @@ CITATION = (
     "Krueger, Caballero, Jacobsen, Zhang, Binas, Zhang, Le Priol and Courville, Out-of-Distribution Generalization via "
     "Risk Extrapolation, ICML 2021 (arXiv:2003.00688)"
 )
-TASKS = ("classification", "sequence")
+TASKS = ("classification", "sequence", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "penalty": 10.0,

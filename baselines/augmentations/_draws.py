@@ -31,7 +31,7 @@ class Draws:
     hyperparameters: Hyperparameters
 
     @classmethod
-    def of(cls, keys: Tensor, step: int, rows: Tensor, name: str, hyperparameters: Hyperparameters) -> Draws:
+    def of(cls, keys: Tensor, step: int | Tensor, rows: Tensor, name: str, hyperparameters: Hyperparameters) -> Draws:
         """For the rows (K, n) of replicas with keys (K,): what is drawn depends on the name of the augmentation, and of
         a step (in all stages) and the row's place in the training data."""
         own = stream(keys, f"augment/{name}", step)

@@ -12,7 +12,7 @@ from ...benchmarks.model import Columns
 from ...core.errors import BadData
 from ...core.progress import say
 from ...loaders.batching.encoded import BadFile
-from .encoding import ClassEncoding
+from .encoding import RowEncoding
 from .pixel_rows import PixelRows, largest
 
 
@@ -35,7 +35,7 @@ def look(inputs: Sequence[Any]) -> None:
             largest(x.pixels)
 
 
-def answered(coding: ClassEncoding, batch: Columns, ask: Callable[[Columns], list[Answers]]) -> list[Answers]:
+def answered(coding: RowEncoding, batch: Columns, ask: Callable[[Columns], list[Answers]]) -> list[Answers]:
     """What `ask` gives for a batch, one for each replica; rows whose file cannot be decoded are `FAILED`."""
     try:
         return ask(batch)

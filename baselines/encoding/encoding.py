@@ -28,26 +28,29 @@ from ..formats import Format, Texts, format_of
 from .announced import AnnouncedPictures
 from .images import is_encoded
 from .pixel_rows import PixelRows, largest
+from .targets import targets_of
 
 SETTINGS: dict[str, Any] = {
     "inputs": "auto",
     "buckets": 4096,
     "side": 32,
     "decoder": "pillow",
+    "scaled": True,
     "stretch": 4.0,
     "format": "plain",
     "pieces": "io",
     "hint_range": 128,
     "augment": "none",
 }
-"""inputs: `auto`, `categories` or `numbers` (classification): an integer column that the task or its source calls a
-category is one, a sound is its spectrogram (`log_mel.py`), and anything else is numbers; or all columns are as it
-says; or, of a pretrained network, `tokens`, a text by the tokenizer of the setting `weights`, or `sounds`, by its
-processor. buckets: into which the words and pairs of words of a text are hashed (classification). side: to how many
-pixels a side encoded pictures are resized, and decoder, a file of `loaders/decoders/`, what decodes them
-(classification). stretch: a decoded text has at most this many times the tokens of the longest in training, as its
-format writes it. format: a file of formats/; pieces and hint_range are read by some. augment: files of augmentations/,
-joined by `+`, each with settings of its own."""
+"""inputs: `auto`, `categories` or `numbers`: an integer column that a classification task or its source calls a
+category is one, a sound is its spectrogram (`log_mel.py`), and anything else is numbers; or all columns are as it says;
+or, of a pretrained network, `tokens`, a text by the tokenizer of the setting `weights`, or `sounds`, by its processor.
+buckets: into which the words and pairs of words of a text are hashed. side: to how many pixels a side encoded pictures
+are resized, and decoder, a file of `loaders/decoders/`, what decodes them. scaled: numbers are divided by the largest
+of training rows, and numbers to be learnt are standardised by their mean and deviation; false leaves both as they are,
+as some published settings want it. All these are of tasks whose answers are no texts. stretch: a decoded text has at
+most this many times the tokens of the longest in training, as its format writes it. format: a file of formats/; pieces
+and hint_range are read by some. augment: files of augmentations/, joined by `+`, each with settings of its own."""
 
 PAD, BOS, EOS, UNKNOWN = range(4)
 """Token ids with a meaning of their own; a vocabulary's words follow."""
@@ -58,9 +61,9 @@ class Sizes:
     """What a network must know of a task to be built.
 
     `categories`: values of each categorical input; `numbers`: numeric features; `source`: words an input text
-    may hold, specials included; `outputs`: classes, or words an output text may hold, specials included. `shape`:
-    that of an image, where a single numeric input of two or three axes is all there is (`numbers` is its product).
-    `names`: what the classes are called, where they have names.
+    may hold, specials included; `outputs`: classes, 1 of a number, or words an output text may hold, specials
+    included. `shape`: that of an image, where a single numeric input of two or three axes is all there is (`numbers` is
+    its product). `names`: what the classes are called, where they have names.
     """
 
     outputs: int
@@ -74,9 +77,9 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Encoded rows. `inputs` are the network's arguments, each with the row as first axis; `target` is int64:
-    class ids (n,), or token ids (n, T) padded with PAD. `lengths` (n,) are the target's; of classes 1, or the
-    tokens that the row's text has."""
+    """Encoded rows. `inputs` are the network's arguments, each with the row as first axis; `target` is int64,
+    class ids (n,) or token ids (n, T) padded with PAD; or float32, numbers (n,). `lengths` (n,) are the target's; of
+    classes and numbers 1, or the tokens that the row's text has."""
 
     inputs: tuple[Tensor, ...]
     target: Tensor
@@ -89,10 +92,11 @@ class Encoded:
 _WORDS: Mapping[str, Any] = {"ngram_range": (1, 2)}
 
 
-class ClassEncoding:
-    """Integer columns that the task calls categories as such, other columns and arrays as numbers over the training
-    maximum, encoded pictures as RGB of `side` x `side` pixels, texts as hashed words and pairs of words (Weinberger et
-    al., ICML 2009, arXiv:0902.2206; counts of a row to length 1); labels as they are."""
+class RowEncoding:
+    """Rows with one answer each. Integer columns that the task calls categories as such, other columns and arrays as
+    numbers over the training maximum, encoded pictures as RGB of `side` x `side` pixels, texts as hashed words and
+    pairs of words (Weinberger et al., ICML 2009, arXiv:0902.2206; counts of a row to length 1); labels as `targets.py`
+    says."""
 
     def __init__(
         self,
@@ -103,12 +107,14 @@ class ClassEncoding:
         pieces: Mapping[str, Any] = _WORDS,
         side: int = 32,
         by: str = DEFAULT,
+        scaled: bool = True,
     ) -> None:
-        """pieces: of a text, as options of scikit-learn's `HashingVectorizer`."""
+        """pieces: of a text, as options of scikit-learn's `HashingVectorizer`. scaled: as in `SETTINGS`."""
         if how not in ("auto", "categories", "numbers"):
             raise ModelError(f"setting inputs = {how!r}: use auto, categories, numbers, tokens or sounds")
-        assert task.classes, "a classification task says how many classes it has"
         self.task, self.how, self.side, self.by = task, how, side, by
+        self.targets = targets_of(task, train, scaled)
+        outputs = self.targets.outputs
         self.pictures = [name for name in task.inputs if is_encoded(train[name])]
         self.announced = AnnouncedPictures(side, by)
         self.streams = ""
@@ -117,9 +123,9 @@ class ClassEncoding:
             self.streams = task.inputs[0]
             self.categories, self.texts, self.numbers, self.values = [], [], [self.streams], {}
             self.buckets, self.pieces = buckets, dict(pieces)
-            self.scale = {self.streams: float(largest(pixels)) or 1.0}
+            self.scale = {self.streams: (float(largest(pixels)) if scaled else 1.0) or 1.0}
             shape = pixels.shape[1:]
-            self.sizes = Sizes(task.classes, (), prod(shape), shape=shape, names=task.names)
+            self.sizes = Sizes(outputs, (), prod(shape), shape=shape, names=task.names)
             return
         train = self._decoded(train)
         self.categories = [name for name in task.inputs if self._categorical(name, train[name])]
@@ -128,12 +134,15 @@ class ClassEncoding:
         self.numbers = [name for name in task.inputs if name not in {*self.categories, *self.texts}]
         self.values = {name: int(train[name].max()) + 1 for name in self.categories}
         # In float64: the least of signed integers has no absolute value of its own type.
-        self.scale = {name: float(np.abs(train[name].astype(np.float64)).max()) or 1.0 for name in self.numbers}
+        self.scale = {
+            name: (float(np.abs(train[name].astype(np.float64)).max()) if scaled else 1.0) or 1.0
+            for name in self.numbers
+        }
         width = sum(int(np.prod(train[name].shape[1:])) for name in self.numbers) + buckets * len(self.texts)
         shapes = [train[name].shape[1:] for name in self.numbers]
         image = shapes[0] if len(task.inputs) == len(shapes) == 1 and len(shapes[0]) in (2, 3) else ()
         categories = tuple(self.values[name] for name in self.categories)
-        self.sizes = Sizes(task.classes, categories, width, shape=image, names=task.names)
+        self.sizes = Sizes(outputs, categories, width, shape=image, names=task.names)
 
     def _pixels(self, column: NDArray[Any]) -> Pixels | None:
         """The pictures of a column, each of two or three axes; None where it holds none, or others than uint8."""
@@ -180,7 +189,9 @@ class ClassEncoding:
 
     def _categorical(self, name: str, column: NDArray[Any]) -> bool:
         if self.how == "auto":
-            return name in self.task.categories and bool(column.ndim == 1 and column.dtype.kind in "iu")
+            # Shifted rows of a regression may go beyond the integers of training.
+            codes = name in self.task.categories and self.task.type == "classification"
+            return codes and bool(column.ndim == 1 and column.dtype.kind in "iu")
         return self.how == "categories" and column.dtype != object
 
     @property
@@ -237,7 +248,7 @@ class ClassEncoding:
         return np.concatenate([*hot, numbers.numpy()], axis=1)
 
     def encode(self, rows: Columns) -> Encoded:
-        target = torch.from_numpy(np.asarray(rows[self.task.label], np.int64))
+        target = self.targets.encode(rows[self.task.label])
         return Encoded(self.rows(rows), target, torch.ones(len(target), dtype=torch.int64))
 
 
@@ -325,7 +336,7 @@ class SequenceEncoding:
         return Encoded((source, written), written, torch.from_numpy(lengths))
 
 
-def encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEncoding | SequenceEncoding:
+def encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> RowEncoding | SequenceEncoding:
     """The encoding of `task`, learned from `train`."""
     if task.type == "sequence":
         return SequenceEncoding(task, train, settings["stretch"], format_of(task, train, settings))
@@ -333,6 +344,5 @@ def encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEn
         raise ModelError(
             f"setting format = {settings['format']!r}: formats are of texts, and this is a {task.type} task"
         )
-    return ClassEncoding(
-        task, train, settings["inputs"], settings["buckets"], side=settings["side"], by=settings["decoder"]
-    )
+    how, by, scaled = (settings[name] for name in ("inputs", "decoder", "scaled"))
+    return RowEncoding(task, train, how, settings["buckets"], side=settings["side"], by=by, scaled=scaled)

@@ -36,7 +36,7 @@ class FrozenColumns:
     spec: `org/name[@revision]` of the Hub, or a folder, `./folder`. A text model's features are the mean of its last
     states over a text's tokens, at most as many as its window holds; an image model's, the mean over all places; a
     sound model's, over all frames. Encoded pictures and sounds go through the model's own processor; of images that are
-    arrays, pixels are divided by the largest among training rows, as in `encoding.ClassEncoding`.
+    arrays, pixels are divided by the largest among training rows, as in `encoding.RowEncoding`.
 
     Raises `MissingExtra` without transformers, `Unavailable` where the Hub does not give the model, `FarshiftError` for
     a folder that holds none, and `ModelError` for a task with nothing that the model reads."""

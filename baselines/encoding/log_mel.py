@@ -18,7 +18,8 @@ from ...benchmarks.model import Columns, Task
 from ...core.errors import BadData, ModelError
 from ...loaders.batching.encoded import BadSound, is_encoded, is_sounds
 from ...loaders.batching.sounds import samples, sound_decoder
-from .encoding import ClassEncoding, Sizes
+from .encoding import RowEncoding, Sizes
+from .targets import targets_of
 
 RATE = 16_000
 """Samples a second."""
@@ -54,19 +55,18 @@ def log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray((np.maximum(found, found.max() - 8) + 4) / 4, np.float32)
 
 
-class SpectrogramEncoding(ClassEncoding):
+class SpectrogramEncoding(RowEncoding):
     """One sound as a log-mel spectrogram, (frames, BANDS), cut off or filled up with silence to the length that 95 of
     100 training sounds do not exceed: a function of the sound alone, whatever stands beside it in a batch."""
 
     def __init__(self, task: Task, train: Columns) -> None:
         if not is_sound_task(task, train):
             raise ModelError(f"a spectrogram is of one sound, and this task has {', '.join(task.inputs)}")
-        assert task.classes, "a classification task says how many classes it has"
-        self.task, self.streams, self.pictures = task, "", []
+        self.task, self.targets, self.streams, self.pictures = task, targets_of(task, train), "", []
         lengths = sorted(map(len, self._heard(train)))
         self.samples = min(LONGEST, max(WINDOW, lengths[int(_SHARE * (len(lengths) - 1))]))
         shape = (1 + (self.samples - WINDOW) // STEP, BANDS)
-        self.sizes = Sizes(task.classes, numbers=shape[0] * shape[1], shape=shape, names=task.names)
+        self.sizes = Sizes(self.targets.outputs, numbers=shape[0] * shape[1], shape=shape, names=task.names)
 
     @property
     def decoder(self) -> str:

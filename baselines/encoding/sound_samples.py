@@ -22,16 +22,17 @@ from ...benchmarks.model import Columns, Task
 from ...benchmarks.parsing import named_errors
 from ...core.errors import BadData, FarshiftError, ModelError
 from ...loaders.batching.sounds import samples, sound_decoder
-from .encoding import ClassEncoding, Sizes
+from .encoding import RowEncoding, Sizes
 from .feature_store import DIGEST, FeatureStore
 from .frozen_readers import sound_processor
 from .images import is_encoded
+from .targets import targets_of
 
 KEPT_BYTES = 2**30
 """Of the samples of one column, that are kept in the cache."""
 
 
-class SoundEncoding(ClassEncoding):
+class SoundEncoding(RowEncoding):
     """One sound by the processor that lies beside a model's weights, its first `seconds`, filled up with zeros to the
     length of the longest in training: a function of the sound alone, whatever stands beside it in a batch."""
 
@@ -43,20 +44,19 @@ class SoundEncoding(ClassEncoding):
             raise ModelError(f"setting inputs = 'sounds' is of one sound, and this task has {', '.join(task.inputs)}")
         if seconds <= 0:
             raise ModelError(f"setting seconds = {seconds:g}: a sound's length must be above 0")
-        assert task.classes, "a classification task says how many classes it has"
         folder = from_spec(weights, {}).folder
         with named_errors(f"reading the configuration of {weights}"), quiet():
             config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if not hasattr(config, "conv_kernel"):
             raise ModelError(f"weights {weights} read no sounds: give a model such as wav2vec 2.0")
-        self.task, self.processor = task, sound_processor(folder)
+        self.task, self.targets, self.processor = task, targets_of(task, train), sound_processor(folder)
         self.rate = int(self.processor.sampling_rate)
         self.most = max(frame_samples(config), round(seconds * self.rate))
         self._decides = {"processor": str(self.processor.to_dict()), "rate": self.rate, "decoder": sound_decoder()}
         longest = int(self._lengths(train[task.inputs[0]]).max(initial=0))
         self.samples = min(self.most, max(longest, frame_samples(config)))
         self.streams, self.pictures = "", []
-        self.sizes = Sizes(task.classes, numbers=self.samples, shape=(self.samples,))
+        self.sizes = Sizes(self.targets.outputs, numbers=self.samples, shape=(self.samples,))
 
     @property
     def decoder(self) -> str:

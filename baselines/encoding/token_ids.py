@@ -18,24 +18,25 @@ from ...benchmarks.parsing import named_errors
 from ...core.errors import ModelError
 from ...loaders.batching.tokenizer import made
 from ...loaders.batching.tokens import tokenised
-from .encoding import PAD, ClassEncoding, Encoded, SequenceEncoding, Sizes, encoding
+from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, encoding
 from .log_mel import SpectrogramEncoding, is_sound_task
 from .sound_samples import SoundEncoding
+from .targets import targets_of
 from .token_rows import TokenRows
 
 
-def encoding_by(task: Task, train: Columns, settings: Mapping[str, Any]) -> ClassEncoding | SequenceEncoding:
+def encoding_by(task: Task, train: Columns, settings: Mapping[str, Any]) -> RowEncoding | SequenceEncoding:
     """The encoding of `task` that the settings ask for, learned from `train`."""
-    if task.type == "classification" and settings["inputs"] == "tokens":
+    if task.type != "sequence" and settings["inputs"] == "tokens":
         return TokenEncoding(task, train, str(settings.get("weights", "")))
-    if task.type == "classification" and settings["inputs"] == "sounds":
+    if task.type != "sequence" and settings["inputs"] == "sounds":
         return SoundEncoding(task, train, str(settings.get("weights", "")), float(settings.get("seconds", 0)))
-    if task.type == "classification" and settings["inputs"] == "auto" and is_sound_task(task, train):
+    if task.type != "sequence" and settings["inputs"] == "auto" and is_sound_task(task, train):
         return SpectrogramEncoding(task, train)
     return encoding(task, train, settings)
 
 
-class TokenEncoding(ClassEncoding):
+class TokenEncoding(RowEncoding):
     """One text by the tokenizer that lies beside a model's weights, cut off at the model's window. Ids are one more
     than the tokenizer's, padded with PAD (0), so that no real token is taken for padding; labels as they are.
 
@@ -47,18 +48,17 @@ class TokenEncoding(ClassEncoding):
 
         if len(task.inputs) != 1 or any(not isinstance(text, str) for text in train[task.inputs[0]][:1]):
             raise ModelError(f"setting inputs = 'tokens' is of one text, and this task has {', '.join(task.inputs)}")
-        assert task.classes, "a classification task says how many classes it has"
         found = from_spec(weights, {})
         with named_errors(f"loading the tokenizer of {weights}"), quiet():
             config = AutoConfig.from_pretrained(found.folder, local_files_only=True, trust_remote_code=False)
             own = AutoTokenizer.from_pretrained(found.folder, local_files_only=True, trust_remote_code=False)
         pad_token(own)
-        self.task, self.window = task, window(config, own, None)
+        self.task, self.targets, self.window = task, targets_of(task, train), window(config, own, None)
         if getattr(own, "backend_tokenizer", None) is None:
             raise ModelError(f"weights {weights}: their tokenizer has no fast form (tokenizer.json): give others")
         self.pinned = replace(made(own, self.window), name=found.name)
         self.streams, self.pictures = "", []
-        self.sizes = Sizes(task.classes, source=len(own) + 1)
+        self.sizes = Sizes(self.targets.outputs, source=len(own) + 1)
 
     @property
     def decoder(self) -> str:
@@ -85,6 +85,6 @@ class TokenEncoding(ClassEncoding):
         return cast(Tensor, rows), torch.zeros(len(rows), 0)
 
     def encode(self, rows: Columns) -> Encoded:
-        """As of any class; `lengths` are those of the texts, in tokens."""
+        """As of any row; `lengths` are those of the texts, in tokens."""
         found = super().encode(rows)
         return replace(found, lengths=cast(TokenRows, found.inputs[0]).lengths)

@@ -36,14 +36,18 @@ class BatchNorm(nn.Module):
     While training, a batch is normalised by its own moments and `running_mean` and `running_var` (K, width) move by the
     share `momentum` towards them (the variance without bias), as torch.nn.BatchNorm2d's. In evaluation (the module's
     `eval()`, or a noise that is silent) they take the place of the batch's moments, and stay. `ModelError` for a batch
-    of a single value a channel, which has no variance."""
+    of a single value a channel, which has no variance.
+
+    ghost: rows of a ghost batch (Hoffer, Hubara and Soudry, NeurIPS 2017, arXiv:1705.08741, algorithm 1): a batch of
+    twice as many and more is normalised in pieces, each by its own moments, towards which the running ones move one
+    piece after the other. Pieces are as even as they can be, none with fewer rows than that. 0: always one piece."""
 
     running_mean: Tensor
     running_var: Tensor
 
-    def __init__(self, width: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+    def __init__(self, width: int, eps: float = 1e-5, momentum: float = 0.1, ghost: int = 0) -> None:
         super().__init__()
-        self.eps, self.momentum = eps, momentum
+        self.eps, self.momentum, self.ghost = eps, momentum, ghost
         self.weight = nn.Parameter(torch.ones(1, width))
         self.bias = nn.Parameter(torch.zeros(1, width))
         self.register_buffer("running_mean", torch.zeros(1, width))
@@ -60,7 +64,11 @@ class BatchNorm(nn.Module):
         return self._joined(learns, x, *states)
 
     def _normalised(self, learns: bool, x: Tensor, mean: Tensor, var: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        return F.batch_norm(x, mean, var, weight, bias, learns, self.momentum, self.eps)
+        pieces = max(1, len(x) // self.ghost) if learns and self.ghost else 1
+        moments = mean, var, weight, bias, learns, self.momentum, self.eps
+        if pieces == 1:
+            return F.batch_norm(x, *moments)
+        return torch.cat([F.batch_norm(piece, *moments) for piece in x.tensor_split(pieces)])
 
     def _joined(self, learns: bool, x: Tensor, *states: Tensor) -> Tensor:
         """One call in which every replica's channels are channels of one batch: one launch on a GPU, whatever K is."""

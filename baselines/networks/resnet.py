@@ -23,9 +23,10 @@ from ..layers.pooling import halved
 
 TASK = "classification"
 READS = "images"
-SETTINGS: dict[str, Any] = {"widths": [16, 32, 64], "activation": "gelu"}
+SETTINGS: dict[str, Any] = {"widths": [16, 32, 64], "activation": "gelu", "ghost": 0}
 """widths: channels of the first convolution, then of each group, which halves the image; features are as wide as the
-last. activation: `gelu` or `relu`."""
+last. activation: `gelu` or `relu`. ghost: rows of a ghost batch, by which larger batches are normalised (Hoffer et al.
+2017: 128); 0 for whole batches."""
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
 
@@ -33,11 +34,13 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
 class Normalised(nn.Module):
     """A 3 x 3 convolution without bias, pooling where asked, batch normalisation, activation."""
 
-    def __init__(self, inputs: int, outputs: int, activation: type[nn.Module], pooled: bool = False) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, activation: type[nn.Module], ghost: int = 0, pooled: bool = False
+    ) -> None:
         super().__init__()
         self.convolution = Conv2d(inputs, outputs, 3, bias=False)
         nn.init.dirac_(self.convolution.weight[0, : min(inputs, outputs)])
-        self.norm = BatchNorm(outputs)
+        self.norm = BatchNorm(outputs, ghost=ghost)
         self.activation, self.pooled = activation(), pooled
 
     def forward(self, x: Tensor) -> Tensor:
@@ -49,10 +52,10 @@ class Normalised(nn.Module):
 class Group(nn.Module):
     """Half the size, other channels, and two more convolutions whose outputs are added to their inputs."""
 
-    def __init__(self, inputs: int, outputs: int, activation: type[nn.Module]) -> None:
+    def __init__(self, inputs: int, outputs: int, activation: type[nn.Module], ghost: int = 0) -> None:
         super().__init__()
-        self.into = Normalised(inputs, outputs, activation, pooled=True)
-        self.block = nn.Sequential(*(Normalised(outputs, outputs, activation) for _ in range(2)))
+        self.into = Normalised(inputs, outputs, activation, ghost, pooled=True)
+        self.block = nn.Sequential(*(Normalised(outputs, outputs, activation, ghost) for _ in range(2)))
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.into(x)
@@ -66,12 +69,14 @@ class Network(nn.Module):
         inputs, _, _ = image_size(sizes.shape)
         if settings["activation"] not in ACTIVATIONS:
             raise ModelError(f"setting activation = {settings['activation']!r}: use {' or '.join(ACTIVATIONS)}")
-        activation, widths = ACTIVATIONS[settings["activation"]], settings["widths"]
+        activation, widths, ghost = ACTIVATIONS[settings["activation"]], settings["widths"], settings["ghost"]
+        if ghost < 0 or ghost == 1:
+            raise ModelError(f"setting ghost = {ghost}: use 2 rows or more, or 0 for whole batches")
         if not widths:
             raise ModelError("setting widths = []: give the channels of one convolution or more")
         self.shape, self.width = sizes.shape, widths[-1]
-        groups = (Group(before, after, activation) for before, after in pairwise(widths))
-        self.body = nn.Sequential(Normalised(inputs, widths[0], activation), *groups)
+        groups = (Group(before, after, activation, ghost) for before, after in pairwise(widths))
+        self.body = nn.Sequential(Normalised(inputs, widths[0], activation, ghost), *groups)
         self.head = Linear(self.width, sizes.outputs)
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:

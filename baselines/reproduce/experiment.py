@@ -6,22 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...benchmarks.benchmark import find_benchmark
+from ...benchmarks.claims.claim import Claim, Score, Trained
+from ...benchmarks.claims.outcome import HOME
 from ...benchmarks.harness.evaluate import seed_numbers
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.run import Run
 from ...core.errors import BadRun, UnknownName
-from ...core.plugins import PACKAGE
-from ..recipe import On, Recipe, Setting
+from ..recipe import On, Recipe, Setting, spends
 from ..recipe import recipe as find_recipe
 from ..running.needs import bring
 from ..running.plan import Plan
 from ..running.recorded_scores import RecordedScore, kept_scores
 from ..running.results import recorded, results
 from ..running.sweep import run_all
-from .claim import Claim, Score, Trained
 from .measured import Evidence
-
-HOME = PACKAGE / "baselines" / "claims" / "results"
 
 
 def with_settings(made: Recipe, on: str, settings: dict[str, Setting]) -> Recipe:
@@ -31,7 +29,8 @@ def with_settings(made: Recipe, on: str, settings: dict[str, Setting]) -> Recipe
     if made.estimator:
         return made.model_copy(update={"settings": made.settings | settings})
     there = made.on.get(on, On())
-    changed = there.model_copy(update={"settings": there.settings | settings})
+    own = spends(there, lambda short: {name: value for name, value in short.items() if name not in settings})
+    changed = there.model_copy(update={"settings": there.settings | settings} | own)
     return made.model_copy(update={"on": made.on | {on: changed}})
 
 

@@ -7,13 +7,18 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...benchmarks.claims.measured import Value
+from ...core.draws import shuffled
 from ...core.errors import BadDefinition, UnknownName
+from ...loaders.acquire.source import find_source
+from ...loaders.generators.coverage import rows as two_hop_rows
 from ...loaders.part import Part
 from ...loaders.split import load
+from ...splits.catalogue import find
+from ...splits.measures.coverage import covered, rows_to_cover
 from ...splits.measures.divergence import Divergence, divergence
-
-Value = int | float | str
 
 
 def noise_rate(split: str) -> float:
@@ -73,8 +78,52 @@ def unseen_words(split: str, part: str, field: str) -> int:
     return _divergence(split, part, field).unseen_atoms
 
 
+def coverage(split: str, part: str, state: str, fragment: str, context: str, evidence: int) -> float:
+    """The share of a part's rows within coverage of training (Chang et al. 2025): each a `fragment` of its fields in a
+    `context`, and `state` the fields that decide how a fragment acts."""
+    train, asked = (_numbers(load(split, one), (state, fragment, context)) for one in ("train", part))
+    return float(covered(train, asked, evidence).mean())
+
+
 def _divergence(split: str, part: str, field: str) -> Divergence:
     return divergence(*(_texts(load(split, one), field)[0] for one in ("train", part)))
+
+
+def growth_of_rows_to_cover(split: str, tokens: list[int], evidence: int, share: float) -> float:
+    """The least-squares exponent c of N = n^c: with n of each of `tokens` in the split's task, N of the rows whose hops
+    are known put `share` of them within coverage. Rows and functions are the generator's, drawn for each n."""
+    made, rule = find(split).definition, find(split).definition.parameters
+    (options,) = [dict(one.options) for one in find_source(made.source.name).definition.distributions]
+    if options["structure"] != "two_hop":
+        raise BadDefinition(
+            f"growth_of_rows_to_cover is of two hops in a chain, and {split} has {options['structure']}"
+        )
+    needed = []
+    for count in tokens:
+        seed = f"{options['seed']}/{count} tokens"
+        table = two_hop_rows(seed=seed, tokens=count, structure="two_hop")
+        x1, x2, x3, bridge = (table[name].to_numpy() for name in ("x1", "x2", "x3", "bridge"))
+        pairs = np.stack([bridge, x1 * count + x2, x3], axis=1)
+        known = np.ones(len(pairs), bool)
+        for name, codes in ("first", pairs[:, 1]), ("second", bridge * count + x3):
+            drawn = shuffled(f"{seed}/{name}", np.arange(count**2, dtype=np.uint64))
+            known &= np.isin(codes, drawn[: round(rule["known"] * count**2)])
+        inside = np.flatnonzero(known)
+        order = shuffled(f"{seed}/train", inside.astype(np.uint64))
+        needed.append(rows_to_cover(pairs[inside[order]], share, evidence))
+    return float(np.polyfit(np.log(tokens), np.log(needed), 1)[0])
+
+
+def _numbers(part: Part, fields: tuple[str, ...]) -> NDArray[np.int64]:
+    """Groups of whole-number fields, named with commas between them, as one number each: shape (rows, groups)."""
+    table = part.arrow([name for group in fields for name in group.split(",")])
+    found = []
+    for group in fields:
+        numbers = np.zeros(table.num_rows, np.int64)
+        for name in group.split(","):
+            numbers = numbers * 2**20 + table[name].to_numpy()
+        found.append(numbers)
+    return np.stack(found, axis=1)
 
 
 def _texts(part: Part, fields: str) -> list[list[str]]:
@@ -88,7 +137,9 @@ MEASURES: dict[str, Callable[..., Value]] = {
     for one in (
         atom_divergence,
         compound_divergence,
+        coverage,
         digest,
+        growth_of_rows_to_cover,
         longest,
         noise_rate,
         overlap,

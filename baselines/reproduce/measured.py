@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
 
+from ...benchmarks.claims.claim import (
+    Best,
+    Claim,
+    Difference,
+    Fact,
+    Quantity,
+    RankCorrelation,
+    Recovered,
+    Score,
+    Slope,
+)
+from ...benchmarks.claims.measured import Measured, exact
 from ...benchmarks.comparison.compare import Side
 from ...benchmarks.derived.recovered import gap_recovered_on_rows
 from ...benchmarks.runs.run import Run
@@ -17,61 +29,16 @@ from ...benchmarks.statistics.concurrence import MORE_THAN
 from ...benchmarks.statistics.concurrence import interval as tau_interval
 from ...benchmarks.statistics.interval import Estimate, gap, mean, paired_difference
 from ...benchmarks.statistics.not_available import NotAvailable
-from ...benchmarks.statistics.sample import Sample
+from ...benchmarks.statistics.sample import RowScores, Sample
 from ...core.errors import BadDefinition, UnknownName
 from ..running.recorded_scores import RecordedScore, kept_scores
-from .claim import Claim, Difference, Fact, Quantity, RankCorrelation, Recovered, Score, Slope
-from .facts import Value, fact
+from .facts import fact
 
 OVER = "95 % t interval over test rows and training seeds"
 PAIRED = "95 % t interval over paired test rows and the training seeds of both"
 UNPAIRED = "95 % interval made of those of its scores, as independent (Zou and Donner 2008)"
 FIELLER = "95 % Fieller interval over paired test rows and training seeds"
 BY_ENTRIES = "95 % interval over baselines, as drawn from others like them"
-EXACT = "exact: of all rows"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A value, the ends of its interval (its own value where it is exact), and what the interval is over. `why`: where
-    there is none, the reason."""
-
-    value: Value
-    low: float = nan
-    high: float = nan
-    interval: str = ""
-    per_seed: tuple[float, ...] = ()
-    why: str = ""
-
-    @property
-    def known(self) -> bool:
-        return not self.why
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, six decimals."""
-        if self.why:
-            return {"n/a": self.why}
-        if isinstance(self.value, str | int):
-            return {"value": self.value, "interval": self.interval}
-        ends = {"value": self.value, "low": self.low, "high": self.high}
-        rounded = {name: round(one, 6) for name, one in ends.items()}
-        seeds = {"per_seed": [round(one, 6) for one in self.per_seed]} if self.per_seed else {}
-        return rounded | {"interval": self.interval} | seeds
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Measured:
-        """What `to_dict` wrote."""
-        if "n/a" in record:
-            return cls(nan, why=record["n/a"])
-        ends = [record.get(name, record["value"]) for name in ("low", "high")]
-        low, high = (float(one) if isinstance(one, int | float) else nan for one in ends)
-        return cls(record["value"], low, high, record["interval"], tuple(record.get("per_seed", ())))
-
-
-def exact(value: Value) -> Measured:
-    """A value that has no noise."""
-    at = float(value) if not isinstance(value, str) else nan
-    return Measured(value, at, at, EXACT)
 
 
 def of_estimate(found: Estimate, interval: str) -> Measured:
@@ -162,6 +129,19 @@ class Evidence:
     def difference(self, quantity: Difference) -> Measured:
         return self.between(self._score(quantity.left), self._score(quantity.right))
 
+    def best(self, quantity: Best) -> Measured:
+        """The mean over seeds of the best score of each, whose rows are those of the run that it is of."""
+        found = [self._score(name) for name in quantity.scores]
+        samples = [self.sample(one) for one in found]
+        of_rows = [one for one in samples if isinstance(one, RowScores)]
+        alike = len({self._rows(one) for one in found}) == len({one.scores.shape for one in of_rows}) == 1
+        if len(of_rows) < len(samples) or not alike:
+            raise BadDefinition(f"claim {self.claim.name}: best is of means of the same rows with as many seeds each")
+        sign = 1 if self._metric(self._sides[found[0].run], found[0].metric).better == "higher" else -1
+        which = np.argmax(sign * np.array([one.per_seed for one in of_rows]), axis=0)
+        chosen = np.stack([of_rows[run].scores[seed] for seed, run in enumerate(which)])
+        return of_estimate(mean(replace(of_rows[0], scores=chosen)), OVER)
+
     def recovered(self, quantity: Recovered) -> Measured:
         three = [self._score(name) for name in (quantity.score, quantity.floor, quantity.ceiling)]
         if {one.run for one in three} & set(self.kept):
@@ -205,6 +185,7 @@ class Evidence:
 _MEASURED: dict[type[Quantity], Callable[[Evidence, Any], Measured]] = {
     Score: Evidence.score,
     Difference: Evidence.difference,
+    Best: Evidence.best,
     Recovered: Evidence.recovered,
     Slope: Evidence.slope,
     RankCorrelation: Evidence.rank_correlation,

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...benchmarks.claims.claim import Claim, judged
+from ...benchmarks.claims.measured import Measured
+from ...benchmarks.claims.outcome import HOME, Outcome, recorded_outcome, write
 from ...benchmarks.runs.run import Run
 from ...core.clock import Stopwatch, now
 from ...core.errors import FarshiftError
@@ -14,10 +17,8 @@ from ...core.files import file_sha256
 from ...core.progress import say
 from ...core.version import version
 from ..running.results import digest_of, record
-from .claim import Claim, judged
-from .experiment import HOME, kept, trained
-from .measured import Evidence, Measured
-from .outcome import Outcome, recorded_outcome, write
+from .experiment import kept, trained
+from .measured import Evidence
 from .verdict import judge, overall
 
 

@@ -11,39 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from typing import Final, Literal
+from typing import Final
 
-from .claim import Equal, Least, Most, Order, Rule, Score, Within
-from .measured import Evidence, Measured
+from ...benchmarks.claims.claim import Equal, Least, Most, Order, Rule, Score, Within
+from ...benchmarks.claims.measured import Measured, shown
+from ...benchmarks.claims.outcome import Judged, Verdict
+from .measured import Evidence
 
-Verdict = Literal["reproduced", "not reproduced", "inconclusive", "comparison"]
 HOLDS: Final = "reproduced"
 FAILS: Final = "not reproduced"
 OPEN: Final = "inconclusive"
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What one rule says, in words."""
-
-    rule: str
-    verdict: Verdict
-    reason: str
-
-    def to_dict(self) -> dict[str, str]:
-        """Plain JSON."""
-        return dict(self.__dict__)
-
-
-def shown(found: Measured) -> str:
-    """A value with its interval."""
-    if found.why:
-        return f"n/a ({found.why})"
-    if isinstance(found.value, str | int):
-        return str(found.value)
-    if found.low == found.high:
-        return f"{found.value:.4g}"
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def judge(rule: Rule, measured: Mapping[str, Measured], evidence: Evidence, direction: bool = False) -> list[Judged]:

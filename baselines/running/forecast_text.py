@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...core.clock import duration
+from ...core.listings.plural import counted
 from ...loaders.cache.limit import size_in_words
 from .forecast import Forecast
 from .probe import Probe
@@ -38,18 +39,18 @@ def brief(found: Forecast) -> list[str | int]:
 
 
 def _training(found: Forecast) -> str:
-    plan, parts = found.plan, [f"{len(found.plan.seeds)} seeds"]
+    plan, parts = found.plan, [counted(len(found.plan.seeds), "seed")]
     if len(plan.settings) > 1:
         parts.append(f"{len(plan.settings)} settings")
     if found.folds:
         parts.append(f"once, and without each of {found.folds} groups for {plan.benchmark.rule(plan.selection).name}")
-    told = f"{found.replicas} replicas ({' x '.join(parts)})"
+    told = f"{counted(found.replicas, 'replica')} ({' x '.join(parts)})"
     tried = found.probe
     if found.steps is None:
         return f"{told}, each to the estimator's own end"
-    told += f", {found.steps:,} steps"
+    told += f", {counted(found.steps, 'step')}"
     if tried is not None and tried.replicas:
-        told += f" of {tried.drawn:,} rows each, {tried.replicas} at once; {tried.parameters:,} parameters"
+        told += f" of {counted(tried.drawn, 'row')} each, {tried.replicas} at once; {tried.parameters:,} parameters"
     return told + (f"; in {found.workers} processes" if found.workers > 1 else "")
 
 

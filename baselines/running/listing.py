@@ -11,14 +11,17 @@ from typing import Any
 from ...core.listings.listing import Listing, has_words
 from ...loaders.listing import known_name
 from ...splits.manifest import KINDS
-from ..recipe import Recipe, complete, declared, files, literal, recipes, touches
+from ..fitness import does, touches
+from ..recipe import Recipe, complete, declared, files, literal, recipes
 from .results import results
 
 
 @dataclass(frozen=True)
 class BaselineEntry:
     """A recipe. kind: "any" or a kind of shift. defaults: all settings that are in force where it says nothing else.
-    touches: the data that it looks at. roles: its role on each benchmark that it has one on."""
+    touches: the data that it looks at. roles: its role on each benchmark that it has one on. quick and full: optimiser
+    steps under the budgets so called, None of estimators; reference: what the paper or its released code trains for,
+    empty where nobody looked it up."""
 
     name: str
     kind: str
@@ -33,6 +36,9 @@ class BaselineEntry:
     touches: tuple[str, ...]
     suits: tuple[str, ...]
     roles: Mapping[str, str]
+    quick: int | None
+    full: int | None
+    reference: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -89,6 +95,9 @@ def _entry(recipe: Recipe) -> BaselineEntry:
         touches=tuple(touches(recipe)),
         suits=tuple(recipe.suits),
         roles={benchmark: str(on.role) for benchmark, on in sorted(recipe.on.items()) if on.role},
+        quick=recipe.quick.steps if recipe.quick else None,
+        full=recipe.full.steps if recipe.full else None,
+        reference=recipe.full.reference if recipe.full else "",
     )
 
 
@@ -113,9 +122,15 @@ def algorithms() -> list[dict[str, Any]]:
 
 
 def networks() -> list[dict[str, Any]]:
-    """One record per network: name, what it is, the task it is for, defaults."""
+    """One record per network: name, what it is, the tasks it is for (`task`: what its file says), defaults."""
     return [
-        {"name": name, "title": _title(file), "task": literal(file, "TASK"), "defaults": declared(file)}
+        {
+            "name": name,
+            "title": _title(file),
+            "task": (task := literal(file, "TASK")),
+            "tasks": does(task),
+            "defaults": declared(file),
+        }
         for name, file in sorted(files("networks").items())
     ]
 

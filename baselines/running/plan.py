@@ -25,7 +25,8 @@ from ...core.files import file_sha256
 from ...core.plugins import PACKAGE, module_file
 from ...core.world import ALONE, World
 from ...loaders.stream.split import without_secrets
-from ..recipe import Recipe, Sort, check_inputs, check_task, complete, files, refuse_without, touches
+from ..fitness import check_inputs, check_task, refuse_without, touches
+from ..recipe import Recipe, Sort, complete, files
 from ..recipe import recipe as find_recipe
 
 
@@ -34,6 +35,7 @@ class Plan:
     """One baseline on one benchmark: a run to be."""
 
     recipe: Recipe
+    """With the settings that it has under the budget."""
     benchmark: Benchmark
     budget: Budget
     seeds: list[int]
@@ -47,6 +49,9 @@ class Plan:
     diagnose: tuple[str, ...] = ()
     """Names of diagnostics that are measured of each trained replica."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "recipe", self.recipe.under(self.budget.name))
+
     @property
     def title(self) -> str:
         return f"{self.recipe.name} on {self.benchmark.name}"
@@ -54,7 +59,7 @@ class Plan:
     @property
     def name(self) -> str:
         """The model's name on the run card: the recipe's, and that of a network or weights which are not its own."""
-        weights, shipped = self.weights, find_recipe(self.recipe.name)
+        weights, shipped = self.weights, find_recipe(self.recipe.name).under(self.budget.name)
         if not weights or weights == specs(shipped, [shipped.settings_on(self.benchmark.name)]):
             swapped = self.recipe.network != shipped.network and not self.recipe.published
             return f"{self.recipe.name} ({self.recipe.network})" if swapped else self.recipe.name
@@ -82,7 +87,7 @@ class Plan:
     def changed(self) -> dict[str, Any]:
         """Network, algorithm and settings in force where the recipe is not as it is shipped, for the run card."""
         recipe = self.recipe
-        shipped = find_recipe(recipe.name)
+        shipped = find_recipe(recipe.name).under(self.budget.name)
         if recipe.estimator or recipe == shipped.model_copy(update={"encoder": recipe.encoder}):
             return {}
         settings = named_weights(complete(recipe, self.benchmark.name))
@@ -191,6 +196,11 @@ _TRAINING = (".", "encoding", "replicas", "running", "training", "training/graph
 """The folders whose code has a part in every training."""
 
 
+_ONLY_TOLD: Any = {"quick": {"reference"}, "full": {"reference"}}
+_ONLY_TOLD |= {"on": {"__all__": dict(_ONLY_TOLD)}}
+"""What a recipe says of others' training, which changes nothing in its own."""
+
+
 def code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | None = None) -> str:
     """sha256 over all that makes a baseline's result: the recipe, the code of the trainer, network and algorithm, the
     pretrained `weights` (by default those that the recipe names), and the versions of Farshift, torch and
@@ -210,7 +220,9 @@ def code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | None = No
     weights = pretrained(specs(recipe, [recipe.settings])) if weights is None else weights
     if weights:
         versions += [*(one["digest"] for one in weights), _installed("transformers")]
-    return identity_of([recipe.model_dump(mode="json"), [file_sha256(path) for path in paths], versions])
+    return identity_of(
+        [recipe.model_dump(mode="json", exclude=_ONLY_TOLD), [file_sha256(path) for path in paths], versions]
+    )
 
 
 def pretrained(weights: Sequence[str]) -> list[dict[str, str]]:

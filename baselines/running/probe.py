@@ -31,7 +31,8 @@ from ..encoding.images import is_encoded
 from ..encoding.log_mel import is_sound_task
 from ..encoding.token_ids import encoding_by
 from ..encoding.token_rows import TokenRows
-from ..recipe import complete, touches
+from ..fitness import touches
+from ..recipe import complete
 from ..replicas.stacked import size
 from ..training.predict import Encoding
 from ..training.predict import answers as answers_of

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...core.errors import FarshiftError, ModelError, UnknownName
 from ...core.plugins import named, read_definition
-from ..recipe import Recipe, Setting, Spend, declared, files
+from ..recipe import Recipe, Setting, Spend, declared, files, spends
 
 Span = list[str | int | float]
 
@@ -125,7 +125,8 @@ def as_published(recipe: Recipe, name: str, benchmark: str, rows: Callable[[], i
     steps = found.steps
     if found.epochs:
         steps = found.epochs * ceil(rows() / int(str(settings["batch_size"])))
-    changed: dict[str, Any] = {"settings": settings, "on": {}, "suits": ["*"], "full": Spend(steps=steps)}
+    changed: dict[str, Any] = {"settings": settings, "on": {}, "suits": ["*"]}
+    changed |= spends(recipe, lambda _: {}) | {"full": Spend(steps=steps)}
     network = recipe.network if tuned else found.instead or recipe.network
     return recipe.model_copy(update=changed | {"network": network, "published": name})
 

@@ -1,7 +1,8 @@
 """The scores of recorded results, kept beside them so that they are listed without their benchmarks' data.
 
-`baselines/results/BENCHMARK/scores.json` has for each baseline what its predictions came to, with the sha256 of their
-file, the scorer and the entry's identity. A score of another file, scorer or version of the benchmark is not taken.
+`baselines/results/BENCHMARK/scores.json`, or under the budget `full` `baselines/results/full/BENCHMARK/scores.json`,
+has for each baseline what its predictions came to, with the sha256 of their file, the scorer and the entry's identity.
+A score of another file, scorer or version of the benchmark is not taken.
 `rescored` computes the same from the predictions.
 """
 
@@ -23,7 +24,7 @@ from ...core.files import cache_root, locked, write_atomically
 from ...core.listings.listing import Listing, has_words
 from ...loaders.listing import known_name
 from ...splits.manifest import KINDS
-from .results import HOME, digest_of, recorded
+from .results import HOME, digest_of, home_of, recorded
 from .results import results as recorded_results
 
 _ESTIMATES = ("id", "ood", "gap")
@@ -82,20 +83,28 @@ def kept_scores(benchmark: str, home: Path = HOME) -> dict[str, RecordedScore]:
 
 
 def results(
-    search: str = "", *, on: str | None = None, baseline: str | None = None, kind: str | None = None
+    search: str = "",
+    *,
+    on: str | None = None,
+    baseline: str | None = None,
+    kind: str | None = None,
+    budget: str = "quick",
 ) -> Listing[RecordedScore]:
-    """The kept scores of the recorded results, by benchmark, the best OOD score first. Nothing is opened or computed: a
-    result whose kept score is of another version is left out (`farshift baselines results` scores it again).
+    """The kept scores of the recorded results under a budget, by benchmark, the best OOD score first. Nothing is opened
+    or computed: a result whose kept score is of another version is left out (`farshift baselines results` scores it
+    again).
 
     search: words that all stand in a result's benchmark, its kind of shift, its title, its baseline or its metric. on:
-    a benchmark. Raises `UnknownName` for a benchmark without recorded results, or a baseline or kind that there is not.
+    a benchmark. budget: `quick` or `full`. Raises `UnknownName` for a benchmark without recorded results, or a
+    baseline, a kind or a budget that there is not.
 
     >>> import farshift as fs
     >>> best = fs.results(on="scan/length")[0]
     >>> best.metric, len(best.seeds)
     ('exact_match@1', 5)
     """
-    known = recorded_results()
+    home = home_of(budget)
+    known = recorded_results(home)
     known_name("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
     known_name("baseline with recorded results", baseline, {name for _, name in known})
     known_name("kind of shift", kind, KINDS)
@@ -106,7 +115,7 @@ def results(
         about = find_benchmark(benchmark)
         if kind not in (None, about.kind):
             continue
-        for one in kept_scores(benchmark).values():
+        for one in kept_scores(benchmark, home).values():
             texts = (one.benchmark, about.kind, about.definition.title, one.model, one.metric)
             if baseline in (None, one.model) and has_words(search, *texts):
                 found.append(one)

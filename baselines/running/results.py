@@ -3,6 +3,7 @@
 `baselines/results/BENCHMARK/BASELINE.parquet`, the slash of the benchmark's name written as two underscores: one row
 per part, seed and row, rows in the order of their ids, which the manifest knows. Class probabilities are left out, so
 that losses and calibration need a run of one's own. The file's metadata say what was run, where, and what it spent.
+Those are of the budget `quick`; results under `full` are in `baselines/results/full/`, by the same names.
 
 `recorded` makes a run folder of it in the cache, which is scored, compared and packed as any other.
 """
@@ -29,6 +30,7 @@ from ...core.errors import BadRun, FarshiftError, UnknownName, first_line
 from ...core.files import cache_root, file_sha256, write_atomically
 from ...core.plugins import PACKAGE
 from ...core.progress import say
+from ..recipe import BUDGETS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +40,15 @@ HOME = PACKAGE / "baselines" / "results"
 _CARD = b"farshift"
 
 
-def _file(home: Path, benchmark: str, name: str) -> Path:
+def home_of(budget: str) -> Path:
+    """Where the package's own results under a budget are; `UnknownName` for a budget that is not a protocol's."""
+    if budget not in BUDGETS:
+        raise UnknownName("budget", budget, BUDGETS)
+    return HOME if budget == BUDGETS[0] else HOME / budget
+
+
+def file_of(home: Path, benchmark: str, name: str) -> Path:
+    """The file of a recorded result, whether it is there or not."""
     return home / benchmark.replace("/", "__") / f"{name}.parquet"
 
 
@@ -49,12 +59,28 @@ def results(home: Path = HOME) -> list[tuple[str, str]]:
 
 def digest_of(benchmark: str, name: str, home: Path = HOME) -> str:
     """sha256 of the file of a recorded result: it changes whenever the result does."""
-    return file_sha256(_file(home, benchmark, name))
+    return file_sha256(file_of(home, benchmark, name))
 
 
-def record(run: Run | Path | str, home: Path = HOME) -> Path:
-    """Write a finished run of a baseline into `home`; returns the file. Only the last candidate of one setting can be
-    recorded: `BadRun` for a run with more."""
+def card_of(benchmark: str, name: str, home: Path = HOME) -> dict[str, Any]:
+    """What a recorded result says of itself: benchmark, model, budget, environment, what it spent, the run's digest.
+    `BadRun` where the file is not a recorded result."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = file_of(home, benchmark, name)
+    try:
+        card: dict[str, Any] = json.loads(pq.read_schema(file).metadata[_CARD])
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise BadRun(f"{file} is not a recorded result: {first_line(error, 200)}") from error
+    if card.get("format") != FORMAT:
+        raise BadRun(f"{file}: format {card.get('format')!r} is not {FORMAT}")
+    return card
+
+
+def record(run: Run | Path | str, home: Path | None = None) -> Path:
+    """Write a finished run of a baseline into `home`, by default where the package keeps those of the run's budget;
+    returns the file. Only the last candidate of one setting can be recorded: `BadRun` for a run with more."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -65,18 +91,24 @@ def record(run: Run | Path | str, home: Path = HOME) -> Path:
         raise BadRun(f"{run.path} has the candidates {', '.join(run.candidates)}: only runs of one can be recorded")
     benchmark = find_benchmark(run.benchmark)
     _check_identity(benchmark, run.card.to_dict(), str(run.path))
-    table = run.predictions()
-    pieces = [_piece(table, part, seed) for part in benchmark.predicted_parts for seed in run.seeds]
     card = run.card.to_dict()
     origin = {name: card[name] for name in ("benchmark", "model", "budget", "environment", "spent")}
     stated = canonical_json({"format": FORMAT, "run": run.digest} | origin)
-    whole = pa.concat_tables(pieces).replace_schema_metadata({_CARD: stated})
+    whole = answers_of(run, benchmark).replace_schema_metadata({_CARD: stated})
     sink = pa.BufferOutputStream()
     pq.write_table(whole, sink, compression="zstd", compression_level=19, use_dictionary=True, write_statistics=False)
-    file = _file(home, run.benchmark, run.model)
+    file = file_of(home or home_of(run.card.budget.name), run.benchmark, run.model)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, sink.getvalue().to_pybytes())
     return file
+
+
+def answers_of(run: Run, benchmark: Benchmark) -> pa.Table:
+    """What a run answered, as it is recorded: part by part and seed by seed, each in the order of the row ids."""
+    import pyarrow as pa
+
+    table = run.predictions()
+    return pa.concat_tables([_piece(table, part, seed) for part in benchmark.predicted_parts for seed in run.seeds])
 
 
 def _piece(table: pa.Table, part: str, seed: int) -> pa.Table:
@@ -100,8 +132,9 @@ def _check_identity(benchmark: Benchmark, card: dict[str, Any], where: str) -> N
         )
 
 
-def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
-    """The recorded run of the baseline `name` on a benchmark, as a run folder in the cache.
+def recorded(benchmark: str, name: str, home: Path | None = None, *, budget: str = "quick") -> Run:
+    """The recorded run of the baseline `name` on a benchmark under a budget, `quick` or `full`, as a run folder in the
+    cache. home: where other results are than the package's own.
 
     Raises `UnknownName` where there is none, or none on the benchmark; `BadRun` where it is of another version of it.
 
@@ -112,25 +145,24 @@ def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    home = home or home_of(budget)
+    under = "" if budget == BUDGETS[0] else f" under the budget {budget}"
     there = results(home)
     known = {one for on, one in there if on == benchmark}
     if not known:
-        raise UnknownName("benchmark with recorded baselines", benchmark, {on for on, _ in there})
+        raise UnknownName(f"benchmark with recorded baselines{under}", benchmark, {on for on, _ in there})
     if name not in known:
-        raise UnknownName(f"recorded baseline on {benchmark}", name, known)
-    file = _file(home, benchmark, name)
+        raise UnknownName(f"recorded baseline on {benchmark}{under}", name, known)
+    file, card = file_of(home, benchmark, name), card_of(benchmark, name, home)
     try:
         table = pq.read_table(file)
-        card = json.loads(table.schema.metadata[_CARD])
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise BadRun(f"{file} is not a recorded result: {first_line(error, 200)}") from error
-    if card.get("format") != FORMAT:
-        raise BadRun(f"{file}: format {card.get('format')!r} is not {FORMAT}")
     found = find_benchmark(benchmark)
     _check_identity(found, card, str(file))
     digest, stated, rule = file_sha256(file), card["budget"], card["benchmark"]["selection"]
-    budget = Budget(stated["name"], stated.get("steps"), stated["device"])
-    identity = found.identity(budget.name, budget.steps, rule)
+    spent = Budget(stated["name"], stated.get("steps"), stated["device"])
+    identity = found.identity(spent.name, spent.steps, rule)
     out = cache_root() / "recorded" / f"{benchmark.replace('/', '__')}-{name}-{digest[:16]}-{identity[:8]}"
     if (out / "run.toml").is_file():
         try:
@@ -141,7 +173,7 @@ def recorded(benchmark: str, name: str, home: Path = HOME) -> Run:
     model = card["model"] | {"recorded": digest, "spent": json.dumps(card["spent"], sort_keys=True)[:2000]}
     model = {key: value for key, value in model.items() if key not in ("candidates", "finals")}
     answers = _answers(found, table, stated["seeds"])
-    return write_recorded_run(found, out, model, answers, budget, stated["seeds"], rule)
+    return write_recorded_run(found, out, model, answers, spent, stated["seeds"], rule)
 
 
 def _answers(benchmark: Benchmark, table: pa.Table, seeds: Sequence[int]) -> list[dict[str, Answers]]:

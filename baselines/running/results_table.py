@@ -8,6 +8,7 @@ from itertools import groupby
 from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.tables._benchmarks_across import OVERLAP, Block, Cell, best, rendered
 from ...benchmarks.tables._booktabs import slug
+from .learnt import not_learnt
 from .recorded_scores import RecordedScore
 
 HEADS = ("ID", "OOD", "gap")
@@ -33,11 +34,13 @@ def _table(benchmark: str, found: Sequence[RecordedScore], caption: str, label: 
     lead = best({one.model: one.ood for one in found}, primary.better)
     models = {one.model: (Cell(one.id), Cell(one.ood, one.model in lead), Cell(one.gap)) for one in found}
     block = Block(benchmark, f"{primary.signature}{unit}{direction}", percent, HEADS, models)
+    marked = [name for name in not_learnt(benchmark) if name in models]
     seeds = sorted({len(one.seeds) for one in found})
     sentences = [
         OVERLAP if len(found) > 1 else "",
         "Brackets: 95 % t intervals over test rows and training seeds.",
         "Gaps are in percentage points." if percent else "",
         f"Seeds: {', '.join(map(str, seeds))}.",
+        f"Not learnt in distribution, so that nothing is said of the shift: {', '.join(marked)}." if marked else "",
     ]
     return rendered([block], caption, label, sentences)

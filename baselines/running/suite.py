@@ -10,7 +10,8 @@ from ...benchmarks.benchmark import Benchmark, suite
 from ...benchmarks.harness.evaluate import seed_numbers
 from ...benchmarks.model import Budget
 from ...core.errors import FarshiftError, ModelError
-from ..recipe import Recipe, check_task, recipe, recipes
+from ..fitness import check_task
+from ..recipe import Recipe, recipe, recipes
 from .plan import Plan, check_data
 
 

@@ -24,6 +24,7 @@ from ...core.device import check_device
 from ...core.engines import Engine, Needs, as_completed, opened
 from ...core.engines.local import Local
 from ...core.errors import FarshiftError, MissingExtra, restated
+from ...core.listings.plural import counted
 from ...core.progress import advance, say
 from ...core.world import World, world
 from ..diagnostics import chosen
@@ -210,15 +211,15 @@ def _run_jobs(
                 if len(plans) > 1:
                     advance("replicas", done, total)
                 if not waiting[number] and all(failure.plan is not plan for failure in failures.values()):
-                    say(f"{plan.title}: {len(plan.seeds)} seeds done")
+                    say(f"{plan.title}: {counted(len(plan.seeds), 'seed')} done")
     return [failures[index] for index in sorted(failures)]
 
 
 def _begins(plan: Plan) -> str:
     """What a plan's training begins with, in words."""
     replicas = len(plan.seeds) * len(plan.settings) * plan.trainings()
-    told = f"{replicas} replica{'s' if replicas > 1 else ''}"
-    return f"{plan.title}: training {told}" + ("" if plan.recipe.estimator else f", {plan.steps:,} steps each")
+    told = f"{plan.title}: training {counted(replicas, 'replica')}"
+    return told if plan.recipe.estimator else f"{told}, {counted(plan.steps, 'step')} each"
 
 
 def seed_groups(seeds: list[int], workers: int) -> list[tuple[int, ...]]:

@@ -62,14 +62,14 @@ class About:
     names: tuple[str, ...]
     """The names of the K replicas that are trained now, which seed everything."""
     task: str
-    """`classification` or `sequence`."""
+    """`classification`, `sequence` or `regression`."""
     outputs: int
-    """Classes, or words of the output vocabulary."""
+    """Classes, words of the output vocabulary, or 1 of a number."""
     data: Data
     """The training rows, as they are to be trained on."""
     steps: int
     sizes: Sizes
-    """What the network was built for: classes, words, the shape of an image."""
+    """What the network was built for: outputs, words, the shape of an image."""
 
     def __deepcopy__(self, _: Any) -> About:
         return self  # it never changes, and holds all the data
@@ -197,8 +197,8 @@ class Algorithm(nn.Module, ABC):
         """Called once after the last step, in evaluation: averages swapped in, heads refitted."""
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
-        """What is predicted for inputs (K, n, ..): logits (K, n, classes). An adaptive algorithm learns from them
-        too."""
+        """What is predicted for inputs (K, n, ..): logits (K, n, classes), or numbers (K, n, 1). An adaptive
+        algorithm learns from them too."""
         found: Tensor = network(*inputs)
         return found
 

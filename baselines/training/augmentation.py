@@ -90,15 +90,15 @@ class Augmentation:
     def _mixed(
         self, one: ModuleType, name: str, numbers: Tensor, target: Tensor, weight: Tensor | None, step: int
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Rows mixed with others, their labels as shares of all classes (K, n, classes). A weighted pair counts by the
-        product of its rows' weights, as if both had been drawn by them."""
+        """Rows mixed with others, their labels as shares of all classes (K, n, classes), and numbers as numbers. A
+        weighted pair counts by the product of its rows' weights, as if both had been drawn by them."""
         first = torch.zeros((len(self.keys), 1), dtype=torch.int64, device=self.keys.device)
         draws = Draws.of(self.keys, step, first, name, self.hyperparameters)
         x, partner, share = one.mixed(_read(one, numbers, self.sizes), draws)
         replicas = torch.arange(len(partner), device=partner.device)[:, None]
         if not target.is_floating_point():
             target = F.one_hot(target, self.sizes.outputs).to(self.hyperparameters.dtype)
-        own = share[..., None].to(target.dtype)
+        own = share.view(*share.shape, *[1] * (target.ndim - share.ndim)).to(target.dtype)
         target = own * target + (1 - own) * target[replicas, partner]
         weight = None if weight is None else weight * weight[replicas, partner]
         return _stored(one, x, numbers, self.sizes), target, weight
@@ -111,7 +111,7 @@ def anew(
     numbers: Tensor,
     keys: Tensor,
     rows: Tensor,
-    step: int,
+    step: int | Tensor,
     hyperparameters: Hyperparameters,
     sizes: Sizes,
 ) -> Tensor:
@@ -133,7 +133,7 @@ def check(name: str, one: ModuleType, about: About) -> None:
         "colours": bool(shape) and channels in (1, 3),
         "spectrograms": len(shape) == 2,
     }
-    if about.task != "classification" or not fits[one.READS]:
+    if about.task == "sequence" or not fits[one.READS]:
         raise ModelError(f"augmentation {name}: it is for {READ[one.READS]}, and this task's inputs are others")
 
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from .losses import cross_entropy, mean
+from .losses import mean, task_loss
 from .replica_stack import ReplicaStack
 from .sampler import Batch, Data
 
@@ -23,11 +23,11 @@ class Validation:
         self.looked = False
 
     def loss(self, stack: ReplicaStack) -> Tensor:
-        """The mean cross-entropy on the validation rows, (K,)."""
+        """The mean loss (`task_loss`) on the validation rows, (K,)."""
         logits = stack.answer(*self.data.inputs)
         target = self.data.target.expand(len(stack), *self.data.target.shape[1:])
         rows = torch.arange(len(self.data), device=target.device).expand(len(stack), -1)
-        return mean(cross_entropy(logits, target), Batch((), target, rows))
+        return mean(task_loss(logits, target), Batch((), target, rows))
 
     def look(self, stack: ReplicaStack) -> list[int]:
         """Take a look; the places of the replicas that have had `patience` looks without a new best."""

@@ -18,6 +18,18 @@ def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, -2), target.flatten(), reduction="none").view(target.shape)
 
 
+def are_numbers(target: Tensor, outputs: Tensor) -> bool:
+    """Whether targets are numbers, one a row: (K, n) for outputs (K, n, 1). Shares of classes are as many as outputs,
+    and ids of classes and words are integers."""
+    return target.is_floating_point() and target.ndim < outputs.ndim
+
+
+def task_loss(outputs: Tensor, target: Tensor) -> Tensor:
+    """The loss of each target that its task trains with, which its form tells: the squared error of numbers, (K, n);
+    else the cross-entropy."""
+    return (outputs[..., 0] - target).square() if are_numbers(target, outputs) else cross_entropy(outputs, target)
+
+
 def smoothed(logits: Tensor, target: Tensor, epsilon: Tensor) -> Tensor:
     """Cross-entropy to (1 - e) one-hot + e / C (Szegedy et al., CVPR 2016), e of each replica, (K,): e may be negative
     (Wei et al., ICML 2022, arXiv:2106.04149)."""

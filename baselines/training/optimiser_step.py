@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import torch
@@ -146,6 +146,25 @@ class OptimiserStep:
         for parameter in self.parameters:
             if parameter.grad is not None:
                 parameter.grad *= spread(share, parameter.grad)
+
+
+def follow_all(optimiser_steps: Iterable[OptimiserStep], closure: Callable[[], Tensor]) -> Tensor:
+    """One step of each down the same losses (K,), which `closure` computes once; returns them."""
+    each = list(optimiser_steps)
+    for one in each:
+        for parameter in one.parameters:
+            parameter.grad = None
+    losses = closure()
+    losses.sum().backward()  # type: ignore[no-untyped-call]
+    for one in each:
+        one.follow()
+    return losses.detach()
+
+
+def besides(network: nn.Module, left: Iterable[nn.Parameter]) -> list[nn.Parameter]:
+    """A network's parameters but those that are left out, in its order."""
+    ids = {id(parameter) for parameter in left}
+    return [parameter for parameter in network.parameters() if id(parameter) not in ids]
 
 
 def spread(values: Tensor, like: Tensor) -> Tensor:

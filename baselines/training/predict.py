@@ -11,10 +11,10 @@ import torch
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
 from ..encoding.bad_files import answered
-from ..encoding.encoding import PAD, ClassEncoding, SequenceEncoding
+from ..encoding.encoding import PAD, RowEncoding, SequenceEncoding
 from .replica_stack import ReplicaStack
 
-Encoding = ClassEncoding | SequenceEncoding
+Encoding = RowEncoding | SequenceEncoding
 
 TEXT_ROWS = 256
 """Rows whose texts it writes at once: with more, what is attended to leaves the caches of a CPU."""
@@ -22,24 +22,24 @@ TEXT_ROWS = 256
 
 def answers(coding: Encoding, stack: ReplicaStack, batch: Columns) -> list[Any]:
     """The answers of each replica of a stack."""
-    if isinstance(coding, ClassEncoding):
-        return answered(coding, batch, partial(_classes, coding, stack))
+    if isinstance(coding, RowEncoding):
+        return answered(coding, batch, partial(_one_a_row, coding, stack))
     return _texts(coding, stack, batch)
 
 
-def _classes(coding: ClassEncoding, stack: ReplicaStack, batch: Columns) -> list[Answers]:
+def _one_a_row(coding: RowEncoding, stack: ReplicaStack, batch: Columns) -> list[Answers]:
+    """A class or a number for each row."""
     inputs = [x.to(stack.keys.device) for x in coding.inputs(batch)]
     if not len(inputs[0]):
-        scores = np.empty((len(stack), 0, coding.sizes.outputs), np.float32)
+        outputs = torch.empty((len(stack), 0, coding.sizes.outputs))
     elif stack.algorithm.adapts:
-        scores = stack.answer(*inputs, rows=len(inputs[0])).softmax(-1).float().cpu().numpy()
+        outputs = stack.answer(*inputs, rows=len(inputs[0]))
     elif coding.sizes.source:  # texts of like length together
         order = (inputs[0] != PAD).sum(dim=1).argsort(stable=True)
-        sorted_scores = stack.answer(*(x[order] for x in inputs))
-        scores = sorted_scores[:, order.argsort()].softmax(-1).float().cpu().numpy()
+        outputs = stack.answer(*(x[order] for x in inputs))[:, order.argsort()]
     else:
-        scores = stack.answer(*inputs).softmax(-1).float().cpu().numpy()
-    return [Answers.all_given(one.argmax(axis=1), one if stack.algorithm.gives_logits else None) for one in scores]
+        outputs = stack.answer(*inputs)
+    return coding.targets.answers(outputs, stack.algorithm.gives_logits)
 
 
 def _texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Columns) -> list[list[str]]:
@@ -59,6 +59,6 @@ def _texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Columns) -> lis
 
 def inputs_of(coding: Encoding, columns: Columns) -> tuple[torch.Tensor, ...]:
     """The inputs of rows whose labels are not known."""
-    if isinstance(coding, ClassEncoding):
+    if isinstance(coding, RowEncoding):
         return coding.rows(columns)
     return (coding.inputs(columns)[0],)

@@ -25,11 +25,12 @@ from ...loaders.batching.encoded_files import EncodedFiles
 from ..augmentations import augmented
 from ..diagnostics import diagnosed
 from ..encoding.bad_files import look, named
-from ..encoding.encoding import ClassEncoding
+from ..encoding.encoding import RowEncoding
 from ..encoding.frozen import FrozenColumns
 from ..encoding.token_ids import encoding_by
 from ..estimator import Estimator
-from ..recipe import Recipe, check, check_task, complete, refuse_without
+from ..fitness import check_task, refuse_without
+from ..recipe import Recipe, check, complete
 from ..replicas.hyperparameters import alike
 from ..replicas.stacked import size
 from . import stack_size as stacking
@@ -108,7 +109,8 @@ class Fit:
     """The members of a replica group trained on some rows, each then asked as if it were alone."""
 
     def __init__(self, group: ReplicaGroup, rows: FitInput, budget: Budget) -> None:
-        self.group, self.recipe, self.task, self.benchmark = group, group.recipe, group.task, group.benchmark
+        self.group, self.task, self.benchmark = group, group.task, group.benchmark
+        self.recipe = group.recipe.under(budget.name)
         self._trained: dict[str, _Trained | ModelError | Estimator] = {}
         self._memo: dict[tuple[str, str], dict[str, Any]] = {}
         self._read: Callable[[Columns], Columns] = dict
@@ -338,7 +340,7 @@ class Fit:
         """Make pictures ready that a member will be asked about, some at a time; an encoder reads them itself."""
         found = self._found(member)
         coding = found.encoding if isinstance(found, Estimator) else found.coding
-        if isinstance(coding, ClassEncoding) and not self.recipe.encoder:
+        if isinstance(coding, RowEncoding) and not self.recipe.encoder:
             coding.announce(columns)
 
     def predict(self, member: Member, batch: Columns, candidate: str = "last") -> Answers | list[str]:

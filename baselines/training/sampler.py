@@ -26,8 +26,8 @@ class Data:
     """Training rows. R is 1 where all replicas share a column, else K.
 
     inputs: the network's arguments, each (N, ..), shared by all replicas.
-    target: (R, N) class ids or (R, N, T) token ids; a sequence network's last input is its target too.
-    lengths: (N,), of the targets (of classes 1, or the input's in tokens): rows of like length can be drawn together.
+    target: (R, N) class ids, or numbers as floats; or (R, N, T) token ids, a sequence network's last input too.
+    lengths: (N,), of the targets (1, or the input's in tokens): rows of like length can be drawn together.
     weight: (R, N), not negative; a row of weight 0 is never drawn.
     group: (N,) environments 0 .. E - 1, or None.
     unlabelled: inputs of shifted test rows, each (M, ..), where the protocol opens them to training.
@@ -247,7 +247,7 @@ class Sampler:
         batch = self.taken(rows)
         if shifted is not None:
             assert self.data.unlabelled is not None
-            batch = replace(batch, unlabelled=tuple(_at(x, shifted) for x in self.data.unlabelled))
+            batch = replace(batch, unlabelled=tuple(gathered(x, shifted) for x in self.data.unlabelled))
         if self.streamed:
             self._last = step, batch  # some steps ask for theirs twice
             self._expect(step + 1)
@@ -296,14 +296,14 @@ def taken(data: Data, rows: Tensor) -> Batch:
         target = data.target[0][rows]
     else:
         target = data.target[torch.arange(len(rows), device=rows.device)[:, None], rows]
-    inputs = tuple(_at(x, host) for x in (data.inputs[:1] if target.ndim == 3 else data.inputs))
+    inputs = tuple(gathered(x, host) for x in (data.inputs[:1] if target.ndim == 3 else data.inputs))
     if target.ndim == 3:
         target = target[..., : max(1, int(data.lengths[rows].max()))]
         inputs = (without_padding(inputs[0]), target)
     return Batch(inputs, target, rows, group=None if data.group is None else data.group[rows])
 
 
-def _at(x: Tensor, rows: Tensor) -> Tensor:
+def gathered(x: Tensor, rows: Tensor) -> Tensor:
     """x (N, ..) at rows (K, n): (K, n, ..). Row by row it is several times as fast as by an index of all axes."""
     if isinstance(x, PixelRows):
         return x.at(rows.cpu())

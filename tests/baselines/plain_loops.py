@@ -43,7 +43,7 @@ OPTIMISERS = sorted(files("optimisers"))
 def settings(network: str, optimiser: str = "adamw", algorithm: str = "erm", **own: Any) -> dict[str, Any]:
     """Complete settings of a tiny network with full batches."""
     known = declared(files("networks")[network])
-    tiny = {name: value for name, value in TINY.items() if name in known}
+    tiny = {name: value for name, value in TINY.items() if isinstance(known.get(name), type(value))}
     own = {name: value for name, value in own.items() if name != "dropout" or name in known}
     chosen = tiny | {"optimiser": optimiser, "batch_size": 0, "lr": 0.01} | own
     made = recipe(network, 1, algorithm, **chosen)

@@ -24,13 +24,19 @@ ON_FEATURES: list[tuple[str, dict[str, Any]]] = [
     ("ada_npc", {"k": 5, "beta": 0.5}),
     ("itta", {"adaptive_lr": 0.05, "test_weight": 1.0}),
 ]
-EVERY = [*ON_FEATURES, ("tent", {"adaptive_lr": 0.05})]
+ON_PICTURES: list[tuple[str, dict[str, Any]]] = [
+    ("tent", {"adaptive_lr": 0.05}),
+    ("eata", {"adaptive_lr": 0.05, "sure": 1.1, "redundant": 1.1}),
+    ("sar", {"adaptive_lr": 0.05, "sure": 1.1, "collapsed": 0.0}),
+    ("cotta", {"adaptive_lr": 0.05, "confident": 1.1, "views": 2}),
+]
+EVERY = [*ON_FEATURES, *ON_PICTURES]
 ids = [f"{name} {settings.get('supports', '')}".strip() for name, settings in EVERY]
 
 
 def training_of(algorithm: str, *each: dict[str, Any], steps: int = 10, **settings: Any) -> Training:
-    """Of one replica, or of one for each of `each`; tent's is of a network of images."""
-    images = algorithm == "tent"
+    """Of one replica, or of one for each of `each`; on pictures a residual network."""
+    images = algorithm in dict(ON_PICTURES)
     data = wide_rows(sizes=IMAGES if images else None)
     more: dict[str, Any] = {"network": "resnet", "sizes": IMAGES} if images else {}
     common = (RESNET if images else ADAM) | settings
@@ -46,7 +52,7 @@ def made(algorithm: str, *each: dict[str, Any], **settings: Any) -> tuple[Replic
 @pytest.mark.parametrize(("algorithm", "settings"), EVERY, ids=ids)
 def test_replicas_that_adapt_side_by_side_answer_as_each_would_alone(algorithm: str, settings: dict[str, Any]) -> None:
     more: dict[str, Any] = {}
-    if algorithm == "tent":
+    if algorithm in dict(ON_PICTURES):
         more = {"network": "resnet", "sizes": IMAGES}
     common = (RESNET if more else ADAM) | settings
     assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}, common=common, steps=20, **more) <= 1e-12

@@ -25,6 +25,7 @@ SMALL = [
     "optdigits/writers_adapting",
     "compas/women",
     "optdigits/writers",
+    "optdigits/writers_unlabelled",
     "optdigits/harder_noisier_40",
     "modadd97/xi35",
     "spam_assassin/hard_ham",

@@ -7,17 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from farshift.baselines.recipe import check_task, complete
-from farshift.baselines.reproduce import listing
-from farshift.baselines.reproduce.claim import Claim, Fact, RankCorrelation, Score, claim, claims
-from farshift.baselines.reproduce.experiment import HOME, plan_of
+from farshift.baselines.fitness import check_task
+from farshift.baselines.recipe import complete
+from farshift.baselines.reproduce.experiment import plan_of
 from farshift.baselines.reproduce.facts import MEASURES, fact
-from farshift.baselines.reproduce.measured import Evidence, Measured, combined, exact
-from farshift.baselines.reproduce.outcome import Outcome, recorded_outcome
+from farshift.baselines.reproduce.measured import Evidence, combined
 from farshift.baselines.reproduce.reproduce import judged_by, keep, reproduce, rescored
 from farshift.baselines.reproduce.verdict import judge, overall
 from farshift.baselines.running.recorded_scores import kept_scores
 from farshift.baselines.running.results import digest_of
+from farshift.benchmarks.claims import listing
+from farshift.benchmarks.claims.claim import Claim, Fact, RankCorrelation, Score, claim, claims
+from farshift.benchmarks.claims.measured import Measured, exact
+from farshift.benchmarks.claims.outcome import HOME, Outcome, recorded_outcome
 from farshift.core.clock import Stopwatch
 from farshift.core.errors import BadDefinition, BadRun, FarshiftError, Unavailable, UnknownName
 from farshift.core.files import file_sha256
@@ -199,6 +201,31 @@ def test_a_direction_is_judged_by_the_value_alone():
     assert judged({"shape": "positive", "quantity": "x"}, direction=True, x=wide) == "reproduced"
 
 
+def test_the_best_of_several_runs_is_chosen_for_each_seed():
+    import farshift as fs
+
+    on, names = "xor_clusters/eta10", ["mlp", "mixup", "sam"]
+    view = {"sort": "score", "view": "id"}
+    one = made(
+        runs={name: {"recipe": name, "on": on, "recorded": True} for name in names},
+        quantities={
+            **{name: view | {"run": name} for name in names},
+            "memorised": view | {"run": "mlp", "view": "memorised"},
+            "best": {"sort": "best", "scores": names},
+            "mixed": {"sort": "best", "scores": ["mlp", "memorised"]},
+        },
+        rules=[{"shape": "positive", "quantity": "best"}],
+    )
+    evidence = Evidence(one, {name: fs.baseline(on, name) for name in names})
+    each = [evidence.measure(name) for name in names]
+    best = evidence.measure("best")
+    assert best.per_seed == tuple(map(max, *(one.per_seed for one in each)))
+    assert best.low < best.value < best.high
+    assert best.value > max(one.value for one in each), "no run is the best of every seed"
+    with pytest.raises(BadDefinition, match="best is of means of the same rows"):
+        evidence.measure("mixed")
+
+
 def test_scores_are_in_order_where_their_difference_is_clear():
     rule = {"shape": "order", "quantities": ["x", "y"]}
     assert judged(rule, x=Measured(0.5, 0.4, 0.6), y=Measured(0.2, 0.1, 0.3)) == "reproduced"
@@ -234,7 +261,7 @@ def test_a_claim_holds_with_all_its_rules_and_says_nothing_without_its_premise()
 
 
 def judge_of(verdict: str):
-    from farshift.baselines.reproduce.verdict import Judged
+    from farshift.benchmarks.claims.outcome import Judged
 
     return Judged("x", verdict, "y")
 

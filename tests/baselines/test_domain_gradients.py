@@ -144,6 +144,15 @@ def test_an_agreement_of_a_fraction_is_met_by_that_fraction_of_signs() -> None:
     assert and_mask.masked(signs, torch.tensor([0.61])).item() == 0
 
 
+def test_in_the_form_of_the_unit_tests_every_environment_counts_alike() -> None:
+    weight = torch.tensor([[[3.0, 4.0]], [[30.0, -40.0]]])[None]
+    assert and_mask.masked_units(weight, torch.tensor([1.0])).flatten().tolist() == pytest.approx([0.6, 0.0])
+    bias = torch.tensor([[[2.0], [4.0]]])
+    assert and_mask.masked_units(bias, torch.tensor([1.0])).tolist() == [[3.0]]
+    nothing = torch.zeros(1, 2, 1, 2)
+    assert and_mask.masked_units(nothing, torch.tensor([0.5])).flatten().tolist() == [0, 0]
+
+
 def test_and_mask_follows_the_masked_gradient_of_each_parameter() -> None:
     train = training("and_mask", {"agreement": 1.0}, {"agreement": 0.3}, momentum=0.0)
     expected: list[list[Tensor]] = [[], []]

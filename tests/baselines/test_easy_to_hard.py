@@ -54,6 +54,27 @@ def test_a_row_does_not_depend_on_the_padding_behind_it(trains: bool) -> None:
     torch.testing.assert_close(whole[:, 1:, :2], short, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_without_gradients_rows_lie_packed_and_come_to_the_same(replicas: int) -> None:
+    network = thinker(range(replicas), iterations=3).eval()
+    ids = torch.tensor(
+        [[5, 4, 5, 4, 5, 5, 4], [4, 5, *[PAD] * 5], [5, 5, 5, 4, 4, PAD, PAD], [PAD] * 7, [5, 4, *[PAD] * 5]]
+    )
+    source = ids.expand(replicas, *ids.shape)
+    assert not network._packs(source)
+    with_gradients = network(source, source)
+    with torch.no_grad():
+        assert network._packs(source)
+        torch.testing.assert_close(network(source, source), with_gradients.detach(), rtol=0, atol=1e-12)
+
+
+def test_replicas_that_read_different_rows_are_not_packed() -> None:
+    network = thinker((0, 1)).eval()
+    with torch.no_grad():
+        assert not network._packs(torch.stack([SOURCE, SOURCE.flip(0)]))
+        assert network._packs(torch.stack([SOURCE, SOURCE]))
+
+
 def test_iterations_in_evaluation_grow_with_a_rows_own_length() -> None:
     network = thinker().eval()
     calls = 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from farshift.baselines.encoding.encoding import EOS, PAD, UNKNOWN, ClassEncoding, SequenceEncoding, Vocabulary
+from farshift.baselines.encoding.encoding import EOS, PAD, UNKNOWN, RowEncoding, SequenceEncoding, Vocabulary
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 
@@ -40,7 +40,7 @@ def test_columns_called_categories_are_such_and_arrays_are_numbers_over_the_trai
     task = Task("classification", ("kind", "pixels"), "digit", classes=3, categories=("kind",))
     pixels = np.array([[[0, 4], [8, 16]], [[1, 1], [1, 1]]], np.uint8)
     rows = {"kind": np.array([0, 2]), "pixels": pixels, "digit": np.array([0, 2])}
-    encoding = ClassEncoding(task, rows)
+    encoding = RowEncoding(task, rows)
     assert (encoding.sizes.categories, encoding.sizes.numbers) == ((3,), 4)
     assert encoding.features(rows)[0].tolist() == [1, 0, 0, 0, 0.25, 0.5, 1]
     assert encoding.features({**rows, "pixels": pixels * 2})[0].tolist() == [1, 0, 0, 0, 0.5, 1, 2]
@@ -50,15 +50,15 @@ def test_an_integer_column_is_numbers_unless_it_is_called_a_category() -> None:
     rows = {"age": np.array([20, 80]), "work": np.array([0, 3]), "pay": np.array([0, 1])}
     task = Task("classification", ("age", "work"), "pay", classes=2)
     told = replace(task, categories=("work",))
-    assert (ClassEncoding(task, rows).sizes.categories, ClassEncoding(task, rows).sizes.numbers) == ((), 2)
-    assert ClassEncoding(told, rows).sizes.categories == (4,)
-    assert ClassEncoding(told, rows).encoding == "categories: work (4); numbers: age"
-    assert ClassEncoding(told, rows, how="numbers").encoding == "numbers: age, work"
-    assert ClassEncoding(task, rows, how="categories").encoding == "categories: age (81), work (4)"
+    assert (RowEncoding(task, rows).sizes.categories, RowEncoding(task, rows).sizes.numbers) == ((), 2)
+    assert RowEncoding(told, rows).sizes.categories == (4,)
+    assert RowEncoding(told, rows).encoding == "categories: work (4); numbers: age"
+    assert RowEncoding(told, rows, how="numbers").encoding == "numbers: age, work"
+    assert RowEncoding(task, rows, how="categories").encoding == "categories: age (81), work (4)"
 
 
 def test_a_category_beyond_those_of_training_is_an_error_that_names_it() -> None:
-    encoding = ClassEncoding(ADD, additions().numpy())
+    encoding = RowEncoding(ADD, additions().numpy())
     with pytest.raises(ModelError, match=r"'b' holds 7\.\.7, in training 0\.\.6"):
         encoding.inputs({"a": np.array([0]), "b": np.array([7])})
 

@@ -16,7 +16,7 @@ from .shifted_stacks import farthest_answers, finished, near, wide_rows
 from .small_stacks import ADAM, PLAIN, SMALL, batch_of, begun, encode, head, moved_along, weights
 
 
-@pytest.mark.parametrize("algorithm", ["divdis", "d_bat"])
+@pytest.mark.parametrize("algorithm", ["divdis", "d_bat", "deep_ensembles"])
 def test_a_replica_answers_the_same_alone_or_among_many(algorithm: str) -> None:
     assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}) <= 1e-12
 
@@ -177,3 +177,28 @@ def test_the_ensemble_predicts_the_mean_of_its_trained_members_probabilities() -
 def test_there_must_be_a_step_for_every_member() -> None:
     with pytest.raises(ModelError, match="d_bat: setting members = 5: use 1 to 4, the steps"):
         begun("d_bat", {}, common=SMALL | {"members": 5}, data=wide_rows(), steps=4)
+
+
+def test_a_deep_ensemble_trains_its_members_in_turn_and_answers_with_the_mean_of_their_probabilities() -> None:
+    made = begun("deep_ensembles", {}, {"lr": 0.3}, common=PLAIN | {"members": 3}, data=wide_rows(), steps=7)
+    assert made.stages == (3, 2, 2)
+    starts = [weights(made, replica) for replica in range(2)]
+    assert not torch.equal(starts[0]["0.head.weight"], starts[0]["1.head.weight"])
+    for step, member in enumerate((0, 0, 0, 1, 1, 2, 2)):
+        batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+        made.step()
+        for replica, (w, lr) in enumerate(zip(before, (0.1, 0.3), strict=True)):
+            x, y = batch.inputs[1][replica], batch.target[replica]
+            own = {name.removeprefix(f"{member}."): value for name, value in w.items()}
+            loss = F.cross_entropy(head(own, encode(own, x)), y)
+            after = weights(made, replica)
+            for name, value in w.items():
+                moves = name.startswith(f"{member}.")
+                slope = torch.autograd.grad(loss, value, retain_graph=True)[0] if moves else 0.0
+                assert near(after[name], value - lr * slope), (step, name)
+    stack, data = finished(made), wide_rows()
+    for replica in range(2):
+        w = {name: value[replica].detach() for name, value in stack.network.named_parameters()}
+        each = [{name[2:]: value for name, value in w.items() if name.startswith(f"{m}.")} for m in range(3)]
+        mean = sum(head(one, encode(one, data.inputs[1])).softmax(-1) for one in each) / 3
+        assert near(stack.answer(*data.inputs)[replica].softmax(-1), mean)

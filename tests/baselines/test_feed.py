@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from encoded_files import picture
-from farshift.baselines.encoding.encoding import ClassEncoding
+from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.pixel_rows import PixelRows
 from farshift.baselines.running.listing import algorithms
 from farshift.baselines.training import feed
@@ -153,9 +153,9 @@ class Told:
         pass
 
 
-def data() -> tuple[ClassEncoding, Data]:
+def data() -> tuple[RowEncoding, Data]:
     rows = images(30)
-    coding = ClassEncoding(TASK, rows.numpy())
+    coding = RowEncoding(TASK, rows.numpy())
     return coding, Data.of(coding.encode(rows.numpy()), torch.ones(30, dtype=torch.float64))
 
 
@@ -262,7 +262,7 @@ def test_of_a_mapped_file_no_more_than_the_steps_rows_are_held(tmp_path: Path, m
         return found
 
     monkeypatch.setattr(PixelRows, "_scaled", scaled)
-    coding = ClassEncoding(TASK, {"image": mapped, "kind": np.arange(600) % 3})
+    coding = RowEncoding(TASK, {"image": mapped, "kind": np.arange(600) % 3})
     pixels = PixelRows(HeldPixels(mapped), 255.0)
     rows = Data((torch.zeros(600, 0, dtype=torch.int64), pixels), torch.arange(600)[None] % 3, torch.ones(600), torch.ones(1, 600))  # type: ignore[arg-type]  # fmt: skip
     sampler = Sampler(rows, torch.tensor([1]), {"batch_size": 8, "pool": 1, "chunk": 0}, False)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 import tiny_hf
 import torch
 from farshift.baselines.encoding import frozen
-from farshift.baselines.encoding.encoding import ClassEncoding
+from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.frozen import FrozenColumns, pinned
 from farshift.benchmarks.adapters._hf_quiet import quiet
 from farshift.benchmarks.model import Task
@@ -188,7 +188,7 @@ def test_features_train_a_probe_that_tells_texts_apart(folders: dict[str, Path])
     rows = texts(commands)
     encoder = FrozenColumns(str(folders["bert"]), READ, rows)
     read = encoder.columns(rows)
-    encoding = ClassEncoding(READ, read)
+    encoding = RowEncoding(READ, read)
     assert encoding.sizes.numbers == 16
     probe = LogisticRegression(C=1000).fit(encoding.features(read), rows["turn"])
     assert probe.predict(encoding.features(encoder.columns(texts(commands)))).tolist() == rows["turn"].tolist()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from torch import Tensor
 
-from .twelve_rows import CLASSES, check_steps, rows, stack
+from .twelve_rows import CLASSES, check_steps, descend, rows, stack, weights
 from .twelve_rows import settings as of
 
 Own = Mapping[str, Any]
@@ -64,6 +64,62 @@ def test_balanced_softmax_adds_the_logarithms_of_the_classes_frequencies() -> No
 def test_class_reweighting_counts_rows_by_the_inverse_of_their_class_s_frequency() -> None:
     counts = torch.bincount(rows().target[0], minlength=CLASSES).double()
     check_steps("class_reweighting", [{}], lambda logits, label, _: F.cross_entropy(logits, label, 1 / counts))
+
+
+def test_ldam_has_margins_by_class_frequency_and_weighs_rows_late_in_training() -> None:
+    data = rows()
+    x, label = data.inputs[1], data.target[0]
+    counts = np.bincount(label, minlength=CLASSES)
+    each = [{"max_margin": 0.5, "scale": 5.0, "effective": 0.9}, {"max_margin": 0.2, "scale": 3.0, "effective": 0.99}]
+    training = Training(stack("ldam", [{**one, "defer_percent": 50} for one in each], data), data, 4)
+    plain = [weights(training.stack.network, place) for place in range(2)]
+    for step in range(4):
+        training.step()
+        for place, one in enumerate(each):
+            w = plain[place]
+            z = torch.relu(x @ w[0].T + w[1])
+            cosines = (z / z.norm(dim=1, keepdim=True).clamp(min=1e-12)) @ (w[2] / w[2].norm(dim=1, keepdim=True)).T
+            total = torch.zeros((), dtype=torch.float64)
+            weight = [0.0] * CLASSES
+            for c in range(CLASSES):
+                weight[c] = (1 - one["effective"]) / (1 - one["effective"] ** counts[c]) if step >= 2 else 1.0
+            for row, c in enumerate(label.tolist()):
+                logits = one["scale"] * cosines[row]
+                margin = one["max_margin"] * (counts.min() / counts[c]) ** 0.25
+                own = logits[c] - one["scale"] * margin
+                others = sum(logits[j].exp() for j in range(CLASSES) if j != c)
+                total = total + weight[c] * ((own.exp() + others).log() - own)
+            loss = total / sum(weight[c] for c in label.tolist())
+            descend(w[:3], loss)
+            torch.testing.assert_close(training.losses[place], loss.detach(), rtol=0, atol=1e-10)
+            for ours, theirs in zip(weights(training.stack.network, place), w, strict=True):
+                torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+    answers = training.stack.answer(*data.inputs)
+    assert float(answers.abs().max()) <= 5.0, "cosines times the scale"
+    with pytest.raises(ModelError, match="effective = 1 of ldam: use 0 or more, below 1"):
+        stack("ldam", [{"effective": 1.0}], data)
+
+
+def test_crt_fits_a_fresh_head_to_classes_in_equal_shares_and_leaves_the_features() -> None:
+    data = rows()
+    x, label = data.inputs[1], data.target[0]
+    counts = torch.bincount(label, minlength=CLASSES).double()
+    training = Training(stack("crt", [{"first_percent": 50}] * 2, data), data, 4)
+    plain = [weights(training.stack.network, place) for place in range(2)]
+    for step in range(4):
+        training.step()
+        for place, w in enumerate(plain):
+            if step == 2:
+                w[2:] = [value[place].clone().requires_grad_() for value in training.stack.algorithm.fresh.values]
+            logits = torch.relu(x @ w[0].T + w[1]) @ w[2].T + w[3]
+            loss = F.cross_entropy(logits, label) if step < 2 else F.cross_entropy(logits, label, 1 / counts)
+            descend(w if step < 2 else w[2:], loss)
+            if step == 1:  # the second stage has begun: its head is fresh, and it has no loss yet
+                continue
+            torch.testing.assert_close(training.losses[place], loss.detach(), rtol=0, atol=1e-10)
+            for ours, theirs in zip(weights(training.stack.network, place), w, strict=True):
+                torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+    assert not torch.equal(plain[0][2], plain[1][2]), "each replica has a head of its own"
 
 
 def test_mean_absolute_error_is_its_formula() -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farshift.baselines.recipe import files
+from farshift.baselines.recipe import files, recipe
 from farshift.baselines.running.listing import algorithms, baselines, networks
+from farshift.baselines.running.plan import code_digest
 from farshift.baselines.training.algorithm import TOUCHABLE
 from farshift.core.plugins import named
 
@@ -37,17 +38,32 @@ def lists() -> str:
     found = algorithms()
     pieces = [
         "### Networks\n\n",
-        table(["network", "task", "what it is"], [[f"`{n['name']}`", n["task"], n["title"]] for n in networks()]),
+        table(
+            ["network", "tasks", "what it is"],
+            [[f"`{n['name']}`", ", ".join(n["tasks"]), n["title"]] for n in networks()],
+        ),
     ]
     for kind in ("any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label"):
         some = [a for a in found if a["kind"] == kind]
         if some:
-            rows = [[f"`{a['name']}`", ", ".join(a["touches"]), a["title"]] for a in some]
+            rows = [[f"`{a['name']}`", ", ".join(a["tasks"]), ", ".join(a["touches"]), a["title"]] for a in some]
             what = "any shift" if kind == "any" else f"{kind} shifts"
-            pieces += [f"\n### Algorithms for {what}\n\n", table(["algorithm", "looks at", "what it does"], rows)]
+            pieces += [
+                f"\n### Algorithms for {what}\n\n",
+                table(["algorithm", "tasks", "looks at", "what it does"], rows),
+            ]
     for sort in PARTS:
         rows = [[f"`{name}`", title(file)] for name, file in sorted(named(f"baselines/{sort}", ".py").items())]
         pieces += [f"\n### {sort.capitalize()}\n\n", table([sort.removesuffix("s"), "what it is"], rows)]
+    rows = [
+        [f"`{one.name}`", f"{one.quick:,}", f"{one.full:,}", one.reference]
+        for one in baselines()
+        if one.full and one.quick
+    ]
+    pieces += [
+        "\n### Steps of each baseline\n\n",
+        table(["baseline", "quick", "full", "the paper's or its code's"], rows),
+    ]
     return "".join(pieces)
 
 
@@ -78,6 +94,22 @@ def test_every_baseline_is_made_of_parts_that_are_listed():
     for one in found:
         assert one["estimator"] or (one["algorithm"] in known[0] and one["network"] in known[1]), one["name"]
         assert set(one["touches"]) <= set(TOUCHABLE)
+
+
+def test_budgets_beside_those_of_the_papers(farshift_json):
+    found = {one["name"]: one for one in farshift_json("baselines", "budgets")}
+    assert set(found) == {one.name for one in baselines() if not one.estimator}
+    assert found["irm"]["full"] == 2000
+    assert found["irm"]["reference"].startswith("5,001 steps")
+    assert all(0 < one["quick"] <= one["full"] for one in found.values())
+
+
+def test_what_a_recipe_says_of_the_papers_training_is_no_part_of_its_result():
+    known = recipe("irm")
+    assert known.full is not None
+    other = known.model_copy(update={"full": known.full.model_copy(update={"reference": "something else"})})
+    longer = known.model_copy(update={"full": known.full.model_copy(update={"steps": 1})})
+    assert code_digest(other) == code_digest(known) != code_digest(longer)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "lstm": {"width": 12, "layers": 2},
     "gru": {"width": 12, "layers": 2},
     "elman": {"width": 12},
+    "rnn": {"width": 12, "layers": 2, "cell": "lstm"},
     "syntactic_attention": {"meaning": 6, "syntax": 8},
+    "syntactic_attention, one LSTM": {"meaning": 6, "syntax": 8, "second_lstm": False},
     "stack_rnn": {"width": 12, "cell": 3},
     "tape_rnn": {"width": 12, "cell": 3, "cells": 4},
     "lstm_aligned": {"width": 12, "bidirectional": True},
@@ -35,9 +37,14 @@ SOURCE = torch.tensor([[4, 5, 6, 7, 8], [8, 4, PAD, PAD, PAD], [5, 5, 5, PAD, PA
 TARGET = torch.tensor([[4, 5, 6, 7, 5], [7, 7, 4, EOS, PAD], [5, EOS, PAD, PAD, PAD]])
 
 
+def file_of(name: str) -> Any:
+    """The file of a network; a variant's name goes on after a comma."""
+    return module("baselines/networks", name.partition(",")[0], "network")
+
+
 def make(name: str, aligned: bool = False, **settings: Any) -> Any:
     """An untrained network over 9 source and 8 output words, with weights large enough to be opinionated."""
-    file = module("baselines/networks", name, "network")
+    file = file_of(name)
     network = file.Network(Sizes(8, source=9, aligned=aligned), file.SETTINGS | SMALL[name] | settings)
     for weight in network.parameters():
         weight.data.mul_(1.5)
@@ -90,7 +97,7 @@ def test_a_row_does_not_depend_on_the_padding_beside_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_three_replicas_train_as_each_alone(name: str) -> None:
-    settings = {"dropout": 0.3} if "dropout" in module("baselines/networks", name, "network").SETTINGS else {}
+    settings = {"dropout": 0.3} if "dropout" in file_of(name).SETTINGS else {}
     torch.manual_seed(0)
     sources, targets = torch.randint(4, 9, (3, 6, 5)), torch.randint(4, 8, (3, 6, 5))
     sources[:, 2:, 3:] = PAD
@@ -123,7 +130,7 @@ def test_an_empty_source_is_answered_and_learned_from_with_finite_numbers(name: 
     assert network.generate(source, 3).shape[:2] == (1, 2)
 
 
-@pytest.mark.parametrize("name", ["lstm", "syntactic_attention"])
+@pytest.mark.parametrize("name", ["lstm", "syntactic_attention", "syntactic_attention, one LSTM"])
 def test_dropout_is_only_while_there_is_noise(name: str) -> None:
     network = built(lambda: make(name, dropout=0.5), 1)
     noise = Rng(keys(["a"]))
@@ -185,7 +192,11 @@ LEARNS = [
     (recipe("lstm", 120, width=32, **FAST), TURN, commands()),
     (recipe("gru", 120, width=32, **FAST), TURN, commands()),
     (recipe("elman", 150, width=32, **FAST), TURN, commands()),
-    (recipe("syntactic_attention", 160, meaning=32, syntax=64, dropout=0.0, beta2=0.98, **FAST), TURN, commands()),
+    (
+        recipe("syntactic_attention", 160, meaning=32, syntax=64, dropout=0.0, second_lstm=False, beta2=0.98, **FAST),
+        TURN,
+        commands(),
+    ),
     (recipe("lstm_aligned", 150, width=32, **FAST), PARITY, bits(200, 10)),
 ]
 
@@ -227,5 +238,5 @@ def test_an_odd_width_of_an_encoder_in_two_directions_is_refused(name: str, sett
 def test_a_network_for_another_task_says_so() -> None:
     with pytest.raises(ModelError, match="lstm_aligned is for aligned tasks"):
         trained(recipe("lstm_aligned", 1), TURN, commands())
-    with pytest.raises(ModelError, match="mlp is for classification tasks"):
+    with pytest.raises(ModelError, match="mlp is for classification and regression tasks"):
         trained(recipe("mlp", 1), TURN, commands())

@@ -10,7 +10,7 @@ import pytest
 import torch
 from farshift.baselines.algorithms.coral import discrepancy
 from farshift.baselines.algorithms.ib_erm import bottleneck
-from farshift.baselines.encoding.encoding import ClassEncoding, SequenceEncoding, encoding
+from farshift.baselines.encoding.encoding import RowEncoding, SequenceEncoding, encoding
 from farshift.baselines.recipe import complete
 from farshift.baselines.replicas.hyperparameters import Hyperparameters, alike
 from farshift.baselines.running.plan import code_digest
@@ -24,7 +24,7 @@ from torch import nn
 from .toys import ADD, TURN, Rows, accuracy, recipe, trained, words
 from .twelve_rows import rows, stack
 
-READERS = ("lstm", "gru", "elman", "transformer", "decoder_transformer", "stack_rnn", "tape_rnn")
+READERS = ("lstm", "gru", "elman", "rnn", "transformer", "decoder_transformer", "stack_rnn", "tape_rnn")
 
 
 @pytest.mark.parametrize("network", READERS)
@@ -43,7 +43,7 @@ def test_an_aligned_task_whose_texts_are_all_empty_has_empty_answers(network: st
 
 @pytest.mark.parametrize("column", [np.arange(6.0).reshape(2, 3), words(["a b", "c"]), np.arange(2)])
 def test_no_rows_are_no_rows_of_features(column: np.ndarray) -> None:
-    known = ClassEncoding(Task("classification", ("x",), "y", classes=2), {"x": column, "y": np.arange(2)}, buckets=16)
+    known = RowEncoding(Task("classification", ("x",), "y", classes=2), {"x": column, "y": np.arange(2)}, buckets=16)
     categories, numbers = known.inputs({"x": column[:0]})
     assert len(categories) == len(numbers) == 0
     assert numbers.shape[1] == known.sizes.numbers
@@ -59,7 +59,7 @@ def test_no_rows_are_no_rows_of_features(column: np.ndarray) -> None:
 )
 def test_numbers_are_divided_by_their_greatest_size_whatever_it_is(values: np.ndarray, scaled: list) -> None:
     task = Task("classification", ("x",), "y", classes=2)
-    found = ClassEncoding(task, {"x": values, "y": np.arange(2)}, how="numbers").inputs({"x": values})[1]
+    found = RowEncoding(task, {"x": values, "y": np.arange(2)}, how="numbers").inputs({"x": values})[1]
     assert np.allclose(found.numpy(), scaled, rtol=1e-6)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from encoded_files import picture
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.encoding.encoding import ClassEncoding
+from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.recipe import Recipe
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.answers import ANSWERED, FAILED
@@ -35,7 +35,7 @@ def column(files: list[bytes]) -> np.ndarray:
 def test_encoded_pictures_are_numbers_of_one_image_shape():
     files = [picture(number) for number in range(6)]
     train = {"image": column(files), "kind": np.arange(6) % 2}
-    encoding = ClassEncoding(TASK, train, side=8)
+    encoding = RowEncoding(TASK, train, side=8)
     assert encoding.sizes.shape == (8, 8, 3)
     assert encoding.sizes.numbers == 8 * 8 * 3
     categories, numbers = encoding.inputs(train)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import defaults, recipe, recipes
+from farshift.baselines.recipe import defaults, fine_tuned, recipe, recipes, with_network
 from farshift.core.errors import BadDefinition, UnknownName
 
 from .toys import ADD, accuracy, additions, trained
@@ -72,7 +72,6 @@ def test_every_shipped_recipe_is_read_and_listed_by_name() -> None:
     [
         ("optdigits/writers", "mlp", "knn"),
         ("scan/length", "lstm", "syntactic-attention"),
-        ("scan/addprim_jump", "lstm", "syntactic-attention"),
         ("prefix_sums/32_to_64", "transformer", "lstm-aligned"),
         ("modadd97/xi35", "quadratic-mlp", "quadratic-mlp-weight-decay"),
     ],
@@ -146,6 +145,30 @@ def test_steps_and_settings_may_differ_on_one_benchmark(mine: Path) -> None:
     assert (made.settings_on("a/b")["lr"], made.settings_on("a/c")["lr"]) == (0.25, 0.5)
     with pytest.raises(UnknownName, match="no budget named 'quik'"):
         made.steps("quik", "a/b")
+
+
+def test_settings_may_differ_under_one_budget(mine: Path) -> None:
+    more = 'settings = { lr = 0.1, width = 16 }\n[on."a/b"]\nsettings = { lr = 0.25 }\nfull = { steps = 3, settings = { width = 4 } }\n'
+    write(mine, settings="lr = 0.5", more=more)
+    made = recipe("my-own")
+    assert made.under("quick") == made
+    assert made.under("quick").settings_on("a/c") == {"lr": 0.5}
+    full = made.under("full")
+    assert full.settings_on("a/c") == {"lr": 0.1, "width": 16}
+    assert full.settings_on("a/b") == {"lr": 0.25, "width": 4}, "those of a benchmark stand above those of a budget"
+    assert full.under("full") == full
+    lone = with_network(made, "linear").under("full")
+    assert lone.settings_on("a/b") == {"lr": 0.25}, "another network has no width"
+    assert fine_tuned(made, "org/name").under("full").settings_on("a/b")["lr"] == 5e-5
+
+
+def test_an_unknown_setting_of_one_budget_is_refused_too(mine: Path) -> None:
+    write(mine, more="settings = { wdth = 3 }\n")
+    with pytest.raises(BadDefinition, match=r"\[full\] settings.*'wdth': did you mean width"):
+        recipe("my-own")
+    write(mine, more='[on."a/b"]\nquick = { steps = 3, settings = { wdth = 3 } }\n')
+    with pytest.raises(BadDefinition, match=r"on\.\"a/b\"\.quick\] settings.*'wdth': did you mean width"):
+        recipe("my-own")
 
 
 def test_the_trainer_the_algorithm_and_a_network_declare_no_setting_twice() -> None:

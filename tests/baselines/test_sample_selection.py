@@ -60,6 +60,68 @@ def test_co_teaching_descends_on_the_rows_that_the_other_network_finds_easiest()
     assert settings("co_teaching")["gradual_percent"] == 5.0
 
 
+def test_co_teaching_plus_descends_on_the_easiest_rows_of_disagreement() -> None:
+    each = [{"forget": 0.5, "gradual_percent": 50.0}, {"forget": 0.9, "gradual_percent": 0.0}]
+    data = rows()
+    x, label = data.inputs[1], data.target[0]
+    training = Training(stack("co_teaching_plus", [{**one, "warm_percent": 25} for one in each], data), data, 4)
+    plain = [both(training.stack.network, place) for place in range(2)]
+    sizes = set()
+    for step in range(4):
+        training.step()
+        losses = []
+        for place, forget in enumerate(((0.0, 0.25, 0.5, 0.5), (0.9, 0.9, 0.9, 0.9))):
+            logits = [answered(some, x) for some in plain[place]]
+            errors = [F.cross_entropy(one, label, reduction="none") for one in logits]
+            apart = list(range(ROWS))
+            if step >= 1:
+                apart = [row for row in apart if logits[0][row].argmax() != logits[1][row].argmax()]
+            keep = int((1 - forget[step]) * len(apart)) or (len(apart) if step else 1)
+            sizes.add((len(apart), keep))
+            easiest = [sorted(apart, key=error.tolist().__getitem__)[:keep] for error in errors]
+            first, second = (
+                error[theirs].sum() / max(1, len(theirs)) for error, theirs in zip(errors, easiest[::-1], strict=True)
+            )
+            descend(plain[place][0], first)
+            descend(plain[place][1], second)
+            losses.append((first + second).detach())
+        check(training, plain, losses)
+    assert any(0 < most < ROWS for most, _ in sizes), "some rows are agreed upon"
+    assert any(keep < most < ROWS for most, keep in sizes), "not all that are disagreed upon are learned from"
+
+
+def test_cores_rewards_confidence_and_sieves_out_rows_whose_label_is_unlikely() -> None:
+    each = [{"confidence": 2.0}, {"confidence": 0.7}]
+    shared = {"wait_percent": 25, "rise_percent": 50, "sieve_percent": 50}
+    data = rows()
+    x, label = data.inputs[1], data.target[0]
+    prior = np.bincount(label, minlength=CLASSES) / ROWS
+    training = Training(stack("cores", [{**one, **shared} for one in each], data), data, 4)
+    plain = [weights(training.stack.network, place) for place in range(2)]
+    left_out = 0
+    for step in range(4):
+        training.step()
+        for place, one in enumerate(each):
+            b = one["confidence"] * (0, 0, 0.5, 1)[step]
+            parts = []
+            for row, logits in enumerate(answered(plain[place], x)):
+                surprise = [-torch.log(p + 1e-8) for p in logits.softmax(0)]
+                own = -logits.log_softmax(0)[label[row]]
+                if step < 2 or own <= sum(surprise) / CLASSES:
+                    parts.append(
+                        own - b * sum(share * each_one for share, each_one in zip(prior, surprise, strict=True))
+                    )
+            left_out += ROWS - len(parts)
+            loss = sum(parts) / len(parts)
+            descend(plain[place], loss)
+            torch.testing.assert_close(training.losses[place], loss.detach(), rtol=0, atol=1e-10)
+            for ours, theirs in zip(weights(training.stack.network, place), plain[place], strict=True):
+                torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+    assert 0 < left_out < 4 * ROWS
+    with pytest.raises(ModelError, match="sieve_percent = 101 of cores"):
+        stack("cores", [{"sieve_percent": 101}], data)
+
+
 def test_jocor_descends_on_the_rows_whose_joint_loss_is_smallest() -> None:
     each = [{"forget": 0.5, "gradual_percent": 50.0, "agreement": 0.1}, {"forget": 0.3, "gradual_percent": 0.0}]
     each[1]["agreement"] = 0.85
@@ -240,9 +302,10 @@ def plain_mixmatch(
     )
 
 
-def test_dividemix_predicts_with_both_networks() -> None:
+@pytest.mark.parametrize("name", ["dividemix", "elr_plus"])
+def test_an_algorithm_of_two_networks_predicts_with_both(name: str) -> None:
     data = rows()
-    made = stack("dividemix", [{}], data)
+    made = stack(name, [{}], data)
     made.ready()
     first, second = (answered(some, data.inputs[1]) for some in both(made.network, 0))
     torch.testing.assert_close(made.answer(*data.inputs)[0], (first + second) / 2, rtol=0, atol=1e-12)

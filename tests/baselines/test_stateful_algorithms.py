@@ -14,6 +14,13 @@ from .small_stacks import ADAM, begun
 
 ALGORITHMS = [
     "swa",
+    "swad",
+    "erm_plus_plus",
+    "eiil",
+    "bbse",
+    "mcd",
+    "miro",
+    "importance_weighting",
     "wise_ft",
     "lines",
     "jtt",
@@ -26,12 +33,17 @@ ALGORITHMS = [
     "ada_npc",
     "itta",
     "tent",
+    "eata",
+    "sar",
+    "shot",
+    "crt",
 ]
+ON_PICTURES = {"tent", "eata", "sar"}
 
 
 def training_of(algorithm: str, *rates: float, names: tuple[str, ...] = ("first", "second", "third")) -> Training:
     """Of a replica for each learning rate."""
-    images = algorithm == "tent"
+    images = algorithm in ON_PICTURES
     sizes = IMAGES if images else None
     network, common = ("resnet", RESNET) if images else ("mlp", ADAM)
     each = [{"lr": rate} for rate in rates]

@@ -1,0 +1,42 @@
+"""The risk on labelled rows that are held out of training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.rng import Rng
+from ..training.algorithm import About
+from ..training.losses import mean, task_loss
+from ..training.sampler import Batch, Data
+from ._plain import evaluating
+
+
+def check_held(name: str, about: About) -> Data:
+    """The in-distribution validation rows; `ModelError` where there are none."""
+    if "id_val" not in about.data.held:
+        raise ModelError(f"{name} reads losses on in-distribution validation rows: choose a benchmark that has id_val")
+    return about.data.held["id_val"]
+
+
+@torch.no_grad()
+def answers(network: Any, data: Data, replicas: int, rng: Rng | None, rows: int = 512) -> Tensor:
+    """Logits of each replica in evaluation for rows that all of them are given, (K, N, outputs)."""
+    pieces = []
+    with evaluating(network, rng):
+        for start in range(0, len(data), rows):
+            some = (x[start : start + rows] for x in data.inputs)
+            pieces.append(network(*(x.expand(replicas, *x.shape) for x in some)))
+    return torch.cat(pieces, dim=1)
+
+
+@torch.no_grad()
+def held_risk(network: Any, data: Data, replicas: int, rng: Rng | None) -> Tensor:
+    """The mean loss (`task_loss`) of each replica on held rows, (K,)."""
+    logits = answers(network, data, replicas, rng)
+    target = data.target.expand(replicas, *data.target.shape[1:])
+    rows = torch.arange(len(data), device=target.device).expand(replicas, -1)
+    return mean(task_loss(logits, target), Batch((), target, rows))

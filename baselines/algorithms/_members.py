@@ -1,0 +1,66 @@
+"""Ensembles whose members are trained one after the other, and whose prediction is the mean of their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import OptimiserStep
+from ..training.sampler import Batch
+
+
+class Members(Base):
+    """Empirical risk of `members` networks with initial weights of their own, each with an equal share of the steps."""
+
+    called: str
+    """The algorithm's name, for messages."""
+    begun: Tensor
+    """How many members have been trained at all, (K,)."""
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        if not 1 <= hyperparameters["members"] <= about.steps:
+            raise ModelError(
+                f"{self.called}: setting members = {hyperparameters['members']}: use 1 to {about.steps}, the steps"
+            )
+        self.register_buffer("begun", torch.ones(about.replicas, dtype=torch.int64))
+
+    def assemble(self, build: Build) -> Any:
+        return nn.ModuleList(build(f"member/{place}") for place in range(self.hyperparameters["members"]))
+
+    def stages(self, steps: int) -> tuple[int, ...]:
+        each, more = divmod(steps, self.hyperparameters["members"])
+        return tuple(each + (place < more) for place in range(self.hyperparameters["members"]))
+
+    def optimiser_steps(
+        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
+    ) -> dict[str, OptimiserStep]:
+        return {name: optimiser_step(list(member.parameters()), "lr") for name, member in network.named_children()}
+
+    def update(
+        self,
+        network: Any,
+        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
+        clock: Clock,
+        optimiser_steps: Mapping[str, OptimiserStep],
+    ) -> Tensor:
+        return super().update(network, batches, clock, {"main": optimiser_steps[str(clock.stage)]})
+
+    def after(self, network: Any, clock: Clock) -> None:
+        self.begun.fill_(clock.stage + 1)
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        return mean(cross_entropy(network[clock.stage](*batch.inputs), batch.target), batch)
+
+    def logits(self, network: Any, *inputs: Tensor) -> Tensor:
+        """The logarithm of the sum of the probabilities of the members that have been trained: their mean's softmax."""
+        each = [member(*inputs).log_softmax(-1) for member in network[: int(self.begun.max())]]
+        return torch.stack(each).logsumexp(0)

@@ -1,0 +1,55 @@
+"""Adaptive feature norm: features of labelled and of shifted rows are made larger, step by step.
+
+    CE + penalty x [ mean over x in S of (|z(x)| - r(x))^2 + the same over T ],    r(x) = |z(x)| + step, held fixed
+
+S are a batch's labelled rows, T as many inputs of the shifted test rows, without labels. That is the stepwise form
+(SAFN); with `radius` above 0 it is the hard one (HAFN): (mean over S of |z| - radius)^2, and the same over T. Xu, Li,
+Yang and Lin, ICCV 2019. The released code scales features under dropout so that their norm stays; here the norm is
+taken of the features that the head is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
+from ._shifted import check_shifted
+from ._targets import both
+
+KIND = "domain"
+CITATION = (
+    "Xu, Li, Yang and Lin, Larger norm more transferable: an adaptive feature norm approach for unsupervised domain "
+    "adaptation, ICCV 2019 (arXiv:1811.07456)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train", "unlabelled")
+SETTINGS: dict[str, Any] = {"penalty": 0.05, "step": 1.0, "radius": 0.0}
+"""penalty and step: the released code's on Office-31. radius: of the hard form, 25 there; 0 for the stepwise form."""
+SEARCH: dict[str, Any] = {"penalty": ["log10", -3, 0]}
+
+
+def enlarged(features: Tensor, step: Tensor, radius: Tensor) -> Tensor:
+    """How far the norms of features (K, n, d) are from what they should become, (K,). step, radius: (K,)."""
+    norms = features.norm(dim=-1)
+    soft = (norms - (norms.detach() + step[:, None])).square().mean(1)
+    return torch.where(radius > 0, (norms.mean(1) - radius).square(), soft)
+
+
+class Algorithm(Base):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_shifted("afn", hyperparameters, about)
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        sides = both(network, batch)
+        risk = mean(cross_entropy(network.head(sides[0]), batch.target), batch)
+        step, radius = self.hyperparameters["step"], self.hyperparameters["radius"]
+        total: Tensor = risk + self.hyperparameters["penalty"] * sum(enlarged(side, step, radius) for side in sides)
+        return total

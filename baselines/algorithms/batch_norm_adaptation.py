@@ -1,0 +1,57 @@
+"""Batch-norm adaptation: each test batch is normalised by its own moments, or by ones between them and training's.
+
+    mean = N / (N + n) mean_train + n / (N + n) mean_batch,  and the variance alike,  of a batch of n rows
+
+Schneider et al., NeurIPS 2020, section 3, with N a number of rows that the training moments are taken for; at N = 0,
+the default, it is prediction-time batch normalisation (Nado et al., arXiv:2006.10963). Training is empirical risk.
+Nothing is remembered from one batch to the next, so the order of batches does not matter, but which rows come together
+does: in batches of one class the moments are that class's. As in the released `robusta`, variances are without bias
+like the running ones; a layer in training mode, as in Tent and what follows it, divides by the number of values
+instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..layers.norm import BatchNorm
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Build
+from ._adaptive import Adaptive
+from ._norms import between
+
+KIND = "domain"
+CITATION = (
+    "Schneider, Rusak, Eck, Bringmann, Brendel and Bethge, Improving robustness against common corruptions by "
+    "covariate shift adaptation, NeurIPS 2020 (arXiv:2006.16971)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train", "test batches")
+SETTINGS: dict[str, Any] = {"prior": 0.0}
+"""prior: N, 0 or more."""
+SEARCH: dict[str, Any] = {"prior": ["choice", 0.0, 8.0, 16.0, 32.0, 64.0, 128.0]}
+
+
+class Algorithm(Adaptive):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for prior in hyperparameters.exact("prior"):
+            if prior < 0:
+                raise ModelError(f"setting prior = {prior:g} of batch_norm_adaptation: use 0 or more rows")
+
+    def assemble(self, build: Build) -> Any:
+        network = build("weights")
+        if not any(isinstance(module, BatchNorm) for module in network.modules()):
+            raise ModelError(
+                "batch_norm_adaptation changes moments of batch normalisation, and this network has none: use resnet"
+            )
+        return network
+
+    def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
+        rows = inputs[0].shape[1]
+        with between(network, rows / (self.hyperparameters["prior"] + rows)):
+            logits: Tensor = network(*inputs)
+        return logits

@@ -1,0 +1,54 @@
+"""Co-teaching+: co-teaching on the rows of a batch whose class the two networks disagree about.
+
+After a warm-up by co-teaching on whole batches, each network learns from those that the other finds easiest of the rows
+where their predictions differ: of m such rows R(t) m, and all of them where that is none (Yu et al., ICML 2019,
+Algorithm 1). R(t) and its settings are those of co-teaching; the warm-up is a share of the steps (20 of 200 epochs on
+CIFAR-10). Where the networks agree about every row nothing is learned. The released code differs from the paper, and is
+not followed: after the warm-up it takes the softmax of softmax probabilities, it divides the mean over the kept rows by
+their number once more, it never counts the training set's first row as disagreed upon, and where all agree its early
+steps go down the loss of all rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..training.algorithm import Clock
+from ..training.losses import cross_entropy
+from ..training.sampler import Batch
+from . import co_teaching
+from ._pair import Pair
+from ._selection import selected, small
+
+KIND = "corrupted-label"
+CITATION = (
+    "Yu, Han, Yao, Niu, Tsang and Sugiyama, How does disagreement help generalization against label corruption?, "
+    "ICML 2019 (arXiv:1901.04215)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {"forget": 0.2, "gradual_percent": 5.0, "warm_percent": 10}
+"""forget, gradual_percent: as in co-teaching. warm_percent: of the steps, by co-teaching."""
+SEARCH: dict[str, Any] = {
+    "forget": ["uniform", 0.05, 0.6],
+    "gradual_percent": ["choice", 2.5, 5.0, 7.5],
+    "warm_percent": ["choice", 0, 2, 10, 20],
+}
+
+
+class Algorithm(co_teaching.Algorithm):
+    def loss(self, network: Pair, batch: Batch, clock: Clock) -> Tensor:
+        if 100 * clock.step < self.hyperparameters["warm_percent"] * clock.steps:
+            return super().loss(network, batch, clock)
+        logits = [one(*batch.inputs) for one in (network.first, network.second)]
+        errors = [cross_entropy(one, batch.target) for one in logits]
+        apart = logits[0].argmax(-1) != logits[1].argmax(-1)
+        rows = apart.sum(1)
+        count = (self.share(clock).to(rows.device) * rows).long()
+        count = torch.where(count > 0, count, rows)
+        # Rows that are agreed upon come last, and are never among the first `count`.
+        kept = [small(error.detach().masked_fill(~apart, torch.inf), count) for error in errors]
+        return selected(errors[0], kept[1], batch) + selected(errors[1], kept[0], batch)

@@ -1,0 +1,66 @@
+"""CORES: confidence is rewarded, and rows whose label is less likely than the average one are sieved out.
+
+    mean over {i : CE_i <= 1 / C sum_c l_ic} of  CE_i - b sum_c prior_c l_ic,   l_ic = -log(p_ic + 1e-8)
+
+Cheng, Zhu, Li, Gong, Sun and Liu, ICLR 2021, equations 4 and 7: prior_c is how frequent label c is among the training
+rows. b is 0 at first, then rises in a straight line to `confidence`; before `sieve_percent` of the steps all rows
+count. Shares of the steps are those of the released code's 100 epochs, whose first phase this is: the rows that are
+sieved out are not learned from as unlabelled ones afterwards. There rates are divided by 1 + b; here they follow the
+recipe.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy
+from ..training.sampler import Batch
+from ._frequencies import log_frequencies
+from ._selection import selected
+
+KIND = "corrupted-label"
+CITATION = (
+    "Cheng, Zhu, Li, Gong, Sun and Liu, Learning with instance-dependent label noise: a sample sieve approach, "
+    "ICLR 2021 (arXiv:2010.02347)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {"confidence": 2.0, "wait_percent": 10, "rise_percent": 30, "sieve_percent": 31}
+"""confidence: the largest b. wait_percent: of the steps, before b rises. rise_percent: in which it does. sieve_percent:
+before rows are left out."""
+SEARCH: dict[str, Any] = {"confidence": ["uniform", 0.5, 4.0], "sieve_percent": ["choice", 20, 31, 50]}
+
+
+class Algorithm(Base):
+    prior: Tensor
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        for name in ("wait_percent", "rise_percent", "sieve_percent"):
+            if not 0 <= hyperparameters[name] <= 100:
+                raise ModelError(f"setting {name} = {hyperparameters[name]} of cores: use 0 to 100 percent")
+        self.register_buffer("prior", log_frequencies(about).exp().expand(about.replicas, -1).contiguous())
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        logits = network(*batch.inputs)
+        errors = cross_entropy(logits, batch.target)
+        every = -(logits.softmax(-1) + 1e-8).log()
+        expected = (every * self.prior[:, None].to(every.dtype)).sum(-1)
+        weight = self.hyperparameters.on("confidence", errors) * self.risen(clock)
+        if 100 * clock.step < self.hyperparameters["sieve_percent"] * clock.steps:
+            kept = torch.ones_like(errors)
+        else:
+            kept = (errors.detach() <= every.detach().mean(-1)).to(errors.dtype)
+        return selected(errors - weight * expected, kept, batch)
+
+    def risen(self, clock: Clock) -> float:
+        """b as a share of its largest."""
+        done: float = 100 * clock.step / clock.steps - self.hyperparameters["wait_percent"]
+        return min(1.0, max(0.0, done) / float(max(1, self.hyperparameters["rise_percent"])))

@@ -1,0 +1,130 @@
+"""CoTTA: a student learns from a slow teacher that averages over views, and some of its weights return to the start.
+
+    student:  down  -sum_c softmax(t)_c log softmax(s)_c,  one step of Adam on all weights
+    teacher:  t' <- m t' + (1 - m) s',  its weights after the student's
+    restore:  each weight of the student becomes training's with a chance of `restore`
+
+Wang, Fink, Van Gool and Dai, CVPR 2022, equations 1 to 8. s and t are the logits of student and teacher, each batch
+normalised by its own moments; where the trained network is unsure of a batch (its mean largest probability is below
+`confident`), t is the teacher's mean over `views` augmented views. The answer is t, before the step. Settings are those
+of the released code on CIFAR-10. Its views are drawn by a jitter with gamma, an affine map, blur and noise; here by the
+augmentation `domainbed` (window, flip, jitter, grey), so that rows have to be pictures. Views and restored weights are
+drawn anew for each batch since the last reset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..augmentations import domainbed
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import stream, uniform
+from ..training.algorithm import About, Build
+from ..training.augmentation import anew, check
+from ..training.losses import gradients
+from ..training.sampler import Data
+from ._adaptive import Adaptive, OnlineAdam
+from ._norms import by_batch
+from ._soft import soft_cross_entropy
+from ._weights import Kept
+
+KIND = "domain"
+CITATION = "Wang, Fink, Van Gool and Dai, Continual test-time domain adaptation, CVPR 2022 (arXiv:2203.13591)"
+TASKS = ("classification",)
+TOUCHES = ("train", "test batches")
+SETTINGS: dict[str, Any] = {
+    "adaptive_lr": 1e-3,
+    "slowness": 0.999,
+    "restore": 0.01,
+    "confident": 0.92,
+    "views": 32,
+    "crop_least": 0.7,
+    "jitter": 0.3,
+    "grey_chance": 0.1,
+}
+"""adaptive_lr: of the student's steps. slowness: m. The last three: `augmentations/domainbed.py`."""
+SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "restore": ["choice", 0.001, 0.01, 0.1]}
+
+
+class Algorithm(Adaptive):
+    asked: Tensor
+    """Batches predicted since the last reset, (K,)."""
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check("domainbed", domainbed, about)
+
+    def assemble(self, build: Build) -> Any:
+        network, like = build("weights"), self.hyperparameters["lr"]
+        parameters = list(network.parameters())
+        self.start, self.teacher = Kept(parameters).to(like), Kept(parameters).to(like)
+        self.optimiser = OnlineAdam(parameters).to(like)
+        self.register_buffer("asked", torch.zeros(len(like), dtype=torch.int64, device=like.device))
+        return network
+
+    def prepare(self, network: Any, data: Data) -> None:
+        self.start.take(list(network.parameters()))
+
+    def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
+        parameters = list(network.parameters())
+        with by_batch(network, 0.0):
+            with wearing(parameters, self.start.values):
+                sure = network(*inputs).softmax(-1).max(-1)[0].mean(1) >= self.hyperparameters["confident"]
+            with wearing(parameters, self.teacher.values):
+                told: Tensor = network(*inputs)
+                if not bool(sure.all()):
+                    told = torch.where(sure[:, None, None], told, self._over_views(network, *inputs))
+            with torch.enable_grad():
+                losses = soft_cross_entropy(network(*inputs), told.softmax(-1)).mean(1)
+                found = gradients(losses, parameters)
+        self.optimiser.step(parameters, found, self.hyperparameters["adaptive_lr"])
+        self._settle(parameters)
+        self.asked += 1
+        return told
+
+    def _over_views(self, network: Any, categories: Tensor, numbers: Tensor) -> Tensor:
+        """The mean logits of a batch's views, (K, n, classes)."""
+        assert self.rng is not None
+        rows = torch.arange(numbers.shape[1], device=numbers.device).expand(numbers.shape[:2])
+        total: Tensor | float = 0.0
+        for view in range(self.hyperparameters["views"]):
+            given = self.rng.keys, rows, self.asked, self.hyperparameters, self.about.sizes
+            total = total + network(categories, anew(domainbed, f"view {view}", numbers, *given))
+        assert isinstance(total, Tensor)
+        mean: Tensor = total / self.hyperparameters["views"]
+        return mean
+
+    @torch.no_grad()
+    def _settle(self, parameters: Sequence[Tensor]) -> None:
+        """The teacher follows the student, then some of the student's weights are training's again."""
+        assert self.rng is not None
+        kept = zip(parameters, self.start.values, self.teacher.values, strict=True)
+        for place, (student, start, teacher) in enumerate(kept):
+            teacher.copy_(student.lerp(teacher, self.hyperparameters.on("slowness", teacher)))
+            drawn = uniform(stream(self.rng.keys, f"restore {place}", self.asked), student.shape[1:], student.dtype)
+            student.copy_(torch.where(drawn < self.hyperparameters.on("restore", student), start, student))
+
+    def reset(self, network: Any) -> None:
+        self.start.put(list(network.parameters()))
+        self.teacher.take(list(network.parameters()))
+        self.optimiser.reset()
+        self.asked.zero_()
+
+
+@contextmanager
+def wearing(parameters: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
+    """A network's parameters with other values, which are put back."""
+    with torch.no_grad():
+        own = [parameter.clone() for parameter in parameters]
+        for parameter, value in zip(parameters, values, strict=True):
+            parameter.copy_(value)
+        try:
+            yield
+        finally:
+            for parameter, value in zip(parameters, own, strict=True):
+                parameter.copy_(value)

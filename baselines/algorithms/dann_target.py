@@ -1,0 +1,85 @@
+"""Domain-adversarial adaptation: features from which labelled and shifted rows cannot be told apart.
+
+    network:        min  CE(y) - lambda D        D = mean over the rows of both of CE(which of the two | d(z))
+    discriminator:  min  D                       in the same step, by a gradient that is turned round below d
+
+Both are a batch's labelled rows, and as many inputs of the shifted test rows, without labels. Ganin et al., JMLR 2016,
+by its reversed gradient. WILDS (Sagawa et al., ICLR 2022, arXiv:2112.05090) weights D, where here lambda weights what
+reaches the features: for the discriminator, which has a rate of its own, a weight is another rate. It normalises the
+discriminator's batches, and tells all domains apart; here, as in the paper, are two. Between training environments,
+without shifted rows, it is the algorithm `dann`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean, task_loss
+from ..training.optimiser_step import OptimiserStep, besides, follow_all
+from ..training.sampler import Batch
+from ._perceptron import discriminator
+from ._shifted import check_shifted
+from ._targets import both
+
+KIND = "domain"
+CITATION = "Ganin et al., Domain-adversarial training of neural networks, JMLR 2016 (arXiv:1505.07818)"
+TASKS = ("classification", "regression")
+TOUCHES = ("train", "unlabelled")
+SETTINGS: dict[str, Any] = {
+    "adversary": 1.0,
+    "lr_discriminator": 1e-3,
+    "discriminator_width": 256,
+    "discriminator_depth": 3,
+}
+"""adversary: lambda. lr_discriminator: the discriminator's own rate. discriminator_depth: its layers."""
+SEARCH: dict[str, Any] = {"adversary": ["log10", -1, 1], "lr_discriminator": ["log10", -4, -2]}
+
+
+def turned(features: Tensor, weight: Tensor) -> Tensor:
+    """The features as they are, whose gradient is turned round and weighted. weight: (K,)."""
+    wide = weight.view(-1, 1, 1)
+    return (1 + wide) * features.detach() - wide * features
+
+
+class Algorithm(Base):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_shifted("dann_target", hyperparameters, about)
+        if any(hyperparameters.exact("sharpness")):
+            raise ModelError("setting sharpness: dann_target steps in two directions at once: leave it at 0")
+
+    def assemble(self, build: Build) -> Any:
+        network = build("weights")
+        network.discriminator = discriminator(self.hyperparameters, self.about, network.width, 2)
+        return network
+
+    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
+        against = list(network.discriminator.parameters())
+        rest = besides(network, against)
+        return {"main": optimiser_step(rest, "lr"), "discriminator": optimiser_step(against, "lr_discriminator")}
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        """CE + D; what reaches the features of D has its sign turned."""
+        source, target = both(network, batch)
+        risk = mean(task_loss(network.head(source), batch.target), batch)
+        features = turned(torch.cat([source, target], dim=1), self.hyperparameters["adversary"])
+        which = torch.cat([torch.zeros_like(source[..., 0]), torch.ones_like(target[..., 0])], dim=1).long()
+        return risk + cross_entropy(network.discriminator(features), which).mean(1)
+
+    def update(
+        self,
+        network: Any,
+        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
+        clock: Clock,
+        optimiser_steps: Mapping[str, OptimiserStep],
+    ) -> Tensor:
+        ((batch, _),) = batches()
+        return follow_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))

@@ -1,0 +1,31 @@
+"""Deep ensembles: networks that differ in their initial weights and the order of their rows answer together.
+
+The prediction is the mean of the members' probabilities (Lakshminarayanan, Pritzel and Blundell, section 2.4). Members
+are trained one after the other, each on all rows with the steps divided by their number: an ensemble of members
+trained as long as a single network takes as many times its steps. Their smoothing by adversarial rows (section 2.3) is
+left out, as most do since; without it the training is that of `erm`.
+
+Held to no released numbers: the authors released none; members are trained as by `erm`, which is held.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._members import Members
+
+KIND = "any"
+CITATION = (
+    "Lakshminarayanan, Pritzel and Blundell, Simple and scalable predictive uncertainty estimation using deep "
+    "ensembles, NeurIPS 2017 (arXiv:1612.01474)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {"members": 5}
+"""members: of the ensemble (the paper's), each with an equal share of the steps."""
+SEARCH: dict[str, Any] = {}
+
+
+class Algorithm(Members):
+    additive = True
+    called = "deep_ensembles"

@@ -1,0 +1,116 @@
+"""Environment inference for invariant learning: IRM on two environments inferred from a plain network's errors.
+
+The first part of training is plain ERM. Then each training row i gets a share q_i of a first environment, and 1 - q_i
+of a second, that violate the invariance of IRM as much as may be (Creager et al., section 3):
+
+    max over q  1/2 [ (mean_i q_i g_i)^2 + (mean_i (1 - q_i) g_i)^2 ],    g_i = d CE(w z_i, y_i) / d w at w = 1
+
+by `assignment_steps` of Adam on the logits of q, from normal ones. Rows with q_i > 1/2 are the one environment, the
+others the other, and a fresh network is trained on both by IRM, with the penalty of whole environments, as in the
+authors' ColoredMNIST code (`irm` with `halves` false, and its annealing). A batch is drawn over all rows, so that its
+environments are as large as they come; one without rows counts nothing. With full batches this is the released code,
+for any number of classes; its objective is written out, with its gradient, in place of autograd's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import keys, normal, stream
+from ..training.algorithm import About, Clock
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch, Data
+from ._penalised import Annealed
+from ._plain import share_of
+from .irm import slopes
+
+KIND = "domain"
+CITATION = "Creager, Jacobsen and Zemel, Environment inference for invariant learning, ICML 2021 (arXiv:2010.07249)"
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {
+    "first_percent": 50,
+    "assignment_steps": 10000,
+    "assignment_rate": 1e-3,
+    "penalty": 100.0,
+    "penalty_before": 1.0,
+    "anneal_percent": 10,
+    "restart": True,
+    "rescale": False,
+    "l2": 0.0,
+}
+"""first_percent: of the steps, in which the plain network is trained (half in the released code). assignment_steps and
+assignment_rate: of Adam on the shares (the released code's). The others: of IRM (`irm`, `_penalised.py`)."""
+SEARCH: dict[str, Any] = {
+    "penalty": ["log10", -1, 5],
+    "anneal_percent": ["choice", 0, 2, 10, 40],
+    "first_percent": ["choice", 10, 25, 50],
+}
+
+
+@torch.no_grad()
+def assigned(slope: Tensor, start: Tensor, steps: int, rate: Tensor) -> Tensor:
+    """The logits of q (K, N) after so many steps of Adam from `start` (K, N). slope: g, (K, N). rate: (K,)."""
+    logits = start.clone()
+    first, second = torch.zeros_like(start), torch.zeros_like(start)
+    wide = rate[:, None]
+    for step in range(1, steps + 1):
+        share = logits.sigmoid()
+        one, other = (share * slope).mean(1, keepdim=True), ((1 - share) * slope).mean(1, keepdim=True)
+        gradient = (other - one) * slope * share * (1 - share) / slope.shape[1]
+        first.lerp_(gradient, 0.1)
+        second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        size = (second / (1 - 0.999**step)).sqrt_().add_(1e-8)
+        logits -= wide / (1 - 0.9**step) * first / size
+    return logits
+
+
+class Algorithm(Annealed):
+    by_environment = False
+    second: Tensor
+
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        self.register_buffer("second", torch.zeros(about.replicas, len(about.data), dtype=torch.bool))
+        if hyperparameters["assignment_steps"] < 1:
+            raise ModelError(f"eiil: setting assignment_steps = {hyperparameters['assignment_steps']}: use 1 or more")
+
+    def stages(self, steps: int) -> tuple[int, ...]:
+        first = share_of(steps, self.hyperparameters["first_percent"], "eiil")
+        return first, steps - first
+
+    def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
+        logits = answer(*data.inputs)
+        slope = slopes(logits, data.target.expand(len(logits), -1))
+        start = normal(stream(keys(self.about.names, slope.device), "assignment"), slope.shape[1:], slope.dtype)
+        rate = self.hyperparameters["assignment_rate"].to(slope)
+        found = assigned(slope, start, self.hyperparameters["assignment_steps"], rate)
+        self.second.copy_(found <= 0)
+        return data, True
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        if clock.stage == 1:
+            return super().loss(network, batch, clock)
+        total = mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+        if self.decays:
+            squares = [parameter.flatten(1).square().sum(1) for parameter in network.parameters()]
+            total = total + self.hyperparameters["l2"] * torch.stack(squares).sum(0)
+        return total
+
+    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+        logits = network(*batch.inputs)
+        second = self.second.gather(1, batch.rows.to(self.second.device))
+        risks, penalties = [], []
+        errors, slope = cross_entropy(logits, batch.target), slopes(logits, batch.target)
+        for own in (~second, second):
+            weight = own.to(errors) if batch.weight is None else own.to(errors) * batch.weight
+            share = weight / weight.sum(1, keepdim=True).clamp(min=1e-12)
+            risks.append((share * errors).sum(1))
+            penalties.append((share * slope).sum(1).square())
+        return torch.stack(risks).mean(0), torch.stack(penalties).mean(0)

@@ -1,0 +1,71 @@
+"""FixMatch: what the network is sure of on a shifted picture, it learns on a strongly augmented form of it.
+
+    CE_S + weight x mean over x in T of 1[max p(x) >= threshold] CE(argmax p(x), f(A(x)))
+
+S are a batch's labelled rows, T as many inputs of the shifted test rows, without labels, both under the recipe's own
+augmentation (weak: the setting `augment`); p(x) passes no gradient on, and A is RandAugment of `operations` at
+`magnitude`. Sohn et al., NeurIPS 2020, as WILDS (Sagawa et al., ICLR 2022, arXiv:2112.05090) uses it across shifts. The
+released codes draw each picture's magnitude anew and cut a square out (CutOut); some take more unlabelled rows than
+labelled ones, and average weights.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..augmentations import randaugment
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.augmentation import anew, check
+from ..training.losses import cross_entropy, mean
+from ..training.sampler import Batch
+from ._shifted import check_shifted, shifted
+
+KIND = "domain"
+CITATION = (
+    "Sohn et al., FixMatch: simplifying semi-supervised learning with consistency and confidence, NeurIPS 2020 "
+    "(arXiv:2001.07685)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train", "unlabelled")
+SETTINGS: dict[str, Any] = {"weight": 1.0, "threshold": 0.95, "operations": 2, "magnitude": 9.0}
+"""weight and threshold: the paper's. operations, magnitude: `augmentations/randaugment.py`."""
+SEARCH: dict[str, Any] = {"weight": ["log10", -1, 1], "threshold": ["uniform", 0.7, 0.95]}
+
+
+def consistency(weak: Tensor, strong: Tensor, threshold: Tensor) -> Tensor:
+    """The mean over rows of the cross-entropy of strong forms' logits (K, n, classes) to the classes that weak forms'
+    logits are sure of, (K,). threshold: (K,)."""
+    sure, label = weak.detach().softmax(-1).max(-1)
+    return (cross_entropy(strong, label) * (sure >= threshold[:, None])).mean(1)
+
+
+class Algorithm(Base):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_shifted("fixmatch", hyperparameters, about)
+        check("randaugment", randaugment, about)
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        risk_logits, strong = self._logits(network, batch, clock)
+        with torch.no_grad():
+            weak = network(*shifted(batch))
+        risk = mean(cross_entropy(risk_logits, batch.target), batch)
+        pull = consistency(weak, strong, self.hyperparameters["threshold"])
+        total: Tensor = risk + self.hyperparameters["weight"] * pull
+        return total
+
+    def _logits(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+        """Of the labelled rows and of the strong forms of the shifted ones, in one pass."""
+        categories, numbers = shifted(batch)
+        places = torch.arange(numbers.shape[1], device=numbers.device).expand(numbers.shape[:2])
+        given = clock.keys, places, clock.total, self.hyperparameters, self.about.sizes
+        strong = anew(randaugment, "fixmatch", numbers, *given)
+        pairs = zip(batch.inputs, (categories, strong), strict=True)
+        logits = network(*(torch.cat([own, other], dim=1) for own, other in pairs))
+        rows = batch.target.shape[1]
+        return logits[:, :rows], logits[:, rows:]

@@ -1,0 +1,101 @@
+"""LAME: the probabilities of a test batch are smoothed over rows alike; the network stays as it is.
+
+    min over Z  sum_i KL(z_i | q_i) - sum_ij w_ij z_i . z_j,   by  z_i <- softmax(log q_i + sum_j w_ij z_j)
+
+Boudiaf et al., CVPR 2022, equations 3 and 5: q are the softmax probabilities of the batch's rows, z begin there, and w
+is how alike rows are by their normalised features f: e^(-|f_i - f_j|^2 / (2 s^2)), with s the mean distance to the k-th
+of a row's nearest, itself the first (`rbf`, the released code's default); 1 where j is among the k nearest others of i
+(`knn`); or f_i . f_j (`linear`). At most 100 rounds, until the energy changes by less than 1e-8 of itself, each replica
+by its own. Training is empirical risk. Nothing is remembered, but the answer depends on which rows come together: it
+gains where rows of one class do, and loses where they come mixed. As released, log q is that of q + 1e-10 and w is not
+made symmetric. There a row is no neighbour of its own by being the nearest to itself, here by its place, which is
+another only where two rows have equal features.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About
+from ._adaptive import Adaptive
+
+KIND = "domain"
+CITATION = (
+    "Boudiaf, Mueller, Ben Ayed and Bertinetto, Parameter-free online test-time adaptation, CVPR 2022 "
+    "(arXiv:2201.05718)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train", "test batches")
+SETTINGS: dict[str, Any] = {"affinity": "rbf", "neighbours": 5}
+"""affinity: `rbf`, `knn` or `linear`. neighbours: k; fewer where a batch is smaller."""
+SEARCH: dict[str, Any] = {"affinity": ["choice", "rbf", "knn", "linear"], "neighbours": ["choice", 1, 3, 5]}
+
+ROUNDS = 100
+STILL = 1e-8
+
+
+class Algorithm(Adaptive):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        if hyperparameters["affinity"] not in AFFINITIES:
+            raise ModelError(f"setting affinity = {hyperparameters['affinity']!r} of lame: use {', '.join(AFFINITIES)}")
+        if hyperparameters["neighbours"] < 1:
+            raise ModelError(f"setting neighbours = {hyperparameters['neighbours']} of lame: use 1 or more")
+
+    def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
+        features = network.encode(network.embed(*inputs))
+        known = (network.head(features).softmax(-1) + 1e-10).log()
+        alike = AFFINITIES[self.hyperparameters["affinity"]]
+        near = alike(F.normalize(features, dim=-1), self.hyperparameters["neighbours"])
+        return smoothed(known, near).clamp(min=torch.finfo(known.dtype).tiny).log()
+
+
+def distances(rows: Tensor) -> Tensor:
+    """Of rows (K, n, width) among each other, (K, n, n)."""
+    apart: Tensor = (rows[:, :, None] - rows[:, None]).norm(dim=-1)
+    return apart
+
+
+def gaussian(rows: Tensor, neighbours: int) -> Tensor:
+    apart = distances(rows)
+    width = apart.sort(dim=-1)[0][..., min(neighbours, rows.shape[1]) - 1].mean(-1)[:, None, None]
+    # Of rows that are all one, each is like every other.
+    width = width.clamp(min=torch.finfo(rows.dtype).tiny ** 0.5)
+    return torch.exp(-(apart**2) / (2 * width**2))
+
+
+def among_nearest(rows: Tensor, neighbours: int) -> Tensor:
+    apart = distances(rows)
+    apart = apart + torch.diag(torch.full_like(apart[0, 0], torch.inf))
+    nearest = apart.argsort(dim=-1, stable=True)[..., : min(neighbours, rows.shape[1] - 1)]
+    return torch.zeros_like(apart).scatter_(-1, nearest, 1.0)
+
+
+def products(rows: Tensor, _: int) -> Tensor:
+    return rows @ rows.transpose(1, 2)
+
+
+AFFINITIES = {"rbf": gaussian, "knn": among_nearest, "linear": products}
+"""w (K, n, n) of normalised features (K, n, width), by k."""
+
+
+def smoothed(known: Tensor, near: Tensor) -> Tensor:
+    """z (K, n, classes), from log q of the same shape and w (K, n, n)."""
+    z, energy = known.softmax(-1), torch.full((len(known),), torch.inf, dtype=known.dtype, device=known.device)
+    moves = torch.ones_like(energy, dtype=torch.bool)
+    for turn in range(ROUNDS):
+        pulled = near @ z
+        z = torch.where(moves[:, None, None], (known + pulled).softmax(-1), z)
+        now = (z * (z.clamp(min=1e-20).log() - known - pulled)).flatten(1).sum(1)
+        if turn > 1:
+            moves = moves & ((now - energy).abs() > STILL * energy.abs())
+            if not bool(moves.any()):
+                break
+        energy = now
+    return z

@@ -1,0 +1,93 @@
+"""Maximum classifier discrepancy: heads that disagree on shifted rows, and features on which they cannot.
+
+Two heads c_1, c_2 on one feature extractor g. Each step takes, on the same rows,
+
+    A   g, c_1, c_2:  min  CE_S(c_1) + CE_S(c_2)
+    B   c_1, c_2:     min  CE_S(c_1) + CE_S(c_2) - d_T
+    C   g:            min  d_T, `generator_steps` times
+    d_T = mean over rows of T and classes of |p_1 - p_2|
+
+S are a batch's labelled rows, T as many inputs of the shifted test rows, without labels. The prediction is that of the
+sum of the heads' logits. Saito, Watanabe, Ushiku and Harada, CVPR 2018, as in the released code, where the three have
+one rate and optimisers of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from torch import Tensor
+
+from ...core.errors import ModelError
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import OptimiserStep, besides, follow_all
+from ..training.sampler import Batch
+from ._shifted import check_shifted, shifted
+
+KIND = "domain"
+CITATION = (
+    "Saito, Watanabe, Ushiku and Harada, Maximum classifier discrepancy for unsupervised domain adaptation, CVPR 2018 "
+    "(arXiv:1712.02560)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train", "unlabelled")
+SETTINGS: dict[str, Any] = {"generator_steps": 4}
+"""generator_steps: n of the paper, 2 to 4; 4 is the released code's default."""
+SEARCH: dict[str, Any] = {"generator_steps": ["choice", 2, 3, 4]}
+
+
+def discrepancy(first: Tensor, second: Tensor) -> Tensor:
+    """Of two heads' logits (K, n, classes): (K,)."""
+    return (first.softmax(-1) - second.softmax(-1)).abs().mean((1, 2))
+
+
+class Algorithm(Base):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check_shifted("mcd", hyperparameters, about)
+        if hyperparameters["generator_steps"] < 1:
+            raise ModelError(f"mcd: setting generator_steps = {hyperparameters['generator_steps']}: use 1 or more")
+
+    def assemble(self, build: Build) -> Any:
+        network = build("weights")
+        network.second = build("second").head
+        return network
+
+    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
+        heads = [*network.head.parameters(), *network.second.parameters()]
+        return {"main": optimiser_step(besides(network, heads), "lr"), "heads": optimiser_step(heads, "lr")}
+
+    def _logits(self, network: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        features = network.encode(network.embed(*inputs))
+        return network.head(features), network.second(features)
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        """The heads' risks, (K,)."""
+        first, second = self._logits(network, batch.inputs)
+        return mean(cross_entropy(first, batch.target) + cross_entropy(second, batch.target), batch)
+
+    def disagreement(self, network: Any, batch: Batch) -> Tensor:
+        """d_T, (K,)."""
+        return discrepancy(*self._logits(network, shifted(batch)))
+
+    def update(
+        self,
+        network: Any,
+        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
+        clock: Clock,
+        optimiser_steps: Mapping[str, OptimiserStep],
+    ) -> Tensor:
+        ((batch, _),) = batches()
+        losses = follow_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))
+        optimiser_steps["heads"].descend(lambda: self.loss(network, batch, clock) - self.disagreement(network, batch))
+        for _ in range(self.hyperparameters["generator_steps"]):
+            optimiser_steps["main"].descend(lambda: self.disagreement(network, batch))
+        return losses
+
+    def logits(self, network: Any, *inputs: Tensor) -> Tensor:
+        first, second = self._logits(network, inputs)
+        return first + second

@@ -1,0 +1,89 @@
+"""MEMO: before a row is answered, the network takes a step towards one sure answer to all views of it, then forgets it.
+
+    down  H(1 / B sum_b p(view_b(x))),  one step of gradient descent on all weights, of a copy for each row
+
+Zhang, Levine and Finn, NeurIPS 2022, equation 3, with settings of the released code on CIFAR-10. Views are a window and
+a flip (`flip_crop`), then `augmix`, so that rows have to be pictures; every row has the same B draws, so an answer
+depends on the row alone: not on its batch, nor on what was asked before. Batch normalisation goes by training's
+moments, in evaluation as there; on ImageNet that code mixes in moments of the views (`batch_norm_adaptation` has the
+formula), which is left out here. Rows take turns: a row costs as much as a training step on B rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..augmentations import augmix, flip_crop
+from ..replicas.hyperparameters import Hyperparameters
+from ..training.algorithm import About
+from ..training.augmentation import anew, check
+from ..training.losses import gradients
+from ..training.optimiser_step import spread
+from ._adaptive import Adaptive
+
+KIND = "domain"
+CITATION = (
+    "Zhang, Levine and Finn, MEMO: test time robustness via adaptation and augmentation, NeurIPS 2022 "
+    "(arXiv:2110.09506)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train", "test batches")
+SETTINGS: dict[str, Any] = {
+    "adaptive_lr": 5e-3,
+    "views": 32,
+    "shift": 0.125,
+    "chains": 3,
+    "chain_depth": 0,
+    "severity": 1.0,
+    "all_operations": False,
+}
+"""adaptive_lr: of a row's step. views: B. shift: `augmentations/flip_crop.py`. The others:
+`augmentations/augmix.py`."""
+SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -4, -2], "views": ["choice", 8, 16, 32, 64]}
+
+
+class Algorithm(Adaptive):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        check("augmix", augmix, about)
+
+    def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
+        parameters = list(network.parameters())
+        start = [parameter.detach().clone() for parameter in parameters]
+        answers = []
+        for row in range(inputs[0].shape[1]):
+            one = [x[:, row : row + 1] for x in inputs]
+            with torch.enable_grad():
+                found = gradients(marginal_entropy(network(*self.views(*one))), parameters)
+            with torch.no_grad():
+                for parameter, gradient in zip(parameters, found, strict=True):
+                    parameter -= spread(self.hyperparameters["adaptive_lr"], parameter) * gradient
+                answers.append(network(*one))
+                for parameter, value in zip(parameters, start, strict=True):
+                    parameter.copy_(value)
+        return torch.cat(answers, dim=1)
+
+    def views(self, categories: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        """The inputs of all views of one row, (K, B, ..)."""
+        assert self.rng is not None
+        count = self.hyperparameters["views"]
+        places = torch.arange(count, device=numbers.device).expand(len(numbers), -1)
+        given = self.rng.keys, places, 0, self.hyperparameters, self.about.sizes
+        seen = numbers.expand(-1, count, -1)
+        for name, one in (("moved", flip_crop), ("mixed", augmix)):
+            seen = anew(one, f"view {name}", seen, *given)
+        return categories.expand(-1, count, -1), seen
+
+    def reset(self, network: Any) -> None:
+        """Nothing outlives a row."""
+
+
+def marginal_entropy(logits: Tensor) -> Tensor:
+    """Of the mean of the softmax probabilities of rows (K, B, classes): (K,)."""
+    logs = logits.log_softmax(-1).logsumexp(1) - math.log(logits.shape[1])
+    logs = logs.clamp(min=torch.finfo(logs.dtype).min)
+    return -(logs * logs.exp()).sum(-1)

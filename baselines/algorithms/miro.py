@@ -1,0 +1,123 @@
+"""MIRO: features that stay informative of those of the network that training began with.
+
+    CE + penalty x sum over layers of 1/2 mean [ (f - f_0)^2 / v + log v ],    v = softplus(b) + 1e-5
+
+f are the states after each block of the network, f_0 those of its pretrained weights on the same rows; v is learned for
+each channel of each layer, at ten times the rate, from 0.1 on: Cha, Lee, Park and Chun, ECCV 2022, where the bound's
+mean is the state itself. Blocks are the elements of the network's outermost lists of layers; what lies before the
+first, which the released code adds, is not compared. A network without such a list is compared in its features. On a
+network that starts from nothing the first part of training is plain ERM and stands in for the pretraining.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..networks._body import Body
+from ..replicas.hyperparameters import Hyperparameters
+from ..replicas.rng import Rng
+from ..training.activations import blocks
+from ..training.algorithm import About, Build, Clock
+from ..training.algorithm import Algorithm as Base
+from ..training.losses import cross_entropy, mean
+from ..training.optimiser_step import OptimiserStep
+from ..training.sampler import Batch
+from ._plain import evaluating
+
+KIND = "domain"
+CITATION = (
+    "Cha, Lee, Park and Chun, Domain generalization by mutual-information regularization with pre-trained models, "
+    "ECCV 2022 (arXiv:2203.10789)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SETTINGS: dict[str, Any] = {"penalty": 0.1, "pretrain_percent": 50}
+"""penalty: the released code's default (it searches .01, .1 and 1). pretrain_percent: of the steps, of a network that
+starts from nothing."""
+SEARCH: dict[str, Any] = {"penalty": ["choice", 0.01, 0.1, 1.0]}
+
+LEAST, FASTER = 1e-5, 10.0
+BEGIN = math.log(math.expm1(0.1 - LEAST))
+
+
+def states(network: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, list[Tensor]]:
+    """The features of rows, and the states after each block that was passed, (K, n, ..) each."""
+    found = blocks(network)
+    passed: list[list[Tensor]] = [[] for _ in found]
+
+    def noted(place: int) -> Callable[..., None]:
+        return lambda _module, _given, out: passed[place].append(out[0] if isinstance(out, tuple) else out)
+
+    hooks = [block.register_forward_hook(noted(place)) for place, block in enumerate(found)]
+    try:
+        features = network.encode(network.embed(*inputs))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    # A pretrained body is called for one replica after the other.
+    alone = isinstance(getattr(network, "body", None), Body)
+    each = [torch.stack(outs) if alone else outs[-1] for outs in passed if outs]
+    return features, each or [features]
+
+
+def channels(state: Tensor) -> int:
+    """Which axis of a state holds its channels: the third of pictures' (K, n, channels, height, width), else the
+    last."""
+    return 2 if state.ndim == 5 else state.ndim - 1
+
+
+def bound(state: Tensor, before: Tensor, spread: Tensor) -> Tensor:
+    """1/2 mean [(f - f_0)^2 / v + log v] of a layer's states (K, n, ..), (K,). spread: b, (K, channels)."""
+    axis = channels(state)
+    shape = [len(state), *(state.shape[place] if place == axis else 1 for place in range(1, state.ndim))]
+    v = (F.softplus(spread) + LEAST).view(shape)
+    return ((state - before).square() / v + v.log()).flatten(1).mean(1) / 2
+
+
+class Algorithm(Base):
+    def __init__(self, hyperparameters: Hyperparameters, about: About) -> None:
+        super().__init__(hyperparameters, about)
+        pretrained = bool(hyperparameters.common.get("weights"))
+        self.begin = 0 if pretrained else about.steps * hyperparameters["pretrain_percent"] // 100
+        self.rng: Rng | None = None
+
+    def assemble(self, build: Build) -> Any:
+        network = build("weights")
+        self.oracle = copy.deepcopy(network).requires_grad_(False).to(self.hyperparameters["lr"])
+        first = tuple(x[:1] for x in self.about.data.inputs)
+        with torch.no_grad(), evaluating(self.oracle, self.rng):
+            found = states(self.oracle, tuple(x.expand(self.about.replicas, *x.shape) for x in first))[1]
+        rates = self.hyperparameters["lr"]
+        self.spreads = nn.ParameterList(rates.new_full((len(x), x.shape[channels(x)]), BEGIN) for x in found)
+        return network
+
+    def optimiser_steps(
+        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
+    ) -> dict[str, OptimiserStep]:
+        for spread in self.spreads:
+            spread.rate_share = torch.full((len(spread),), FASTER, device=spread.device)
+        return {"main": optimiser_step([*network.parameters(), *self.spreads], "lr")}
+
+    def loss(self, network: Any, batch: Batch, clock: Clock) -> Tensor:
+        if clock.total < self.begin:
+            return mean(cross_entropy(network(*batch.inputs), batch.target), batch)
+        features, after = states(network, batch.inputs)
+        with torch.no_grad(), evaluating(self.oracle, self.rng):
+            before = states(self.oracle, batch.inputs)[1]
+        bounds = [bound(*three) for three in zip(after, before, self.spreads, strict=True)]
+        risk = mean(cross_entropy(network.head(features), batch.target), batch)
+        total: Tensor = risk + self.hyperparameters["penalty"] * torch.stack(bounds).sum(0)
+        return total
+
+    @torch.no_grad()
+    def after(self, network: Any, clock: Clock) -> None:
+        if clock.total + 1 == self.begin:
+            for mine, own in zip(self.oracle.state_dict().values(), network.state_dict().values(), strict=True):
+                mine.copy_(own)

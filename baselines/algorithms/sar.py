@@ -1,0 +1,112 @@
+"""SAR: Tent on the test rows that are sure, by sharpness-aware steps, and back to the start when it collapses.
+
+    g = grad of the mean of H(x) over {H(x) < E_0};   at w + rho g / |g|, the mean of H(x) over those of them that are
+    below E_0 there too: w moves down its gradient, with momentum 0.9
+
+Niu et al., ICLR 2023, equations 2 to 5. H is the entropy of the predictions, E_0 a share of log(classes), w the scales
+and shifts of the normalisation layers; those of the network's last block stay, as the released code leaves out layer4
+of a ResNet. A moving average of the second mean, 0.9 old + 0.1 new, tells a collapse: below `collapsed`, weights and
+momentum go back to where they began. As in the released code the average itself does not, so that it happens again
+until entropies have risen; its threshold there is 0.2 whatever the argument says. `reset` forgets the average too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import ModelError
+from ..training.algorithm import Build
+from ..training.losses import gradients
+from ..training.optimiser_step import spread
+from ..training.sampler import Data
+from ._adaptive import Adaptive, OnlineMomentum, entropy
+from ._norms import by_batch
+from ._weights import Kept
+from .tent import affine
+
+KIND = "domain"
+CITATION = (
+    "Niu, Wu, Zhang, Wen, Chen, Zhao and Tan, Towards stable test-time adaptation in dynamic wild world, ICLR 2023 "
+    "(arXiv:2302.12400)"
+)
+TASKS = ("classification",)
+TOUCHES = ("train", "test batches")
+SETTINGS: dict[str, Any] = {"adaptive_lr": 2.5e-4, "sure": 0.4, "radius": 0.05, "collapsed": 0.2}
+"""adaptive_lr: of the steps while predicting (2.5e-4 for residual networks in batches of 64). sure: E_0 over
+log(classes). radius: rho. collapsed: the average entropy, in nats, below which it begins anew."""
+SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "radius": ["choice", 0.01, 0.05, 0.1]}
+
+
+class Algorithm(Adaptive):
+    average: Tensor
+    """Of the entropies, (K,); -1 where there was none yet."""
+
+    def assemble(self, build: Build) -> Any:
+        network = build("weights")
+        parameters = lower(network)
+        if not parameters:
+            raise ModelError("sar adapts normalisation layers, and this network has none: use resnet")
+        like = self.hyperparameters["lr"]
+        self.start, self.optimiser = Kept(parameters).to(like), OnlineMomentum(parameters).to(like)
+        self.register_buffer("average", like.new_full((len(like),), -1.0))
+        return network
+
+    def prepare(self, network: Any, data: Data) -> None:
+        self.start.take(lower(network))
+
+    def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
+        parameters = lower(network)
+        most = (self.hyperparameters["sure"] * math.log(self.about.outputs))[:, None]
+        before = [parameter.detach().clone() for parameter in parameters]
+        with torch.enable_grad(), by_batch(network, 0.0):
+            logits: Tensor = network(*inputs)
+            uncertainty = entropy(logits)
+            sure = uncertainty.detach() < most
+            first = gradients(mean_of(uncertainty, sure), parameters)
+            norm = torch.stack([gradient.flatten(1).square().sum(1) for gradient in first]).sum(0).sqrt()
+            with torch.no_grad():
+                for parameter, gradient in zip(parameters, first, strict=True):
+                    parameter += spread(self.hyperparameters["radius"] / (norm + 1e-12), gradient) * gradient
+            uncertainty = entropy(network(*inputs))
+            sure = sure & (uncertainty.detach() < most)
+            second = mean_of(uncertainty, sure)
+            found = gradients(second, parameters)
+        with torch.no_grad():
+            for parameter, value in zip(parameters, before, strict=True):
+                parameter.copy_(value)
+        # Where no row is sure the gradient is 0, and momentum goes on.
+        self.optimiser.step(parameters, found, self.hyperparameters["adaptive_lr"])
+        self._watch(parameters, second.detach(), sure.any(1))
+        return logits.detach()
+
+    @torch.no_grad()
+    def _watch(self, parameters: list[Tensor], found: Tensor, some: Tensor) -> None:
+        """Take the mean entropies (K,) into the average, where there were `some`, and begin anew where it is low."""
+        moved = torch.where(self.average < 0, found, 0.9 * self.average + 0.1 * found)
+        self.average.copy_(torch.where(some, moved, self.average))
+        collapsed = (self.average >= 0) & (self.average < self.hyperparameters["collapsed"])
+        for parameter, start in zip(parameters, self.start.values, strict=True):
+            parameter.copy_(torch.where(spread(collapsed, start), start, parameter))
+        self.optimiser.reset(collapsed)
+
+    def reset(self, network: Any) -> None:
+        self.start.put(lower(network))
+        self.optimiser.reset()
+        self.average.fill_(-1.0)
+
+
+def mean_of(values: Tensor, which: Tensor) -> Tensor:
+    """The mean of values (K, n) over some of them (K, n) bool; 0 where there is none."""
+    return (values * which).sum(1) / which.sum(1).clamp(min=1)
+
+
+def lower(network: nn.Module) -> list[Tensor]:
+    """The scales and shifts of a network's normalisation layers, without those of the last of several blocks."""
+    body = getattr(network, "body", None)
+    last = body[-1] if isinstance(body, nn.Sequential) and len(body) > 1 else nn.Identity()
+    left_out = {id(parameter) for parameter in last.parameters()}
+    return [parameter for parameter in affine(network) if id(parameter) not in left_out]

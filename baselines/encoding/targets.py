@@ -1,0 +1,75 @@
+"""What a row's label is to a network, and what a network's outputs are to the task: one class, or one number."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...benchmarks.answers import Answers
+from ...benchmarks.model import Columns, Task
+from ...core.errors import ModelError
+
+
+class Targets(Protocol):
+    @property
+    def outputs(self) -> int:
+        """How many outputs a network gives each row."""
+        ...
+
+    def encode(self, labels: NDArray[Any]) -> Tensor:
+        """Labels (n,) as the targets that a network is trained on, (n,)."""
+        ...
+
+    def answers(self, outputs: Tensor, are_logits: bool) -> list[Answers]:
+        """The answers of each replica in outputs (K, n, outputs). are_logits: whether their softmax are
+        probabilities."""
+        ...
+
+
+class Classes:
+    """Labels as they are, int64; an answer is the class of the largest output."""
+
+    def __init__(self, classes: int) -> None:
+        self.outputs = classes
+
+    def encode(self, labels: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(np.asarray(labels, np.int64))
+
+    def answers(self, outputs: Tensor, are_logits: bool) -> list[Answers]:
+        shares = outputs.softmax(-1).float().cpu().numpy()
+        return [Answers.all_given(one.argmax(axis=1), one if are_logits else None) for one in shares]
+
+
+class Numbers:
+    """Labels less their mean over training rows, in units of their standard deviation there, float32: settings that fit
+    one task then fit another of larger numbers. Answers are mapped back."""
+
+    outputs = 1
+
+    def __init__(self, labels: NDArray[Any], standardised: bool = True) -> None:
+        """labels: of the training rows. `ModelError` where one is not finite."""
+        known = np.asarray(labels, np.float64)
+        if not np.isfinite(known).all():
+            raise ModelError("a training label is not a finite number: leave its row out")
+        largest = float(np.abs(known).max(initial=0)) or 1.0  # squares of the labels themselves may be too large
+        self.mean = largest * float((known / largest).mean()) if standardised and len(known) else 0.0
+        self.deviation = (largest * float((known / largest).std()) if standardised and len(known) else 1.0) or 1.0
+
+    def encode(self, labels: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(((np.asarray(labels, np.float64) - self.mean) / self.deviation).astype(np.float32))
+
+    def answers(self, outputs: Tensor, are_logits: bool) -> list[Answers]:
+        values = outputs[..., 0].double().cpu().numpy() * self.deviation + self.mean
+        return [Answers.all_given(one) for one in values]
+
+
+def targets_of(task: Task, train: Columns, standardised: bool = True) -> Targets:
+    """What the labels of a classification or regression task are to a network, as its training rows have them."""
+    if task.type == "regression":
+        return Numbers(train[task.label], standardised)
+    assert task.classes, "a classification task says how many classes it has"
+    return Classes(task.classes)

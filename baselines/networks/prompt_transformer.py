@@ -1,0 +1,62 @@
+"""A Transformer encoder over the lines of a prompt: pairs (x, y) as tokens, and a query that is to get its y.
+
+The question of Garg et al., "What Can Transformers Learn In-Context?" (NeurIPS 2022, arXiv:2208.01066). There a decoder
+reads x and y as tokens of their own, and is taught each y from what comes before it; here a pair is one token, every
+token sees every other, and the query's alone is taught. Without positions no order of the pairs changes the output, and
+there may be more of them than in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..encoding.encoding import Sizes
+from ..layers.attention import Stack
+from ..layers.linear import Linear
+from . import _prompts
+
+TASK = "regression"
+SETTINGS: dict[str, Any] = {
+    "width": 64,
+    "heads": 4,
+    "layers": 4,
+    "feedforward": 256,
+    "dropout": 0.0,
+    "position": "none",
+    "position_range": 2048,
+    "shared": False,
+}
+"""position: a file of positions/; by default a set of pairs. position_range, shared: as of `transformer`."""
+
+
+class Network(nn.Module):
+    def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.lines, self.inputs = _prompts.check(sizes, "prompt_transformer")
+        self.width = settings["width"]
+        self.read = Linear(self.inputs + 2, self.width)
+        self.encoder = Stack(settings, causal=False)
+        self.head = Linear(self.width, sizes.outputs)
+
+    def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
+        """Flat prompts `numbers` (K, n, lines * (width + 2)) to lines (K, n, lines, width + 2); `categories` is
+        empty."""
+        return _prompts.lines(numbers, self.lines)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """What `embed` gives to features of the query, (K, n, width)."""
+        seen = x[..., -1] != 0
+        query = torch.zeros_like(seen)
+        query[..., -1] = True
+        features, _ = self.encoder(self.read(x), seen | query)
+        last: Tensor = features[..., -1, :]
+        return last
+
+    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
+        """Flat prompts `numbers` (K, n, lines * (width + 2)) to outputs (K, n, 1); `categories` is empty."""
+        outputs: Tensor = self.head(self.encode(self.embed(categories, numbers)))
+        return outputs

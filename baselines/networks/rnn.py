@@ -1,0 +1,77 @@
+"""A recurrent network that reads its input once, then writes from its state alone: no attention, and no memory beside.
+
+The "RNN" and the "LSTM" of Delétang et al., ICLR 2023 (arXiv:2207.02098): after the input the network is fed blanks, so
+that all that it knows of the input is in a state of fixed size. Whoever reads so is a finite automaton (Elman,
+Cognitive Science 1990) or, where the state counts, a counter machine (LSTM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from ...core.errors import ModelError
+from ..encoding.decoding import State, greedy
+from ..encoding.encoding import PAD, Sizes
+from ..layers.embedding import Embedding
+from ..layers.linear import Linear
+from ..layers.recurrent import GRU, LSTM, Elman, Recurrent, States
+from ._initial import recurrent
+
+TASK = "sequence"
+SETTINGS: dict[str, Any] = {"width": 256, "layers": 1, "cell": "elman"}
+"""width: units of the embedding and of every layer. cell: elman, gru or lstm."""
+
+CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": GRU, "lstm": LSTM}
+BLANK = PAD
+"""What is fed while the output is written; it does not occur within an input."""
+
+
+class Network(nn.Module):
+    def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
+        super().__init__()
+        width, cell = settings["width"], settings["cell"]
+        if cell not in CELLS:
+            raise ModelError(f"setting cell = {cell}: use {', '.join(CELLS)}")
+        self.aligned = sizes.aligned
+        self.read = Embedding(sizes.source, width)
+        self.layers = CELLS[cell](width, width, settings["layers"])
+        self.head = Linear(width, sizes.outputs)
+        nn.init.normal_(self.read.weight, std=width**-0.5)
+        recurrent(self.layers)
+
+    def start(self, source: Tensor) -> State:
+        """The state once source ids (K, n, S) are read."""
+        lengths = (source != PAD).sum(dim=-1).clamp(min=1)
+        return _named(self.layers(self.read(source), lengths)[1])
+
+    def _write(self, state: State, token: Tensor) -> tuple[Tensor, State]:
+        """What the head reads, (K, n, T, width), in as many steps as `token` (K, n, T) is wide, and the state after."""
+        blank = self.read(token.new_full(token.shape, BLANK))
+        x, after = self.layers(blank, states=tuple(state.values()))
+        return x, _named(after)
+
+    def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
+        """Logits (K, n, words) of the next token, and the state after it; `token` is not looked at."""
+        x, state = self._write(state, token[..., None])
+        return self.head(x)[:, :, 0], state
+
+    def features(self, source: Tensor, target: Tensor) -> Tensor:
+        """Source ids (K, n, S) to what the head reads, (K, n, T, width), T as wide as `target`, whose tokens are not
+        looked at."""
+        return self._write(self.start(source), target)[0]
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are not looked at."""
+        logits: Tensor = self.head(self.features(source, target))
+        return logits
+
+    def generate(self, source: Tensor, limit: int) -> Tensor:
+        """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
+        return greedy(self, source, limit, self.aligned)
+
+
+def _named(states: States) -> State:
+    return dict(zip(("h", "c"), states, strict=False))

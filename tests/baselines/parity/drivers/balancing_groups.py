@@ -1,0 +1,94 @@
+"""Simple data balancing (Idrissi et al., CLeaR 2022), whose repository also has JTT."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+
+from .. import toy
+from ..make import Made
+from ..plain import descent, network, on_cpu
+from ..reference import Numbers
+
+REPOSITORY = "facebookresearch/BalancingGroups"
+COMMIT = "72d31e56e168b8ab03348810d4c5bac0f8a90a7a"
+FIRST, TWICE = 1, 4
+"""The epoch in which the error set is looked for, and what its rows weigh."""
+
+ABSENT: dict[str, Any] = {
+    "torchvision": {"transforms": None},
+    "transformers": dict.fromkeys(("BertForSequenceClassification", "BertTokenizer", "AdamW", "get_scheduler")),
+}
+
+
+def twice() -> Numbers:
+    """Rows are taken as often as its data set takes them."""
+    with on_cpu(**ABSENT):
+        from models import JTT
+
+        class Toy(JTT):  # type: ignore[misc, unused-ignore]
+            def init_model_(self, *_: Any, **__: Any) -> None:
+                self.network = network()
+                self.optimizer = descent(self.network.parameters())
+                self.loss = nn.CrossEntropyLoss(reduction="none")
+                self.lr_scheduler, self.clip_grad, self.data_type = None, False, "toy"
+
+        x, y, g = toy.inputs(), toy.labels(), toy.groups()
+        rows = torch.arange(len(y))
+        about = Loader([None])
+        about.dataset = Rows(data_type="toy", y=y.tolist(), g=g.tolist())
+        made = Toy({"T": FIRST, "up": TWICE}, about)
+        made.weights = made.weights.double()  # whole numbers refuse what it adds
+        for _ in range(toy.STEPS):
+            made.update(rows, x, y, g, FIRST - 1)
+        made.update(rows, x, y, g, FIRST)
+        rows = rows.repeat_interleave(made.weights.long())
+        found: dict[str, Any] = {"losses": [], "parameters": []}
+        for step in range(toy.STEPS):
+            found["losses"].append(made.update(rows, x[rows], y[rows], g[rows], FIRST + 1 + step))
+            found["parameters"].append(toy.flat(made.network.parameters()))
+    return found | {"weights": made.weights.tolist()}
+
+
+class Loader(list[Any]):
+    """As many batches as it has, of a data set."""
+
+    dataset: Any
+
+
+class Rows(SimpleNamespace):
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def by_class() -> Numbers:
+    """The weights that its sampler draws rows by."""
+    with on_cpu(**ABSENT):
+        from datasets import GroupDataset
+
+        made = GroupDataset.__new__(GroupDataset)
+        made.y, made.g = toy.labels().tolist(), toy.groups().tolist()
+        made.i = list(range(len(made.y)))
+        made.count_groups()
+    return {"weights": [weight / sum(made.wy) for weight in made.wy]}
+
+
+MADE = {
+    "jtt": Made(
+        twice,
+        "models.py: JTT",
+        {"first_percent": 50, "upweight": TWICE},
+        "twice",
+        remark="the second model begins with the toy's weights too",
+    ),
+    "class_reweighting": Made(
+        by_class,
+        "datasets.py: GroupDataset",
+        {},
+        "row_weights",
+        remark="what a row counts, which is its chance of being drawn there",
+    ),
+}

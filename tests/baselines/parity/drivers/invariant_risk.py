@@ -1,0 +1,46 @@
+"""Invariant risk minimisation (Arjovsky et al., 2019): the functions of the authors' ColoredMNIST script, put together as
+it does, for a network of two logits of which it has their difference."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, autograd, nn
+
+from .. import toy
+from ..make import Made
+from ..plain import descended, network, on_cpu, taken
+from ..problems.binary import CLASSES
+from ..reference import Numbers
+
+REPOSITORY = "facebookresearch/InvariantRiskMinimization"
+COMMIT = "fc185d0f828a98f57030ba3647efc7394d1be95a"
+
+PENALTY, L2 = 5.0, 0.01
+
+
+def invariant() -> Numbers:
+    with on_cpu():
+        found = taken("main.py", "mean_nll", "penalty", nn=nn, torch=torch, autograd=autograd)
+        made = network(classes=CLASSES)
+        x, y = toy.inputs().split(toy.ROWS), toy.labels(CLASSES)[:, None].double().split(toy.ROWS)
+
+        def loss(step: int) -> Tensor:
+            logits = [(one[:, 1:] - one[:, :1]) for one in map(made, x)]
+            risk = torch.stack([found["mean_nll"](*pair) for pair in zip(logits, y, strict=True)]).mean()
+            penalty = torch.stack([found["penalty"](*pair) for pair in zip(logits, y, strict=True)]).mean()
+            weight = PENALTY if step >= 1 else 1.0
+            norm = torch.stack([parameter.norm().pow(2) for parameter in made.parameters()]).sum()
+            total: Tensor = risk + L2 * norm + weight * penalty
+            return total / weight
+
+        return descended([made], loss)
+
+
+MADE = {
+    "irm.authors": Made(
+        invariant,
+        "code/colored_mnist/main.py: mean_nll, penalty",
+        {"penalty": PENALTY, "anneal_percent": 33, "l2": L2, "halves": False, "rescale": True, "restart": False},
+        "binary",
+    )
+}

@@ -1,0 +1,38 @@
+"""Sharpness-aware minimisation in wide use (of Foret et al., ICLR 2021): the optimiser `SAM`."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import toy
+from ..make import Made
+from ..plain import network
+from ..reference import Numbers
+
+REPOSITORY = "davda54/sam"
+COMMIT = "3c3afdbd71cff2462ec91c734b3d1170bd0f3707"
+
+
+def climbed() -> Numbers:
+    from sam import SAM
+
+    made, x, y = network(), toy.inputs(), toy.labels()
+    optimiser = SAM(made.parameters(), torch.optim.SGD, rho=0.4, lr=toy.RATE, momentum=toy.MOMENTUM)
+
+    def closure() -> Tensor:
+        found = F.cross_entropy(made(x), y)
+        found.backward()
+        return found
+
+    losses, parameters = [], []
+    for _ in range(toy.STEPS):
+        losses.append(closure().item())
+        optimiser.step(closure)
+        optimiser.zero_grad()
+        parameters.append(toy.flat(made.parameters()))
+    return {"losses": losses, "parameters": parameters}
+
+
+MADE = {"sam": Made(climbed, "sam.py: SAM", {"sharpness": 0.4})}

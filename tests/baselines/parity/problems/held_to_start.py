@@ -1,0 +1,16 @@
+"""Three steps of MIRO, whose copy of the network at the start has the toy's weights too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import toy
+from .steps import steps, training
+
+
+def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """As `steps`."""
+    made = training(algorithm, settings)
+    toy.fill(made.stack.algorithm.oracle.parameters())  # type: ignore[union-attr]
+    return steps(made)

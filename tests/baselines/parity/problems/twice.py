@@ -1,0 +1,18 @@
+"""Three steps of a second stage of training, from the toy's weights, after three of a first one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import toy
+from .steps import steps, training
+
+
+def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """As `steps.py`, and what each row then weighs."""
+    made = training(name, settings, count=2 * toy.STEPS)
+    for _ in range(toy.STEPS):
+        made.step()
+    toy.fill(made.stack.network.parameters())
+    return steps(made) | {"weights": made.data.weight[0].double().tolist()}

@@ -1,0 +1,46 @@
+"""Algorithms compute what their authors' released code computes: `parity/numbers/` has what that code made."""
+
+from __future__ import annotations
+
+import pytest
+from farshift.baselines.recipe import files
+
+from .parity.problems import of
+from .parity.reference import Reference, largest, references
+from .parity.table import BEGIN, END, PAGE, REASON, reason, table, unheld
+
+REFERENCES = references()
+
+
+@pytest.mark.parametrize("reference", REFERENCES, ids=lambda one: one.name)
+def test_an_algorithm_computes_what_released_code_does(reference: Reference) -> None:
+    assert largest(of(reference), reference.numbers) <= reference.within, reference.code
+
+
+def test_each_reference_is_of_an_algorithm_and_says_where_its_numbers_come_from() -> None:
+    assert len(REFERENCES) >= 20
+    for one in REFERENCES:
+        assert one.algorithm in files("algorithms"), one.name
+        assert len(one.commit) == 40
+        assert (one.path.parents[1] / "drivers" / f"{one.driver}.py").is_file()
+        assert one.difference <= one.within
+
+
+def test_every_algorithm_is_held_to_released_numbers_or_says_why_not() -> None:
+    silent = [name for name, why in unheld(REFERENCES).items() if not why]
+    assert silent == [], f"keep numbers, or end the docstring with a paragraph '{REASON} ..'"
+
+
+def test_an_algorithm_that_is_held_does_not_say_that_it_is_not() -> None:
+    assert [one.algorithm for one in REFERENCES if reason(files("algorithms")[one.algorithm])] == []
+
+
+def test_numbers_that_differ_in_value_shape_or_name_are_told_apart() -> None:
+    assert largest({"a": [[1.0, 2.0], [3.0]]}, {"a": [[1.0, 2.5], [3.0]]}) == 0.5
+    for other in ({"a": [1.0]}, {"b": [1.0, 2.0]}, {"a": [1.0, float("nan")]}):
+        assert largest({"a": [1.0, 2.0]}, other) == float("inf")
+
+
+def test_the_page_has_the_table() -> None:
+    printed = PAGE.read_text("utf-8").split(BEGIN)[1].split(END)[0]
+    assert printed == table(REFERENCES), "write it anew: python -m tests.baselines.parity.table"

@@ -1,0 +1,212 @@
+"""Networks whose answers are numbers: what they are trained on, by which loss, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import farshift as fs
+import numpy as np
+import pytest
+import torch
+from farshift.baselines.baseline import Baseline
+from farshift.baselines.encoding.targets import Numbers
+from farshift.baselines.fitness import check_task, networks_for
+from farshift.baselines.recipe import files, literal
+from farshift.baselines.running.sweep import run_baseline
+from farshift.baselines.training.checkpoint import resume, save
+from farshift.baselines.training.losses import task_loss
+from farshift.baselines.training.replica_group import ReplicaGroup
+from farshift.baselines.training.training_rows import FitInput, Member
+from farshift.benchmarks.answers import Answers
+from farshift.benchmarks.model import Budget, Task
+from farshift.core.errors import ModelError
+from torch import Tensor
+
+from .numbers_in_environments import NUMBER, ROWS, measured, training
+from .toys import Rows, recipe, trained
+
+ON_ALL = sorted(
+    name
+    for name, file in files("algorithms").items()
+    if "regression" in literal(file, "TASKS") and "unlabelled" not in literal(file, "TOUCHES")
+)
+
+
+def answers(model: Baseline, rows: Rows) -> Any:
+    found = model.predict(rows.only("x"))
+    assert isinstance(found, Answers)
+    assert found.scores is None
+    return found.prediction
+
+
+def parameters(algorithm: str, *each: dict[str, Any], **common: Any) -> Tensor:
+    train = training(algorithm, *each, **common)
+    while not train.done:
+        train.step()
+    assert torch.isfinite(train.losses).all()
+    return torch.cat([parameter.detach().flatten(1) for parameter in train.stack.network.parameters()], dim=1)
+
+
+def test_numbers_are_learnt_in_units_of_training_and_answered_in_their_own() -> None:
+    labels = np.array([1e6, 3e6, 5e6])
+    numbers = Numbers(labels)
+    encoded = numbers.encode(labels)
+    assert encoded.dtype == torch.float32
+    assert (float(encoded.mean()), float(encoded.std(correction=0))) == pytest.approx((0, 1))
+    (found,) = numbers.answers(encoded[None, :, None], True)
+    assert found.prediction.tolist() == pytest.approx(labels.tolist())
+
+
+@pytest.mark.parametrize("labels", [[7.0, 7.0], [-1e300, 1e300], [0.0, 5e-324]], ids=["equal", "large", "small"])
+def test_numbers_of_any_size_come_back(labels: list[float]) -> None:
+    numbers = Numbers(np.array(labels))
+    (found,) = numbers.answers(numbers.encode(np.array(labels))[None, :, None], True)
+    assert found.prediction.tolist() == pytest.approx(labels, rel=1e-6)
+
+
+def test_labels_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(ModelError, match="a training label is not a finite number"):
+        Numbers(np.array([1.0, np.nan]))
+
+
+def test_published_settings_may_ask_for_numbers_as_they_are() -> None:
+    assert Numbers(np.array([3.0, 9.0]), standardised=False).encode(np.array([3.0])).tolist() == [3]
+    model = trained(recipe("linear", 3, batch_size=0, scaled=False), NUMBER, measured())
+    assert model._known.remarks(model.member)["loss"] == pytest.approx(
+        float(np.square(measured().columns["y"]).mean()), rel=0.01
+    )
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_a_linear_network_comes_to_ordinary_least_squares(scaled: bool) -> None:
+    rows, rate = measured(), 0.05 if scaled else 1.0
+    made = recipe("linear", 1500, batch_size=0, lr=rate, schedule="cosine", weight_decay=0.0, scaled=scaled)
+    found = answers(trained(made, NUMBER, rows), rows)
+    x = np.concatenate([rows.columns["x"], np.ones((len(rows), 1))], axis=1)
+    best, *_ = np.linalg.lstsq(x, rows.columns["y"], rcond=None)
+    assert found == pytest.approx(x @ best, abs=0.05)
+
+
+def test_irm_penalises_the_slope_of_each_environments_squared_error_by_a_scale_of_its_outputs() -> None:
+    train = training("irm", {}, halves=False, penalty=3.0, anneal_percent=0)
+    [(batch, _)] = train.sampler.batches(0)
+    risk, penalty = train.stack.algorithm.terms(train.stack.network, batch, None)
+    z, y = train.stack.network(*batch.inputs)[0, :, 0].detach(), batch.target[0]
+    risks, squares = [], []
+    for some in torch.arange(len(y)).chunk(3):
+        w = torch.ones((), dtype=torch.float64, requires_grad=True)
+        own = (w * z[some] - y[some]).square().mean()
+        (slope,) = torch.autograd.grad(own, w)
+        risks.append(own.item())
+        squares.append(slope.item() ** 2)
+    assert risk.tolist() == pytest.approx([np.mean(risks)])
+    assert penalty.tolist() == pytest.approx([np.mean(squares)])
+
+
+def test_vrex_penalises_the_variance_of_the_environments_squared_errors() -> None:
+    train = training("vrex", {})
+    [(batch, _)] = train.sampler.batches(0)
+    _, penalty = train.stack.algorithm.terms(train.stack.network, batch, None)
+    errors = (train.stack.network(*batch.inputs)[0, :, 0] - batch.target[0]).square().detach()
+    assert penalty.tolist() == pytest.approx([errors.view(3, ROWS).mean(1).var(correction=0).item()])
+
+
+def test_the_mix_of_two_squared_errors_has_the_gradient_of_the_error_to_the_mixed_number() -> None:
+    outputs = torch.randn(2, 4, 1, dtype=torch.float64, requires_grad=True)
+    own, other = torch.randn(2, 2, 4, dtype=torch.float64)
+    mixed = 0.3 * task_loss(outputs, own) + 0.7 * task_loss(outputs, other)
+    wanted = task_loss(outputs, 0.3 * own + 0.7 * other)
+    assert torch.allclose(*(torch.autograd.grad(one.sum(), outputs)[0] for one in (mixed, wanted)))
+
+
+@pytest.mark.parametrize("algorithm", ON_ALL)
+def test_a_replica_is_the_same_alone_or_among_others(algorithm: str) -> None:
+    first, second, third = parameters(algorithm, {}, {"lr": 0.03}, {})
+    torch.testing.assert_close(first, parameters(algorithm, {})[0], rtol=1e-9, atol=1e-9)
+    assert not torch.equal(first, second)
+    assert not torch.equal(first, third)
+
+
+def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path: Path) -> None:
+    whole = parameters("vrex", {}, {"lr": 0.03})
+    begun = training("vrex", {}, {"lr": 0.03})
+    for _ in range(5):
+        begun.step()
+    save(begun, tmp_path / "half.npz", "this")
+    later = training("vrex", {}, {"lr": 0.03})
+    assert resume(later, tmp_path / "half.npz", "this")
+    while not later.done:
+        later.step()
+    found = torch.cat([parameter.detach().flatten(1) for parameter in later.stack.network.parameters()], dim=1)
+    assert torch.equal(found, whole)
+
+
+def test_replicas_that_are_trained_together_answer_as_alone() -> None:
+    rows, made = measured(), recipe("mlp", 30, lr=0.01, width=8)
+    members = [Member(0, {}), Member(1, {}), Member(0, {"lr": 0.1})]
+    fit = ReplicaGroup(made, NUMBER, members, "toy/toy").fit(FitInput(rows, None), Budget("quick"))
+    for member in members:
+        alone = Baseline(made, NUMBER, member.seed, "toy/toy", member.settings)
+        alone.fit(rows, None, Budget("quick"))
+        together = fit.predict(member, rows.only("x"))
+        assert isinstance(together, Answers)
+        assert together.prediction == pytest.approx(answers(alone, rows), rel=1e-4)
+
+
+def test_early_stopping_keeps_the_least_squared_error() -> None:
+    rows, others = measured(), measured(seed=1)
+    made = recipe("mlp", 200, lr=1.0, width=8, check_every=5, patience=3, batch_size=0)
+    model = Baseline(made, NUMBER, 0, "toy/toy")
+    remarks = model.fit(rows, others, Budget("quick"))
+    assert remarks["steps"] < 200
+    kept = np.square(answers(model, others) - others.columns["y"]).mean()
+    past = Baseline(recipe("mlp", int(remarks["steps"]), lr=1.0, width=8, batch_size=0), NUMBER, 0, "toy/toy")
+    past.fit(rows, others, Budget("quick"))
+    assert kept < np.square(answers(past, others) - others.columns["y"]).mean()
+
+
+def test_rows_are_mixed_by_an_augmentation_with_their_numbers() -> None:
+    rows = measured()
+    found = answers(trained(recipe("linear", 800, augment="mixup", lr=0.1, batch_size=0), NUMBER, rows), rows)
+    assert np.corrcoef(found, rows.columns["y"])[0, 1] > 0.95
+
+
+def test_networks_of_classes_do_numbers_and_those_of_texts_do_not() -> None:
+    assert {"linear", "mlp", "deep_sets"} <= set(networks_for(NUMBER, images=False))
+    with pytest.raises(
+        ModelError, match="the network lstm is for sequence tasks, and this is a regression task: --netw"
+    ):
+        check_task(recipe("lstm"), NUMBER)
+
+
+@pytest.mark.parametrize("algorithm", ["gce", "sd", "jtt", "elr"])
+def test_an_algorithm_of_classes_refuses_numbers(algorithm: str) -> None:
+    message = f"toy: the algorithm {algorithm} is for classification .*tasks, and this is a regression task"
+    with pytest.raises(ModelError, match=message):
+        check_task(recipe("mlp", algorithm=algorithm), NUMBER)
+
+
+@pytest.mark.parametrize("setting", [{"label_smoothing": 0.1}, {"loss": "squared"}])
+def test_settings_of_classes_are_refused(setting: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match="settings loss and label_smoothing: numbers have their squared error"):
+        trained(recipe("mlp", **setting), NUMBER, measured())
+
+
+def test_texts_are_read_for_a_number_too() -> None:
+    texts = np.array(["low", "middle", "high"] * 8, dtype=object)
+    rows = Rows(x=texts, y=np.tile([-1.0, 0.0, 1.0], 8))
+    task = Task("regression", ("x",), "y")
+    model = trained(recipe("linear", 400, lr=0.05, batch_size=0), task, rows)
+    assert answers(model, rows) == pytest.approx(rows.columns["y"], abs=0.05)
+
+
+@pytest.mark.slow
+def test_the_setting_of_least_error_on_validation_rows_is_chosen(tmp_path: Path) -> None:
+    on, settings = "linear_unit_test_1/shuffled", {"slow": {"lr": 1e-6}, "fast": {"lr": 0.03}}
+    given: dict[str, Any] = {"seeds": 1, "steps": 40, "selection": "id_val"}
+    run = run_baseline("linear", on, out=tmp_path / "both", settings=settings, **given)
+    fast = run_baseline("linear", on, out=tmp_path / "fast", settings={"fast": settings["fast"]}, **given)
+    slow = run_baseline("linear", on, out=tmp_path / "slow", settings={"slow": settings["slow"]}, **given)
+    found, better, worse = (fs.score(one).id.value for one in (run, fast, slow))
+    assert found == better < worse

@@ -1,0 +1,231 @@
+"""Algorithms that adapt to inputs of shifted rows, by their papers' formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from farshift.baselines.algorithms.fixmatch import consistency
+from farshift.baselines.algorithms.importance_weighting import log_odds
+from farshift.baselines.recipe import files, literal
+from farshift.core.errors import ModelError
+from torch import Tensor
+
+from .shifted_stacks import IMAGES, farthest_answers, finished, near, wide_rows
+from .small_stacks import PLAIN, batch_of, begun, encode, head, moved_along, perceptron, weights
+
+ADAPTING = ["afn", "bbse", "coral_target", "dann_target", "importance_weighting", "mcd"]
+TARGET = [*ADAPTING, "fixmatch"]
+
+
+@pytest.mark.parametrize("algorithm", ADAPTING)
+def test_a_replica_answers_the_same_alone_or_among_many(algorithm: str) -> None:
+    assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}, steps=12) <= 1e-12
+
+
+@pytest.mark.parametrize("algorithm", TARGET)
+def test_inputs_of_shifted_rows_are_declared_and_needed(algorithm: str) -> None:
+    assert "unlabelled" in literal(files("algorithms")[algorithm], "TOUCHES")
+    with pytest.raises(ModelError, match="whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"):
+        begun(algorithm, {}, data=replace(wide_rows(), unlabelled=None))
+
+
+Objective = Callable[[dict[str, Tensor], Tensor, Tensor, Tensor, dict[str, float]], Tensor]
+
+
+def coral(w: dict[str, Tensor], x: Tensor, y: Tensor, t: Tensor, own: dict[str, float]) -> Tensor:
+    a, b = encode(w, x), encode(w, t)
+    apart = (a.mean(0) - b.mean(0)).pow(2).mean() + (a.T.cov() - b.T.cov()).pow(2).mean()
+    return F.cross_entropy(head(w, a), y) + own["penalty"] * apart
+
+
+def afn(w: dict[str, Tensor], x: Tensor, y: Tensor, t: Tensor, own: dict[str, float]) -> Tensor:
+    total = F.cross_entropy(head(w, encode(w, x)), y)
+    for side in (x, t):
+        norms = [z.norm() for z in encode(w, side)]
+        if own["radius"] > 0:
+            total = total + own["penalty"] * (sum(norms) / len(norms) - own["radius"]) ** 2
+        else:
+            each = [(one - (one.item() + own["step"])) ** 2 for one in norms]
+            total = total + own["penalty"] * sum(each) / len(each)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "objective", "each"),
+    [
+        ("coral_target", coral, ({"penalty": 0.5}, {"penalty": 3.0})),
+        (
+            "afn",
+            afn,
+            ({"penalty": 0.5, "step": 0.7, "radius": 0.0}, {"penalty": 0.2, "step": 1.0, "radius": 4.0}),
+        ),
+    ],
+)
+def test_a_penalty_on_both_sides_is_added_to_the_risk(
+    algorithm: str, objective: Objective, each: tuple[dict[str, float], ...]
+) -> None:
+    made = begun(algorithm, *each, common=PLAIN, data=wide_rows())
+    for _ in range(2):
+        batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+        assert batch.unlabelled is not None
+        losses = [
+            objective(w, batch.inputs[1][k], batch.target[k], batch.unlabelled[1][k], own)
+            for k, (w, own) in enumerate(zip(before, each, strict=True))
+        ]
+        made.step()
+        assert made.losses.tolist() == pytest.approx([loss.item() for loss in losses], abs=1e-12)
+        assert moved_along(made, before, losses)
+
+
+def test_the_adversary_descends_and_the_features_climb_in_one_step() -> None:
+    each = ({"adversary": 0.3}, {"adversary": 2.0})
+    own = {"lr_discriminator": 0.05, "discriminator_width": 4, "discriminator_depth": 2}
+    made = begun("dann_target", *each, common=PLAIN | own, data=wide_rows())
+    batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+    assert batch.unlabelled is not None
+    made.step()
+    for k, (w, given) in enumerate(zip(before, each, strict=True)):
+        x, t = batch.inputs[1][k], batch.unlabelled[1][k]
+        risk = F.cross_entropy(head(w, encode(w, x)), batch.target[k])
+        said = perceptron(w, torch.cat([encode(w, x), encode(w, t)]), "discriminator", 2)
+        apart = F.cross_entropy(said, torch.tensor([0] * len(x) + [1] * len(t)))
+        assert made.losses[k].item() == pytest.approx((risk + apart).item())
+        after = weights(made, k)
+        for name, value in w.items():
+            against = name.startswith("discriminator")
+            loss, rate = (apart, 0.05) if against else (risk - given["adversary"] * apart, 0.1)
+            slope = torch.autograd.grad(loss, value, retain_graph=True)[0]
+            assert near(after[name], value - rate * slope), name
+
+
+def test_two_classifiers_disagree_where_the_features_then_agree() -> None:
+    made = begun("mcd", {}, {"lr": 0.2}, common=PLAIN | {"generator_steps": 2}, data=wide_rows())
+    batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+    assert batch.unlabelled is not None
+    made.step()
+    for k, (w, lr) in enumerate(zip(before, (0.1, 0.2), strict=True)):
+        x, y, t = batch.inputs[1][k], batch.target[k], batch.unlabelled[1][k]
+
+        def risk(w: dict[str, Tensor], x: Tensor = x, y: Tensor = y) -> Tensor:
+            z = encode(w, x)
+            return F.cross_entropy(head(w, z), y) + F.cross_entropy(head(w, z, "second"), y)
+
+        def apart(w: dict[str, Tensor], t: Tensor = t) -> Tensor:
+            z = encode(w, t)
+            return (head(w, z).softmax(1) - head(w, z, "second").softmax(1)).abs().mean()
+
+        def down(w: dict[str, Tensor], loss: Tensor, body: bool, heads: bool, lr: float = lr) -> dict[str, Tensor]:
+            slopes = torch.autograd.grad(loss, list(w.values()), allow_unused=True)
+            return {
+                name: (value - lr * slope if (body if name.startswith("hidden") else heads) else value)
+                .detach()
+                .requires_grad_()
+                for (name, value), slope in zip(w.items(), slopes, strict=True)
+            }
+
+        first = risk(w)
+        w = down(w, first, True, True)
+        w = down(w, risk(w) - apart(w), False, True)
+        for _ in range(2):
+            w = down(w, apart(w), True, False)
+        assert made.losses[k].item() == pytest.approx(first.item())
+        after = weights(made, k)
+        assert all(near(after[name], value) for name, value in w.items())
+    x = wide_rows().inputs
+    answers = finished(made).answer(*x)
+    w = {name: value[1].detach() for name, value in made.stack.network.named_parameters()}
+    assert near(answers[1], head(w, encode(w, x[1])) + head(w, encode(w, x[1]), "second"))
+
+
+def test_only_what_is_sure_pulls_the_strong_form() -> None:
+    weak = torch.tensor([[[4.0, 0.0], [0.1, 0.0], [0.0, 5.0]]] * 2, dtype=torch.float64)
+    strong = torch.randn(2, 3, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = consistency(weak, strong, torch.tensor([0.95, 0.5], dtype=torch.float64))
+    all_rows = F.cross_entropy(strong[1], torch.tensor([0, 0, 1]))
+    some = (F.cross_entropy(strong[0][:1], torch.tensor([0])) + F.cross_entropy(strong[0][2:], torch.tensor([1]))) / 3
+    assert found.tolist() == pytest.approx([some.item(), all_rows.item()])
+
+
+def test_fixmatch_learns_its_own_labels_of_pictures_that_were_changed() -> None:
+    settings: dict[str, Any] = {"widths": [2], "width": 4, "batch_size": 6, "lr": 0.1, "optimiser": "sgd"}
+    each = ({"weight": 0.0, "threshold": 0.1}, {"weight": 2.0, "threshold": 0.1}, {"weight": 2.0, "threshold": 1.1})
+    names = ("same", "same", "same")
+    made = begun(
+        "fixmatch", *each, network="cnn", common=settings, data=wide_rows(sizes=IMAGES), sizes=IMAGES, names=names
+    )
+    bare = begun("erm", {}, network="cnn", common=settings, data=wide_rows(sizes=IMAGES), sizes=IMAGES, names=("same",))
+    made.step(), bare.step()
+    nothing, pulled, unsure = made.losses.tolist()
+    assert nothing == pytest.approx(bare.losses.item()) == pytest.approx(unsure)
+    assert pulled > nothing
+    with pytest.raises(ModelError, match="augmentation randaugment: it is for pictures of one channel or three"):
+        begun("fixmatch", {}, data=wide_rows())
+
+
+def test_the_odds_of_a_shifted_row_are_those_of_scikit_learns_regression() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    drawn = torch.Generator().manual_seed(4)
+    source = torch.randn(60, 3, generator=drawn, dtype=torch.float64)
+    target = torch.randn(40, 3, generator=drawn, dtype=torch.float64) + torch.tensor([1.0, 0.0, -0.5])
+    joined = torch.cat([source, target])
+    scaled = ((joined - joined.mean(0)) / joined.std(0, correction=0)).numpy()
+    fitted = linear.LogisticRegression(C=0.3, tol=1e-12, max_iter=10000).fit(scaled, [0] * 60 + [1] * 40)
+    expected = torch.from_numpy(fitted.decision_function(scaled)[:60])
+    assert near(log_odds(source, target, 0.3), expected, 1e-6)
+
+
+def test_rows_count_by_their_flattened_odds() -> None:
+    each = ({"flattening": 1.0}, {"flattening": 0.5}, {"flattening": 0.0})
+    made = begun("importance_weighting", *each, common=PLAIN, data=wide_rows())
+    data = made.data
+    assert data.unlabelled is not None
+    odds = log_odds(data.inputs[1], data.unlabelled[1], 1.0)
+    batch, before = batch_of(made), [weights(made, replica) for replica in range(3)]
+    losses = []
+    for k, (w, own) in enumerate(zip(before, each, strict=True)):
+        weight = (own["flattening"] * odds).exp()
+        weight = (weight / weight.mean())[batch.rows[k]]
+        errors = F.cross_entropy(head(w, encode(w, batch.inputs[1][k])), batch.target[k], reduction="none")
+        losses.append((weight * errors).mean())
+    made.step()
+    assert moved_along(made, before, losses)
+    assert losses[0].item() != pytest.approx(losses[2].item(), abs=1e-3)
+
+
+def test_classes_count_by_their_estimated_share_of_the_shifted_rows() -> None:
+    made = begun("bbse", {}, {"lr": 0.2}, common=PLAIN, data=wide_rows(), steps=8)
+    data, held = made.data, made.data.held["id_val"]
+    assert data.unlabelled is not None
+    for _ in range(4):
+        before = [weights(made, replica) for replica in range(2)]
+        batch = batch_of(made)
+        made.step()
+    # The step before the stage's end shows the network whose errors were counted.
+    counted = []
+    for k, w in enumerate(before):
+        loss = F.cross_entropy(head(w, encode(w, batch.inputs[1][k])), batch.target[k])
+        slopes = torch.autograd.grad(loss, list(w.values()))
+        lr = (0.1, 0.2)[k]
+        counted.append({name: v - lr * slope for (name, v), slope in zip(w.items(), slopes, strict=True)})
+    for k, w in enumerate(counted):
+        confusion, marginal = torch.zeros(3, 3).double(), torch.zeros(3).double()
+        for x, y in zip(held.inputs[1], held.target[0], strict=True):
+            confusion[head(w, encode(w, x)).argmax(), y] += 1 / len(held)
+        for x in data.unlabelled[1]:
+            marginal[head(w, encode(w, x)).argmax()] += 1 / len(data.unlabelled[1])
+        ridge = torch.eye(3).double() / min(len(held), len(data.unlabelled[1]))
+        expected = torch.linalg.inv(confusion.T @ confusion + ridge) @ confusion.T @ marginal
+        assert near(made.stack.algorithm.class_weight[k], expected.clamp(min=0))  # type: ignore[operator]
+    batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+    losses = []
+    for k, w in enumerate(before):
+        weight = made.stack.algorithm.class_weight[k][batch.target[k]]  # type: ignore[operator, index]
+        errors = F.cross_entropy(head(w, encode(w, batch.inputs[1][k])), batch.target[k], reduction="none")
+        losses.append((weight * errors).mean())
+    made.step()
+    assert moved_along(made, before, [losses[0], 2 * losses[1]])
