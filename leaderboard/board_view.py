@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
     from .storage.readers import BoardReader
 
 
-class BoardView:
+class BoardView(ABC):
     """A board to be read. path: the folder of its files; card: what board.toml says; place: how messages call it."""
 
     path: Path
     card: dict[str, Any]
     place: str
 
+    @abstractmethod
     def records(self) -> list[Record]:
         """Its records; `FarshiftError` names the first thing that is wrong with them."""
-        raise NotImplementedError
 
     def following(self, last: Record) -> list[Record]:
         """The records after one that was read before; `FarshiftError` where they do not go on from it."""

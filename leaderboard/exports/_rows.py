@@ -28,6 +28,7 @@ def _line(table_view: TableView, row: Row) -> dict[str, Any]:
         "rank_high": high,
         "ranked": table_view.ranked or None,
         "unranked": row.unranked,
+        "not_learnt": row.not_learnt,
         "ties": row.ties,
         "probability_best": row.best,
         **_numbers("id", score.id.to_dict()),

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 from ...core.errors import BadData
+from ...core.listings.plural import counted
 from .keys import SigningKey, signed_by
 from .record import Record
 
@@ -178,7 +179,7 @@ def not_extended(records: Sequence[Record], key: str, seen: Witnessed) -> list[s
     if seen.checkpoint.origin != origin_of(key):
         return [f"{where} is of {seen.checkpoint.origin[:100]!r}, and this board is {origin_of(key)}"]
     if size > len(records):
-        return [f"{where} is of {size} records, and the ledger has {len(records)}: records were cut off"]
+        return [f"{where} is of {counted(size, 'record')}, and the ledger has {len(records)}: records were cut off"]
     if checkpoint_of(records[:size], key).root != seen.checkpoint.root:
         return [f"{where}: the first {size} records are not those that were witnessed: the history was rewritten"]
     if seen.time is not None and (

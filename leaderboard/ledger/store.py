@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ...core.canonical import canonical_json
@@ -38,6 +39,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = _parsed(url)
+        self._writes = Lock()
 
     @classmethod
     def in_file(cls, path: Path) -> Store:
@@ -75,8 +77,26 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection, within a transaction that no other writer can enter (PostgreSQL: see `append`)."""
-        with self._plainly(), self._engine.execution_options(writes=True).begin() as connection:
+        with (
+            self._turn(),
+            self._plainly(),
+            self._engine.execution_options(writes=True).begin() as connection,
+        ):
             yield connection
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The writers of this process one after the other, where SQLite is to order them: it has whoever waits ask
+        again after ever longer pauses, so that one of twenty would wait for seconds while the others pass it."""
+        if self.dialect != "sqlite":
+            yield
+            return
+        if not self._writes.acquire(timeout=WAIT):
+            raise FarshiftError(f"the ledger in {self.name}: others of this process wrote to it for {WAIT} s")
+        try:
+            yield
+        finally:
+            self._writes.release()
 
     @contextmanager
     def held(self) -> Iterator[None]:

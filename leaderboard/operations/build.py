@@ -20,6 +20,7 @@ from ...core.durable import ADVICE
 from ...core.engines import Needs, as_completed, opened
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import write_atomically
+from ...core.listings.plural import counted
 from ...core.progress import advance, say
 from ..board import Board
 from ..entries import entries
@@ -68,9 +69,10 @@ class Built:
         return self.__dict__ | {"board": str(self.board), "page": str(self.page)}
 
     def __str__(self) -> str:
-        state = f"{len(self.differences)} differences" if self.differences else "verified"
+        state = counted(len(self.differences), "difference") if self.differences else "verified"
         took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in self.seconds.items())
-        lines = [f"{self.board}: {self.entered} runs entered, {self.there} were there; {self.entries} entries, {state}"]
+        entered, entries = counted(self.entered, "run"), counted(self.entries, "entry", "entries")
+        lines = [f"{self.board}: {entered} entered, {self.there} there before; {entries}, {state}"]
         lines += [f"left out: {why}" for why in self.left_out] + self.differences
         return "\n".join([*lines, f"({took})", f"open {self.page.resolve()}"])
 

@@ -12,6 +12,7 @@ from ...core.errors import FarshiftError
 from ...core.files import file_sha256, lock_elsewhere, locked, write_atomically
 from ...core.plugins import read_toml
 from ...core.progress import advance
+from ..sealed.times import Clock, stamp, utc_now
 from ..storage.board_files import files_in, held_back, named_files
 from ..storage.readers import CARD, LEDGER
 
@@ -34,17 +35,17 @@ class Export:
     head: str
 
 
-def export(board: Board, out: Path | str) -> Export:
-    """Write `board.toml`, `ledger.jsonl` and every file that its records name into `out`. An older export of the same
-    board is brought up to date; what is there already is not written again. The ledger comes last, so that an export
-    that is being written never names what is not there yet."""
+def export(board: Board, out: Path | str, clock: Clock = utc_now) -> Export:
+    """Write `board.toml`, `ledger.jsonl` and every file that its records name and that is public by now into `out`. An
+    older export of the same board is brought up to date; what is there already is not written again. The ledger comes
+    last, so that an export that is being written never names what is not there yet."""
     out = Path(out)
     records = board.settled()
     card = public_card(board)
-    named, hidden = named_files(records), held_back(records)
+    named, hidden = named_files(records), held_back(records, stamp(clock()))
     shown = {path: digest for path, digest in named.items() if path not in hidden}
     with locked(lock_elsewhere(out), str(out)):
-        _refuse_others(out, card, shown)
+        _refuse_others(out, card, named)
         new = 0
         for number, (path, digest) in enumerate(sorted(shown.items())):
             new += _copy(board, path, digest, out / path)
@@ -65,18 +66,18 @@ def public_card(board: BoardView) -> dict[str, object]:
 _ADVICE = "export to another disk"
 
 
-def _refuse_others(out: Path, card: dict[str, object], shown: dict[str, str]) -> None:
+def _refuse_others(out: Path, card: dict[str, object], named: dict[str, str]) -> None:
     """Refuse a folder that holds anything but an older export of this board."""
     if not out.exists():
         return
     if not out.is_dir():
         raise FarshiftError(f"{out} is a file: choose a folder")
     there = {item.name for item in out.iterdir() if not item.name.startswith(".")}
-    folders = {path.split("/")[0] for path in shown}
+    folders = {path.split("/")[0] for path in named}
     foreign = there - folders - {CARD, LEDGER, "site"}
     if (out / CARD).exists() and read_toml(out / CARD).get("key") != card["key"]:
         foreign.add(CARD)
-    foreign |= {path for path in files_in(out, folders) if path not in shown}
+    foreign |= {path for path in files_in(out, folders) if path not in named}
     if foreign:
         raise FarshiftError(f"{out} holds something else than an export of this board ({min(foreign)}): choose another")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from ..entries import Entry, entries, score_path, submission_path
 from ..ledger.book import Event
 from ..storage.board_files import digests
 from ..submission.validate import Allowed, Submission, ValidRun, check
+from ..tables.row_scores import keep_rows, rows_place
 from ..teams import require_free_name
 
 if TYPE_CHECKING:
@@ -59,7 +62,17 @@ def submit(board: Board, file: Path | str, allowed: Allowed | None = None) -> tu
         if there := _known(board, submission, file):  # submitted by another process meanwhile
             return there, False
         board.enter([("submitted", body), *events], files | zipped)
+    _keep_rows(board, submission, [body for _, body in events])
     return [item["entry"] for item in items], True
+
+
+def _keep_rows(board: Board, submission: Submission, scores: Sequence[dict[str, Any]]) -> None:
+    """Keep the scores of the rows of what was entered, for the tables: whoever draws them would have to read and
+    validate the submission once more."""
+    for said, entry in zip(scores, submission.entries, strict=True):
+        place = rows_place(board.derived, said["entry"], submission.digest, said["entry_identity"])
+        with suppress(FarshiftError):  # it is entered; what is not kept is computed when it is asked for
+            keep_rows(place, entry, submission.model)
 
 
 def _entered(board: Board) -> list[Entry]:

@@ -23,6 +23,7 @@ from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..ledger.objects import foreign_objects
 from ..ledger.rotation import next_key, rotations
 from ..publish.write import SITE
+from ..sealed.times import stamp, utc_now
 from ..sealed.verify import verify_sealed
 from ..storage.board_files import files_in, held_back, named_files, named_problems, place_problem, plain_file
 from ..storage.object_store import ObjectStore
@@ -223,7 +224,9 @@ def _key_problems(records: list[Record], stated: str, known: str | None) -> list
 
 def _verify_files(copy: BoardReader, records: list[Record], found: Verification) -> set[str]:
     """Check every named file against its digest. Returns those that are what the ledger says."""
-    hidden = set() if copy.whole else held_back(records)
+    hidden = set() if copy.whole else held_back(records, stamp(utc_now()))
+    # A copy that was made before a window opened is as the board was then: without the draw.
+    older = set() if copy.whole else held_back(records, "") - hidden
     good = set()
     for path, digest in named_files(records).items():
         if path in hidden:
@@ -231,9 +234,13 @@ def _verify_files(copy: BoardReader, records: list[Record], found: Verification)
         try:
             here = copy.file(path)
         except (Unavailable, BadData) as error:
-            found.differences.append(f"{path} could not be had: {error}")
-            continue
-        if here is None:
+            if path not in older or isinstance(error, BadData):
+                found.differences.append(f"{path} could not be had: {error}")
+                continue
+            here = None
+        if here is None and path in older:
+            found.not_recomputed.append(f"{path} is not in this copy, and its window is open by now: take a newer copy")
+        elif here is None:
             found.differences.append(f"{path} is missing")
         elif file_sha256(here) != digest:
             found.differences.append(f"{path} was changed: its sha256 is not the ledger's")

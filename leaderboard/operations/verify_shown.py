@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import io
 import re
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,7 +23,9 @@ from ...loaders.remote.http import HttpFile
 from ..board_view import Reading, derived_here
 from ..entries import Entry
 from ..ledger import Record
-from ..publish.site import INDEX, Site, made_from
+from ..publish.page import Page
+from ..publish.shown_rows import lacking
+from ..publish.site import INDEX, Site, made_from, rows_shown
 from ..storage.readers import BoardReader
 from ..tables.row_scores import rows_place
 from ..tables.snapshot import take_snapshot
@@ -35,6 +40,14 @@ AHEAD = timedelta(days=1)
 """How far a board's clock may be ahead of this machine's."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
+    *(RuntimeError, KeyError),  # zipfile's: a password, a compression that it does not know, a member that is not there
+    *(ValueError, TypeError, tokenize.TokenError, OverflowError, MemoryError),  # NumPy's: a header, a shape, no archive
+)
+"""What `numpy.load` raises for an archive whose bytes were changed."""
 
 
 class Pages(Protocol):
@@ -144,7 +157,7 @@ def _same(kept: bytes, made: bytes) -> bool:
             np.load(io.BytesIO(made), allow_pickle=False) as right,
         ):
             return set(left) == set(right) and all(_equal(left[name], right[name]) for name in left)
-    except Exception:  # whatever a changed file makes NumPy raise
+    except _UNREADABLE:
         return False
 
 
@@ -179,11 +192,19 @@ def verify_pages(copy: BoardReader, records: Sequence[Record], pages: Pages) -> 
         remarks.append(f"{pages.place} shows the board as of record {seq}, and the ledger has {len(records)}: {again}")
     try:
         read = Reading(copy, records[: seq + 1], derived_here())
-        due = dict(Site(take_snapshot(read), read).rendered())
+        site = Site(take_snapshot(read), read, rows_shown(index))
+        due = dict(site.rendered())
     except (FarshiftError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [], [f"{pages.place}: its pages cannot be made from what is wrong here: {first_line(error)}"], remarks
-    problems = []
+    problems, unread = [], lacking(site.shows_rows_of)
+    without = {path for path, page in site.pages.items() if isinstance(page, Page) and page.rows_of in unread}
+    if unread:
+        remarks.append(
+            f"{pages.place}: the pages of {', '.join(unread)} show rows that are not on this disk: not compared"
+        )
     for name, page in sorted(due.items()):
+        if name in without:
+            continue
         try:
             there = pages.page(name)
         except Unavailable as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...core.errors import BadData, FarshiftError
 from ...core.files import write_atomically
+from ...core.listings.plural import counted
 from ..board import Board
 from ..ledger import Record
 from ..ledger.chain import chain_problems
@@ -81,11 +82,10 @@ def witnessed_by(files: Sequence[Path], keys: Sequence[str]) -> tuple[list[Witne
         witnessed.append(Witnessed(where, checkpoint, min(times, default=None)))
         for made in known.values():
             when = f" at {moment_of(made.time)}" if made.time is not None else ""
-            remarks.append(f"{where}: {made.name} saw {checkpoint.size} records{when}")
+            remarks.append(f"{where}: {made.name} saw {counted(checkpoint.size, 'record')}{when}")
         if not keys:
-            remarks.append(
-                f"{where}: of {checkpoint.size} records; its signatures are not checked without --witness-key"
-            )
+            size = counted(checkpoint.size, "record")
+            remarks.append(f"{where}: of {size}; its signatures are not checked without --witness-key")
     if missing := [key for key in keys if key not in signers]:
         raise BadData(f"no checkpoint is signed with {missing[0][:120]}: name its file (--witness)")
     return witnessed, remarks

@@ -51,8 +51,8 @@ def compared(view: TableView, entries: Sequence[Row], rows: Mapping[str, EntryRo
     pairs = tuple(_pair(view, left, right, rows) for left, right in combinations(entries, 2))
     held = [rows.get(one.standing.entry) for one in entries]
     if any(one is None for one in held):
-        why = next((one.unranked for one in entries if one.unranked and one.standing.entry not in rows), "")
-        return Comparison(view, tuple(entries), pairs, lacking=(f"The scores of rows are not known here: {why}.",))
+        why = next((f": {one.unranked}" for one in entries if one.unranked and one.standing.entry not in rows), "")
+        return Comparison(view, tuple(entries), pairs, lacking=(f"The scores of rows are not known here{why}.",))
     samples = [one.ood for one in held if one is not None]
     if not all(isinstance(one, RowScores) for one in samples):
         said = (

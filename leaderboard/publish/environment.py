@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ...benchmarks.scoring.learnt import MARK
 from ...core.errors import MissingExtra
 from ...core.listings.visible import LINES, visible
 from ...core.version import version
@@ -48,6 +49,7 @@ def environment() -> Environment:
         "split": pictures.split,
         "unit": pictures.Scale(-1.0, 1.0),
         "key": key,
+        "NOT_LEARNT": MARK,
         "STRIP": pictures.STRIP,
         "BAR": pictures.BAR,
     }

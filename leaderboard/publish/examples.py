@@ -1,8 +1,7 @@
 """Example rows of training and test, side by side.
 
-A page holds the same bytes wherever it is made. So rows are shown only where they can be made everywhere from what the
-package holds: of sources that a generator makes, of at most `MOST_ROWS` rows. Nothing is downloaded for a page, and
-what happens to lie in a cache changes none.
+Rows of generated data are shown on every machine. Rows of published data are shown where their licence permits it and
+they are on the disk (shown_rows.py): nothing is downloaded for a page.
 
 The rows are the first of their part, which is stored by row id (a digest, so that the order tells nothing of the rows).
 Beside each test row stands the training row that is nearest to it of the first `SEARCHED`; what differs is marked.
@@ -10,7 +9,7 @@ Beside each test row stands the training row that is nearest to it of the first 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
@@ -20,16 +19,15 @@ from typing import Any
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...core.errors import FarshiftError
+from ...core.errors import FarshiftError, first_line
+from ...core.listings.plural import counted
 from ...core.listings.visible import LINES, visible
-from ...loaders.acquire.source import find_source
 from ...loaders.part import Part
-from .figures.png import data_uri
-
-MOST_ROWS = 50_000
-"""Larger sources take too long to generate for a page."""
+from .figures.png import data_uri, encoded_uri
+from .shown_rows import is_here, source_of, why_not
 
 ROWS, SEARCHED = 3, 400
+_ENCODED = {"image": "a picture", "audio": "a recording", "text": "content"}
 LONGEST, CELLS = 240, 8
 """Characters of a text that are shown, and cells of a row."""
 
@@ -63,17 +61,23 @@ class Examples:
     sides: tuple[Side, Side]
 
 
-def examples_of(benchmark: Benchmark) -> tuple[Examples | None, str]:
-    """The examples of a benchmark, or None and why there are none."""
+def examples_of(benchmark: Benchmark, published: Collection[str] = ()) -> tuple[Examples | None, str]:
+    """The examples of a benchmark, or None and why there are none. published: the benchmarks over published data whose
+    rows the site shows."""
+    source = source_of(benchmark)
+    if source is None:
+        return None, "No example rows: this version does not know the data."
+    if why := why_not(benchmark, source):
+        return None, why
+    if source.needs_network and (benchmark.name not in published or not is_here(source)):
+        load = f"farshift splits pull {benchmark.definition.split}"
+        return None, f"No example rows: the data were not on the disk where this page was made ({load})."
     try:
-        source = find_source(benchmark.manifest.definition.source.name)
+        return _made(benchmark.name, benchmark.manifest.identity), ""
     except FarshiftError as error:
-        return None, f"No example rows: {error}."
-    if source.needs_network:
-        return None, "Example rows are shown of generated data only; these data are published elsewhere."
-    if source.definition.rows > MOST_ROWS:
-        return None, f"Example rows are shown of sources of at most {MOST_ROWS:,} rows."
-    return _made(benchmark.name, benchmark.manifest.identity), ""
+        if not source.needs_network:
+            raise
+        return None, f"No example rows: {first_line(error)}"
 
 
 @cache
@@ -92,8 +96,8 @@ def _wrong_labels(benchmark: Benchmark) -> Examples:
     return Examples(
         "Training rows, some of them with a wrong label, and test rows, whose labels are right.",
         (
-            Side("Training", tuple(_row(benchmark, part, k) for part, k in chosen)),
-            Side("Test", tuple(_row(benchmark, test, k) for k in range(min(ROWS, len(test))))),
+            Side("Training", tuple(example_row(benchmark, part, k) for part, k in chosen)),
+            Side("Test", tuple(example_row(benchmark, test, k) for k in range(min(ROWS, len(test))))),
         ),
     )
 
@@ -107,8 +111,8 @@ def _nearest(benchmark: Benchmark) -> Examples:
     for k, row in enumerate(tests):
         near = max(range(len(pool)), key=lambda at: (_alike(pool[at], row, names), -at)) if names else k
         chosen.append((near, k))
-    left = [_row(benchmark, train, near, tests[k] if names else None) for near, k in chosen]
-    right = [_row(benchmark, test, k, pool[near] if names else None) for near, k in chosen]
+    left = [example_row(benchmark, train, near, tests[k] if names else None) for near, k in chosen]
+    right = [example_row(benchmark, test, k, pool[near] if names else None) for near, k in chosen]
     said = "Rows of the shifted test"
     said += (
         ", each beside a training row that is like it; what differs is underlined." if names else ", and of training."
@@ -122,12 +126,14 @@ def _alike(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str
     return len(mine & theirs) / (len(mine | theirs) or 1)
 
 
-def _row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
+def example_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
+    """A row of a part as a page shows it, its label in words. beside: a row that its texts are compared with."""
+    """A row of a part as it is shown; `beside`: the row that it stands beside."""
     row, task = part[at], benchmark.definition.task
     shapes = {field.name: field.type for field in part.schema.fields}
     cells = [_cell(name, row[name], shapes[name], beside) for name in task.inputs[:CELLS]]
     if len(task.inputs) > CELLS:
-        cells.append(ExampleCell("and", "", f"{len(task.inputs) - CELLS} more inputs"))
+        cells.append(ExampleCell("and", "", counted(len(task.inputs) - CELLS, "more input")))
     named = task.names or benchmark.manifest.definition.label_names
     label = "label" if task.label == "label" else f"{task.label} (label)"
     held = None if beside is None else {label: _named(beside[task.label], named)}
@@ -150,7 +156,9 @@ def _cell(name: str, value: Any, type_: str, beside: Mapping[str, Any] | None) -
         shape = tuple(int(side) for side in type_[6:-1].split(","))
         return ExampleCell(name, f"{name}: a picture of {shape[0]} x {shape[1]}", "", data_uri(value, shape))
     if isinstance(value, bytes):
-        return ExampleCell(name, "", f"{len(value):,} bytes")
+        what = type_ if type_ in ("image", "audio") else "text"
+        said = f"{name}: {_ENCODED[what]} of {len(value):,} bytes"
+        return ExampleCell(name, said, escape(said), encoded_uri(value) if what == "image" else "")
     words = _words(value)
     other = _words(beside[name]) if beside is not None and name in beside and isinstance(value, str) else None
     return ExampleCell(name, words, _marked(words, other))

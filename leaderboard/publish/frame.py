@@ -1,10 +1,11 @@
-"""What every page of a site has around it: the board's name, the links to its main pages, and the ledger's head."""
+"""What every page of a site has around it: the board's name, and the links to its main pages.
+
+The ledger's head is not of it: it stands on the first page and on the ledger's. So a record changes the pages of what
+it is about, and no others: these keep their bytes and entity tags, and nobody fetches them again."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from ..ledger import Record
 
 LINKS = (
     ("Home", "index.html"),
@@ -13,6 +14,7 @@ LINKS = (
     ("Compare", "compare/index.html"),
     ("Submit", "submit.html"),
     ("Sealed", "windows.html"),
+    ("Claims", "claims.html"),
     ("Ledger", "ledger.html"),
     ("About", "about.html"),
 )
@@ -21,10 +23,9 @@ LINKS = (
 
 @dataclass(frozen=True)
 class Frame:
-    """name: the board's; head: the ledger's record that the site shows; paths: every file of the site."""
+    """name: the board's; paths: every file of the site."""
 
     name: str
-    head: Record
     paths: frozenset[str]
 
     @property

@@ -35,14 +35,15 @@ VIEWS = ("ood", "id", "gap")
 @dataclass(frozen=True)
 class Cell:
     """A model on one kind of shift. has, of: how many of the kind's benchmarks it has entries on, and how many there
-    are under its protocol; first: on how many it can be first. one: its row of the only table there is, with `view`;
-    means: ood, id and gap over several; spark: its severity curve as a path; bars: its rank sets as a path, a bar a
-    benchmark."""
+    are under its protocol; first: on how many it can be first; unlearnt: on how many it has not learnt the task in
+    distribution. one: its row of the only table there is, with `view`; means: ood, id and gap over several; spark: its
+    severity curve as a path; bars: its rank sets as a path, a bar a benchmark."""
 
     kind: str
     has: int
     of: int
     first: int
+    unlearnt: int
     one: Row | None = None
     view: TableView | None = None
     means: Mapping[str, Interval] = field(default_factory=dict)
@@ -185,14 +186,15 @@ def _said(row: Row, name: str) -> str:
 
 def _cell(kind: str, there: Sequence[tuple[TableView, Row]], every: Sequence[TableView], here: _Here) -> Cell:
     first = sum(row.rank is not None and row.rank[0] == 1 for _, row in there)
+    unlearnt = sum(bool(row.not_learnt) for _, row in there)
     if len(every) == 1:
         view, row = there[0]
-        return Cell(kind, 1, 1, first, row, view, spark=sparkline(row.standing.score))
+        return Cell(kind, 1, 1, first, unlearnt, row, view, spark=sparkline(row.standing.score))
     held = dict((view.table.identity, row) for view, row in there)
     means = _means([(view, held.get(view.table.identity)) for view in every], here)
     curves = [found for _, row in there if (found := _curve(row.standing.score))]
     spark = outline([sum(at) / len(curves) for at in zip(*curves, strict=True)]) if curves else ""
-    return Cell(kind, len(there), len(every), first, means=means, spark=spark, bars=_bars(every, held))
+    return Cell(kind, len(there), len(every), first, unlearnt, means=means, spark=spark, bars=_bars(every, held))
 
 
 def _means(tables: Sequence[tuple[TableView, Row | None]], here: _Here) -> dict[str, Interval]:

@@ -20,17 +20,37 @@ class File(Protocol):
         """Its bytes: the same for the same board, whenever and wherever they are asked for."""
         ...
 
+    def same_as(self, other: File) -> bool:
+        """Whether it surely has the bytes of another file, without rendering either."""
+        ...
+
 
 @dataclass(frozen=True)
 class Page:
     """A page. template: its file in `templates/`; context: what the template shows, made when the page is rendered.
     Besides it every template is given `root`, the relative way to the site's root, `here`, the page's path, and
-    `frame`, what all pages of its site have around them."""
+    `frame`, what all pages of its site have around them.
+
+    rows_of: the benchmark whose published rows it shows where they are on the disk; empty for none.
+
+    of: all that a board has in the page, objects that nobody changes, besides the board's name; empty where more than
+    these are in it."""
 
     path: str
     template: str
     context: Callable[[], Mapping[str, Any]]
     frame: Frame | None = None
+    of: tuple[object, ...] = ()
+    rows_of: str = ""
+
+    def same_as(self, other: File) -> bool:
+        """Whether it surely has the bytes of another page: made of the very same objects, with the same around them."""
+        if not isinstance(other, Page) or not self.of or self.frame is None or other.frame is None:
+            return False
+        if (self.path, self.template, len(self.of)) != (other.path, other.template, len(other.of)):
+            return False
+        around = (self.frame.name, self.frame.links) == (other.frame.name, other.frame.links)
+        return around and all(one is two for one, two in zip(self.of, other.of, strict=True))
 
     def render(self) -> bytes:
         """The page as UTF-8."""
@@ -44,6 +64,9 @@ class Asset:
 
     path: str
     content: bytes
+
+    def same_as(self, other: File) -> bool:
+        return self == other
 
     def render(self) -> bytes:
         """Its bytes."""

@@ -1,39 +1,36 @@
-"""What a row says, for the few that a page names: of generated data alone, which anybody has who has Farshift. Rows of
-files are named by their ids, whether or not the files are at hand: pages must not differ by what a cache holds."""
+"""What a row says, for the few that a page names: of generated data, which anybody has who has Farshift, and of
+published data where a page may show their rows and they are on the disk (shown_rows.py). Other rows are named by their
+ids alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from ...benchmarks.benchmark import Benchmark, benchmarks
-from ...core.errors import FarshiftError
-from ...loaders.acquire.source import find_source
-
-LONGEST = 160
-"""Characters of a value that are shown."""
+from .examples import ExampleRow, example_row
+from .shown_rows import is_here, source_of, why_not
 
 
-def is_generated(benchmark: Benchmark) -> bool:
-    """Whether a benchmark's rows are made by a generator."""
-    try:
-        return not find_source(benchmark.manifest.definition.source.name).needs_network
-    except FarshiftError:
-        return False
-
-
-def row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
-    """Inputs and label of some rows of the OOD view, by row id; empty where the data are not generated."""
+def row_contents(benchmark: str, ids: Sequence[int], published: Collection[str] = ()) -> dict[int, ExampleRow]:
+    """Inputs and label of some rows of the OOD view, by row id; empty where no page shows rows of the benchmark.
+    published: the benchmarks over published data whose rows the site shows."""
     known = benchmarks().get(benchmark)
-    if known is None or not ids or not is_generated(known):
+    if known is None or not ids or not _shown(known, published):
         return {}
     part, _ = known.view("ood")
     places = np.searchsorted(part.row_ids, np.array(ids, np.uint64))
-    names = [*known.definition.task.inputs, known.definition.task.label]
-    rows = part.select(places).arrow(names).to_pylist()
-    return {one: [(name, _short(row[name])) for name in names] for one, row in zip(ids, rows, strict=True)}
+    rows = part.select(places)
+    return {one: example_row(known, rows, at) for at, one in enumerate(ids)}
+
+
+def _shown(benchmark: Benchmark, published: Collection[str]) -> bool:
+    source = source_of(benchmark)
+    if source is None or not source.needs_network:
+        return source is not None
+    return benchmark.name in published and is_here(source) and not why_not(benchmark, source)
 
 
 def code_for(benchmark: str, ids: Sequence[int]) -> str:
@@ -47,8 +44,3 @@ def code_for(benchmark: str, ids: Sequence[int]) -> str:
         f'part = fs.load("{known.definition.split}", part="{known.definition.views["ood"].part}")\n'
         f"print(part.select(np.isin(part.row_ids, np.array([{listed}], np.uint64))).arrow().to_pylist())"
     )
-
-
-def _short(value: Any) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]}.."

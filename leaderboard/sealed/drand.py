@@ -10,6 +10,7 @@ sha256 of the round (8 bytes, big-endian), hashed to the curve by RFC 9380; the 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -102,6 +103,7 @@ def randomness(of: Network, number: int, signature: str) -> bytes:
 
 def _signed(of: Network, number: int, signature: bytes) -> bool:
     """Whether e(H(round), public key) = e(signature, generator of G2)."""
+    limit = sys.getrecursionlimit()
     try:
         from py_ecc.bls.g2_primitives import subgroup_check
         from py_ecc.bls.hash_to_curve import hash_to_G1
@@ -109,6 +111,10 @@ def _signed(of: Network, number: int, signature: bytes) -> bool:
         from py_ecc.optimized_bls12_381 import FQ12, G2, final_exponentiate, is_inf, neg, pairing
     except ImportError as error:
         raise MissingExtra("verifying a drand beacon", "beacon") from error
+    finally:
+        # The library lets the whole process recurse 100,000 deep, past the stack's end: a stranger's JSON that is
+        # nested deeper than the stack would then end the process, where it is refused otherwise.
+        sys.setrecursionlimit(limit)
 
     key = bytes.fromhex(of.public_key)
     try:

@@ -13,11 +13,12 @@ from .times import Clock, utc_now
 from .window import Places, find_window
 
 if TYPE_CHECKING:
-    from ..board import Board
+    from ..board_view import BoardView
 
 
-def export_draw(board: Board, window: str, out: Path | str, clock: Clock = utc_now) -> Path:
-    """Copy a draw into the folder `out`. `FarshiftError` before the window opens, and where `out` holds other files."""
+def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = utc_now) -> Path:
+    """Copy a draw from a board, or a copy of one, into the folder `out`. `FarshiftError` before the window opens, where
+    `out` holds other files, and where the draw is not the one that the ledger names."""
     found = find_window(board.settled(), window)
     state = found.state(clock())
     if found.opened is None or state in ("committed", "announced"):
@@ -31,7 +32,7 @@ def export_draw(board: Board, window: str, out: Path | str, clock: Clock = utc_n
         content = file.read_bytes() if file is not None else b""
         if sha256(content).hexdigest() != found.opened["files"][path]:
             raise FarshiftError(
-                f"{board.path / path} is missing or was changed: see farshift board verify {board.path}"
+                f"{board.place}: {path} is missing or was changed: see farshift board verify {board.place}"
             )
         write_atomically(out / name, content)
     return out

@@ -70,6 +70,11 @@ class Packed:
     def content(self) -> bytes:
         return gzip.decompress(self.gzip)
 
+    @property
+    def held(self) -> int:
+        """Bytes that it takes in memory."""
+        return len(self.gzip) + len(self.zstd)
+
 
 def compressed(content: bytes) -> bytes:
     """A zstd frame, by pyarrow's codec: Python has one of its own from 3.14 on."""
@@ -80,7 +85,16 @@ def compressed(content: bytes) -> bytes:
 
 def as_json(value: Any) -> Stored:
     """Plain JSON."""
-    return Stored(json.dumps(value, separators=(",", ":")).encode(), JSON)
+    return Stored(_dumped(value, 2).encode(), JSON)
+
+
+def _dumped(value: Any, depth: int) -> str:
+    """`json.dumps`, piece by piece to a depth: while it writes a piece, no other thread of this process goes on."""
+    if depth and type(value) is dict and all(type(name) is str for name in value):
+        return "{" + ",".join(f"{json.dumps(name)}:{_dumped(one, depth - 1)}" for name, one in value.items()) + "}"
+    if depth and type(value) is list:
+        return "[" + ",".join(_dumped(one, depth - 1) for one in value) + "]"
+    return json.dumps(value, separators=(",", ":"))
 
 
 def stored_answer(

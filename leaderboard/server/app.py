@@ -34,6 +34,7 @@ def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None =
     from .pages import router as pages
     from .published import Published
     from .security import Guarded, Heads
+    from .unread import Unread
 
     modules = [module(ROUTES, name, "route") for name in sorted(named(ROUTES, ".py"))]
 
@@ -71,6 +72,7 @@ def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None =
     own: list[str] = [path for one in modules for path in getattr(one, "HEADS", ())]
     app.add_middleware(Heads, own=tuple(API + path for path in own))
     app.add_middleware(Guarded, prefix=prefix, open=("/api/", *_EXPORTED))
+    app.add_middleware(Unread)
     return app
 
 

@@ -10,8 +10,9 @@ from ..entries import Entry, entries
 from ..ledger import Record
 from ..ledger.checkpoint import Checkpoint, checkpoint_at
 from ..ledger.proofs import Tree
+from ..sealed.times import stamp, utc_now
 from ..sealed.window import Window, windows
-from ..storage.board_files import held_back, named_files
+from ..storage.board_files import named_files, sealed_answers, sealed_draws
 from .answers import Stored
 
 
@@ -39,11 +40,23 @@ class History:
     def windows(self) -> dict[str, Window]:
         return windows(self.records)
 
+    def file(self, path: str) -> str | None:
+        """The sha256 of a file that anybody may have now; None where there is none of this path. The same files as an
+        export has."""
+        early = max(stamp(utc_now()), self.head.time) < self._draws.get(path, "")
+        return None if early or path in self._answers else self._named.get(path)
+
     @cached_property
-    def files(self) -> dict[str, str]:
-        """The files that anybody may have, by path: their sha256. The same as an export has."""
-        hidden = held_back(self.records)
-        return {path: digest for path, digest in named_files(self.records).items() if path not in hidden}
+    def _named(self) -> dict[str, str]:
+        return named_files(self.records)
+
+    @cached_property
+    def _answers(self) -> set[str]:
+        return sealed_answers(self.records)
+
+    @cached_property
+    def _draws(self) -> dict[str, str]:
+        return sealed_draws(self.records)
 
     @cached_property
     def lines(self) -> Stored:

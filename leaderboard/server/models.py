@@ -103,6 +103,9 @@ class Row(Answer):
     team: str = Field(examples=["The adders"])
     rank: list[int] | None = Field(description="First and last rank of its rank set.", examples=[[1, 3]])
     unranked: str = Field(description="Why it has none; else empty.")
+    not_learnt: str = Field(
+        "", description="Why its OOD score says nothing of the shift: it has not learnt the task on ID rows."
+    )
     ties: str = Field(description="Entries that share a letter do not differ significantly.", examples=["ab"])
     id: dict[str, Any] = Field(description="Score on rows like training: value, low, high, row_se, seed_se, per_seed.")
     ood: dict[str, Any] = Field(description="The same on shifted rows.")

@@ -54,7 +54,7 @@ async def page(request: Request, path: str) -> Response:
 def _answer(request: Request, published: Published, path: str, name: str) -> Response:
     if (exported := published.export(path)) is not None:
         return stored_answer(request, exported)
-    digest = published.history().files.get(path)
+    digest = published.history().file(path)
     if digest is not None:
         found = published.file(path)
         if found is None:

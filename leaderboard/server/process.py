@@ -13,12 +13,19 @@ import signal
 import socket
 import sys
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError, first_line
 from .app import create_app
 from .requests import Logged
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from uvicorn import Server
+
+SWITCH = 0.0005
+"""Seconds after which a thread that computes tables or pages lets another one go on: answers are quick then, too. By
+Python's own 0.005 each of an answer's steps waits as long."""
 GRACE = 20
 """Seconds that requests in progress are given when the server is to end."""
 HEADER_BYTES = 32 << 10
@@ -36,22 +43,29 @@ def main() -> None:
 
 
 def _serve(options: dict[str, Any]) -> None:
+    app = create_app(options["place"], url_prefix=options["url_prefix"], workers=0)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    server_of(app, options["proxy_headers"]).run(sockets=[socket.socket(fileno=options["fd"])])
+
+
+def server_of(app: FastAPI, proxy_headers: bool = False) -> Server:
+    """The server of an application in this process, which is there for nothing else. proxy_headers: as in
+    `serving.serve`."""
     import uvicorn
 
-    app = create_app(options["place"], url_prefix=options["url_prefix"], workers=0)
+    sys.setswitchinterval(SWITCH)
     config = uvicorn.Config(
         Logged(app),
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=options["proxy_headers"],
+        proxy_headers=proxy_headers,
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=HEADER_BYTES,
         http="h11",
     )
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    uvicorn.Server(config).run(sockets=[socket.socket(fileno=options["fd"])])
+    return uvicorn.Server(config)
 
 
 def _end_with_parent() -> None:

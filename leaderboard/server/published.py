@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Condition, Event, Lock, RLock, Thread
@@ -32,22 +33,40 @@ from ..tables.live import LiveBoard
 from ..tables.snapshot import Snapshot
 from .answers import Packed, Stored, as_json, media_of
 from .history import History
+from .page_memory import PageMemory
 
 POLL = 0.5
 """Seconds between two looks at the ledger's head, for records that other processes append."""
 FIRST = 60
 """Seconds that a request waits for the first tables of a board."""
+PAGE_BYTES = 128 << 20
+"""The most bytes of pages, compressed, that a server process keeps."""
 
 log = logging.getLogger("farshift.server")
 
 
 class Shown:
-    """A board's tables and pages at one record. Pages are rendered once, and kept compressed."""
+    """A board's tables and pages at one record. Pages are rendered when they are asked for, and kept compressed.
 
-    def __init__(self, history: History, view: BoardView, snapshot: Snapshot, marker: tuple[str, str]) -> None:
+    before: what was shown at an earlier record, whose pages are kept where they are the same. later: the paths of
+    pages that are rendered when there is nothing else to do."""
+
+    def __init__(
+        self,
+        history: History,
+        view: BoardView,
+        snapshot: Snapshot,
+        marker: tuple[str, str],
+        before: Shown | None = None,
+    ) -> None:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
         self._files = Site(snapshot, view).pages
-        self._pages: dict[str, Packed] = {}
+        self._pages = PageMemory(PAGE_BYTES)
+        self.later: deque[str] = deque()
+        if before is not None:
+            for path, page in before._pages.items():
+                if path in self._files and self._files[path].same_as(before._files[path]):
+                    self._pages.put(path, page)
         self._stored: dict[str, Any] = {}
         self._lock = RLock()
 
@@ -70,10 +89,14 @@ class Shown:
         """A page, rendered now if it was not; None where there is none."""
         if path not in self._files:
             return None
+        if (kept := self.kept(path)) is not None:  # which waits for no page that is being rendered
+            return kept
         with self._lock:
-            if path not in self._pages:
-                self._pages[path] = Stored(self._files[path].render(), media_of(path)).packed()
-        return self._pages[path]
+            found = self._pages.get(path)
+            if found is None:
+                found = Stored(self._files[path].render(), media_of(path)).packed()
+                self._pages.put(path, found)
+        return found
 
     def stored(self, name: str, make: Callable[[], Stored]) -> Stored:
         """A body that is made once."""
@@ -206,8 +229,10 @@ class Published:
     def _watch(self) -> None:
         """Keep the tables and pages those of the ledger, until `close`."""
         while not self._stop.is_set():
+            more = False
             try:
                 self._bring_up_to_date()
+                more = self._render_one()
                 self.problem = ""
             except Exception as error:  # a server outlives whatever a board's files hold: what was computed is shown
                 self.problem = f"{type(error).__name__}: {first_line(error)}"
@@ -215,7 +240,7 @@ class Published:
                 with self._there:
                     self._there.notify_all()
                 self._stop.wait(10)
-            self._look.wait(self.poll)
+            self._look.wait(0 if more else self.poll)
             self._look.clear()
 
     def _bring_up_to_date(self) -> None:
@@ -230,27 +255,33 @@ class Published:
             self._live = LiveBoard(self._view)
         snapshot = self._live.snapshot()
         history = self._at(snapshot)
-        made = Shown(history, self.view(history), snapshot, (history.head.hash, marker[1]))
-        rest = []
+        made = Shown(history, self.view(history), snapshot, (history.head.hash, marker[1]), self._shown)
+        # What visitors see first is ready before it is shown, and so is what was ready; the other pages of benchmarks
+        # are rendered one by one afterwards, and those of a thousand entries when they are asked for.
+        before = self._shown
         for path in made.paths:
-            # What visitors see first is ready before it is shown; the pages of a thousand entries come after.
-            made.page(path) if path.count("/") == 0 or path.startswith("benchmarks/") else rest.append(path)
-        made.stored("standings.json", lambda: as_json(made.snapshot.record()))
+            if not path.startswith("benchmarks/"):
+                if path.count("/") == 0 or path.startswith("static/"):
+                    made.page(path)
+            elif before is not None and before.kept(path) is not None:
+                made.page(path)
+            else:
+                made.later.append(path)
         with self._there:
             self._shown = made
             self._there.notify_all()
         log.info("tables at record %d, %.1f s", history.head.seq, watch.seconds())
-        for path in self._until_stopped(rest):
-            made.page(path)
+        self._live.keep()
+        made.stored("standings.json", lambda: as_json(made.snapshot.record()))
+
+    def _render_one(self) -> bool:
+        """Render one of the pages that are left for later; False where none is."""
+        if self._shown is None or not self._shown.later:
+            return False
+        self._shown.page(self._shown.later.popleft())
+        return True
 
     def _at(self, snapshot: Snapshot) -> History:
         """The ledger as it stood at a snapshot's record."""
         now = self.history()
         return History(now.records[: snapshot.head.seq + 1], now.key, now.tree)
-
-    def _until_stopped(self, paths: list[str]) -> Iterator[str]:
-        """Each path, as long as there is nothing better to do."""
-        for path in paths:
-            if self._stop.is_set() or self._look.is_set():
-                return
-            yield path

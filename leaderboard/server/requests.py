@@ -1,8 +1,10 @@
-"""One line in the log for each request: never a header, never a query, so never a token."""
+"""One line in the log for each request: never a header, never a query, never the whole id of a submission or upload; so
+nothing that opens anything."""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,14 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger("farshift.requests")
+
+_ID = re.compile(r"(?<=/)([0-9a-f]{12})[0-9a-f]{52}(?=/|$)")
+_LONGEST = 300
+
+
+def logged_path(path: str) -> str:
+    """A path as the log has it. Of an id that is asked for by who knows it, its first twelve digits."""
+    return visible(_ID.sub(r"\1..", path[:_LONGEST]))
 
 
 class Logged:
@@ -38,5 +48,5 @@ class Logged:
         finally:
             client = (scope.get("client") or ("-",))[0]
             took = 1000 * (time.perf_counter() - began)
-            path = visible(scope["path"][:300])
+            path = logged_path(scope["path"])
             log.info("%s %s %s %d %d B %.0f ms", client, scope["method"], path, status, size, took)

@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from ...core.errors import FarshiftError, first_line
 from .accounts.quotas import QuotaExceeded
 from .refusal import Refusal
+from .requests import logged_path
 
 if TYPE_CHECKING:
     from .intake.job import Job
@@ -49,14 +50,14 @@ class IntakeRoute(APIRoute):
             except QuotaExceeded as error:
                 return refused(Refusal.because(429 if error.after else 413, str(error), error.after))
             except FarshiftError as error:  # a full disk, a database that is away
-                log.error("%s %s: %s", request.method, request.url.path, first_line(error))
+                log.error("%s %s: %s", request.method, logged_path(request.url.path), first_line(error))
                 return refused(Refusal.because(503, "the board cannot take this in now: try again later", LATER))
 
         return answered
 
 
 def refused(error: Refusal) -> Response:
-    """The answer that a refusal is. What is left of the body is not read."""
+    """The answer that a refusal is. What is left of the body is thrown away (unread.py), or never read."""
     closing = {"Connection": "close"} if error.status in (408, 413) else {}
     headers = {"Cache-Control": "no-store", **closing, **error.headers()}
     return Response(json.dumps(error.body()), error.status, headers, "application/problem+json")

@@ -11,6 +11,7 @@ from ..board import Board
 from .accounts.accounts import Accounts
 from .intake.files import UploadFiles
 from .intake.queue import Queue
+from .intake.stored_files import upload_files
 from .intake.uploads import Uploads
 from .refusal import Refusal
 from .settings import ServerSettings, server_settings
@@ -45,7 +46,7 @@ def open_state(path: Path | str) -> State:
         board,
         Queue(store, settings),
         Uploads(store, settings),
-        UploadFiles(board.path),
+        upload_files(board),
         Accounts(store, settings),
         settings,
     )

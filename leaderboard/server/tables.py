@@ -1,4 +1,8 @@
-"""The tables of migration 0003, as queries name them."""
+"""The tables of migration 0003, as queries name them.
+
+The migration says its columns again, with what a query need not know (what may be null, what is unique): it is what was
+run on boards that are there, and stays as it is whatever these tables become. A test holds the two to one another.
+"""
 
 from __future__ import annotations
 

@@ -60,8 +60,17 @@ def named_problems(records: Iterable[Record]) -> list[str]:
     return problems
 
 
-def held_back(records: Iterable[Record]) -> set[str]:
-    """Files that are not public yet: answers to a sealed window that has not closed."""
+def held_back(records: Iterable[Record], now: str) -> set[str]:
+    """Files that are not public yet at a time (UTC, ISO 8601), or at that of the newest record: answers to a sealed
+    window that has not closed, and the draw of one that has not opened."""
+    records = list(records)
+    latest = max([now, *(record.time for record in records[-1:])])
+    return sealed_answers(records) | {path for path, opens in sealed_draws(records).items() if latest < opens}
+
+
+def sealed_answers(records: Iterable[Record]) -> set[str]:
+    """Answers to sealed windows that have not closed."""
+    records = list(records)
     closed = {record.body.get("window") for record in records if record.kind == "window_closed"}
     return {
         path
@@ -69,6 +78,21 @@ def held_back(records: Iterable[Record]) -> set[str]:
         if record.kind == "submitted" and record.body.get("window") not in (None, *closed)
         for path in _files(record)
     }
+
+
+def sealed_draws(records: Iterable[Record]) -> dict[str, str]:
+    """The files of the draws of sealed windows, by path: when their window opens by its terms (UTC, ISO 8601)."""
+    opens: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for record in records:
+        window = str(record.body.get("window"))
+        if record.kind == "seed_committed":
+            opens.setdefault(window, str(record.body.get("opens")))
+        elif record.kind == "window_opened":
+            found |= {
+                path: opens.get(window, "") for path in _files(record) if path.startswith(f"sealed/{window}/draw/")
+            }
+    return found
 
 
 def _files(record: Record) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, FarshiftError, MissingExtra, Unavailable, first_line
@@ -68,6 +69,20 @@ class ObjectStore:
                 return None
         return content
 
+    def send(self, path: str, file: Path) -> None:
+        """Write a file of this machine, whole, as `put` does, without having it in memory."""
+        with self._plainly(path):
+            self._files.put_file(str(file), self._place(path))
+
+    def fetch(self, path: str, file: Path) -> bool:
+        """Bring a file into one of this machine; False where there is none. `Unavailable` as of `get`."""
+        with self._plainly(path):
+            try:
+                self._files.get_file(self._place(path), str(file))
+            except FileNotFoundError:
+                return False
+        return True
+
     def delete(self, path: str) -> None:
         """Delete a file, if there is one."""
         with self._plainly(path):
@@ -99,8 +114,16 @@ class ObjectStore:
             yield
         except (FarshiftError, FileNotFoundError):
             raise
-        except Exception as error:  # each driver has errors of its own: botocore's, google's ..
+        except Exception as error:
+            if not _of_the_store(error):
+                raise
             raise Unavailable(f"{self.url}/{path} cannot be reached: {first_line(error, 200)}") from error
+
+
+def _of_the_store(error: Exception) -> bool:
+    """Whether an error is of a disk, a network or a driver's own sort (botocore's, aiohttp's, google's ..), and no
+    mistake of ours or of a driver's, such as a `TypeError`."""
+    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] not in ("builtins", "farshift")
 
 
 def store_of_files(card: dict[str, Any]) -> ObjectStore | None:

@@ -17,6 +17,7 @@ from ...core.files import user_home
 from ...core.private import read_private
 
 FILE = "tokens.toml"
+HOW_GIVEN = f"give it with --token, as FARSHIFT_TOKEN, or in {FILE} (farshift submit --help)"
 _SENDABLE = re.compile(r"[!-~]{1,500}")
 
 

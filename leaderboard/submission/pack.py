@@ -60,7 +60,7 @@ def pack(
     out = Path(out)
     with Reader() as reader:
         checked(io.BytesIO(content), out.name, reader, known=known)
-    write_atomically(out, content)
+    write_atomically(out, content, "name a file on another disk (--out)")
     return out
 
 

@@ -12,6 +12,7 @@ from ...core.files import offline
 from ...core.retry import Broken, may_pass, retry_after
 from ...loaders.remote.received import json_object
 from ..validation.problem import Problem, refusal, shown
+from .access import HOW_GIVEN
 
 if TYPE_CHECKING:
     import httpx2
@@ -85,14 +86,16 @@ class Server:
                 httpx2.Client(timeout=httpx2.Timeout(SILENCE, connect=CONNECT), trust_env=True) as client,
                 client.stream(method, place, content=content, headers=said) as answer,
             ):
-                return _understood(answer, place)
+                return _understood(answer, place, "" if self.token else f"; {HOW_GIVEN}")
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
             raise Unavailable(f"{place} cannot be reached: {first_line(error)}") from error
         except httpx2.TransportError as error:
             raise Broken(str(error) or type(error).__name__) from error
 
 
-def _understood(answer: httpx2.Response, place: str) -> Answer:
+def _understood(answer: httpx2.Response, place: str, without_token: str) -> Answer:
+    """An answer that grants what was asked; else the error that it is. without_token: what to do where it needs a
+    token, and none was shown."""
     if may_pass(answer.status_code):
         raise Broken(_why(answer, place), retry_after(answer.headers.get("Retry-After")))
     if answer.is_redirect:
@@ -106,6 +109,8 @@ def _understood(answer: httpx2.Response, place: str) -> Answer:
     said = found.json()
     if not isinstance(said.get("error"), str):
         raise found.odd("it names no error")
+    if found.status == 401:
+        raise FarshiftError(f"{place} refused it: {shown(said['error'], 400)}{without_token}")
     raise refused(place, said["error"], said.get("problems"))
 
 

@@ -21,6 +21,7 @@ from ...benchmarks.runs.run import RunLike, card_problem
 from ...benchmarks.scoring.completeness import WantedRows, wanted_rows
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import plain_disk_errors
+from ...core.listings.plural import counted
 from ..validation.archive import CARD, Archive
 from ..validation.card import ModelCard, SubmissionCard, submission_card
 from ..validation.limits import RUNS, SUBMISSION_BYTES
@@ -101,7 +102,9 @@ def check(path: Path | str, only: set[int] | None = None) -> Submission:
     `only` names the runs to look at (a board that recomputes leaves out those of an older identity)."""
     path = Path(path)
     problems = Problems()
-    if not path.is_file():
+    if path.is_dir():
+        problems.add("file-missing", str(path), "is a folder; a run is packed first: farshift pack RUN --out FILE.zip")
+    elif not path.is_file():
         problems.add("file-missing", str(path), "does not exist or is not a file")
     elif path.stat().st_size > SUBMISSION_BYTES:
         size = path.stat().st_size
@@ -208,7 +211,9 @@ def _run(
                 return None
             if (limit := limit_of(run.card.model.more)) is not None:
                 problems.add(
-                    "run-limited", file, f"a trial of {limit} rows of each part (--limit): evaluate on all rows"
+                    "run-limited",
+                    file,
+                    f"a trial of {counted(limit, 'row')} of each part (--limit): evaluate on all rows",
                 )
                 return None
             rows = wanted_rows(benchmark, run)

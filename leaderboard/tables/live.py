@@ -6,6 +6,9 @@ ledger only the records are read that came since, and held to the chain of those
 checked against its digest. A new entry costs its own table and its suite's aggregates; nothing new costs a look at the
 ledger's head.
 
+What was worked out is kept on disk, too (`kept_tables.py`): who starts anew reads the tables that are as they were, and
+none of their rows.
+
 What lies in memory: the snapshot itself, with the score of every entry; of each table the differences of its ranked
 entries (9 bytes a pair) and which are near copies (a fourth of a byte a pair); and rows, at most ROW_BYTES of them
 (about 2 + 3 x seeds bytes a row, where answers are right or wrong), those of the tables that changed last. Rows that
@@ -22,6 +25,7 @@ from typing import Any
 from ..board_view import BoardView
 from ..entries import Entry, Standing, add_entries, require_sound
 from ..ledger import Record
+from .kept_tables import KeptTables
 from .snapshot import Memory, Snapshot, take_snapshot
 
 ROW_BYTES = 1 << 30
@@ -33,7 +37,8 @@ class LiveBoard:
 
     def __init__(self, view: BoardView, row_bytes: int = ROW_BYTES) -> None:
         self.view = view
-        self._memory = Memory(row_bytes)
+        self._kept = KeptTables(view.derived, str(view.card.get("key", "")))
+        self._memory = Memory(row_bytes, self._kept)
         self._held = _Held(view, self._memory)
         self._lock = Lock()
         self._last: tuple[tuple[str, dict[str, str]], Snapshot] | None = None
@@ -55,6 +60,11 @@ class LiveBoard:
             return self._last[1]
         finally:
             self._lock.release()
+
+    def keep(self) -> None:
+        """Keep on disk what was worked out since the last time: for after it is shown, as nobody waits for it."""
+        with self._lock:
+            self._kept.write()
 
 
 class _Held(BoardView):

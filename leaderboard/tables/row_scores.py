@@ -44,7 +44,7 @@ from .given import floor_of, given_of
 from .protocol import oddities
 from .standings import older
 
-KEPT = 6
+KEPT = 7
 """The version of what is kept: raised by any change of it."""
 
 VIEWS = ("id", "ood")
@@ -230,7 +230,8 @@ def _keep(job: tuple[Path, Mapping[int, Path]]) -> str:
 def keep_rows(place: Path, entry: ValidRun, model: ModelCard) -> bytes:
     """Compute the rows of a run whose team declares this of its model, and keep them; returns the file's bytes."""
     trained_on = tuple(declared(model, entry.benchmark))
-    content = packed(replace(rows_of(entry), declared=trained_on, card=entry_card(entry.card, model)))
+    rows = replace(rows_of(entry), declared=trained_on, card=entry_card(entry.card, model), key=place.stem)
+    content = packed(rows)
     write_atomically(place, content, ADVICE)
     return content
 
@@ -257,6 +258,7 @@ def packed(rows: EntryRows) -> bytes:
         "worst": rows.worst,
         "declared": list(rows.declared),
         "card": dict(rows.card),
+        "key": rows.key,
         "clustering": {view: getattr(rows, view).clustering.to_dict() for view in VIEWS},
     }
     arrays["said"] = np.frombuffer(canonical_json(said), np.uint8)
@@ -285,7 +287,7 @@ def unpacked(content: bytes) -> EntryRows:
         on_id, on_ood = (_sample(arrays, view, said["clustering"][view]) for view in VIEWS)
         given = Given(arrays["given.answers"], arrays["given.wrong"]) if "given.answers" in arrays else None
         declared, odd = tuple(said["declared"]), tuple(said["odd"])
-        return EntryRows(on_id, on_ood, said["worst"], declared, given, said["floor"], odd, said["card"])
+        return EntryRows(on_id, on_ood, said["worst"], declared, given, said["floor"], odd, said["card"], said["key"])
 
 
 def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:
@@ -301,12 +303,14 @@ def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[s
 
 
 def _read(place: Path, standing: Standing) -> EntryRows | None:
-    """What is kept in a place; None where it is nothing, or does not give the entry's score."""
+    """What is kept in a place; None where it is nothing, another entry's, or does not give the entry's score."""
     try:
         rows = unpacked(place.read_bytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    fits = all(mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS)
+    fits = rows.key == place.stem and all(
+        mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS
+    )
     return rows if fits else None
 
 

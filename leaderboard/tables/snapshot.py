@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.record import in_words
 from ...benchmarks.statistics.near_copies import NearPairs
 from ...benchmarks.statistics.normalised import summary
 from ...benchmarks.statistics.remembered import Remembered
+from ...core.errors import UnknownName
 from ...core.listings.frame import frame
 from ...core.listings.html import table
 from ..board_view import BoardView
@@ -19,6 +21,7 @@ from ..ledger import Record
 from ..sealed.results import all_results
 from ..teams import shown_names
 from .field import field_of
+from .kept_tables import KeptTables
 from .row_scores import RowsInMemory, make_rows, rows_of_entries
 from .standings import Table, tables
 from .suite_table import SuiteTable, Summarised, suite_tables
@@ -99,9 +102,10 @@ class Seen:
 
 class Memory:
     """What was worked out of a board before (`tables/live.py`): a snapshot takes from it what is as it was. most: the
-    most bytes of rows that are kept in memory between two snapshots."""
+    most bytes of rows that are kept in memory between two snapshots; kept: tables that are kept on disk."""
 
-    def __init__(self, most: int = 0) -> None:
+    def __init__(self, most: int = 0, kept: KeptTables | None = None) -> None:
+        self.kept = kept
         self.known = Remembered()
         self.rows = RowsInMemory(most)
         self.near: dict[str, NearPairs] = {}
@@ -111,9 +115,17 @@ def take_snapshot(
     board: BoardView, benchmark: str = "", baseline: str | None = None, memory: Memory | None = None
 ) -> Snapshot:
     """What a board shows of all benchmarks, or of one. `baseline`: the model that entries are compared with; by default
-    each benchmark's own, as the board's settings.toml says. `memory`: what was worked out before of the same board."""
+    each benchmark's own, as the board's settings.toml says. `memory`: what was worked out before of the same board.
+    Raises `UnknownName` where the board has no entry on that benchmark, or none of that model there."""
     memory = memory or Memory()
-    standings = [one for one in board.standings() if benchmark in ("", one.score.benchmark)]
+    standings = board.standings()
+    on = {one.score.benchmark for one in [*standings, *board.apart()]}
+    if benchmark and benchmark not in on:
+        raise UnknownName("benchmark of the board's entries", benchmark, on)
+    standings = [one for one in standings if benchmark in ("", one.score.benchmark)]
+    models = {one.score.model for one in standings}
+    if baseline and baseline not in models:
+        raise UnknownName("model of the tables shown", baseline, models)
     against = board.baselines()
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
     windows = [{name: value for name, value in one.items() if name != "state"} for one in all_results(board)]
@@ -137,6 +149,10 @@ def take_snapshot(
         for table in made
     }
     changed = [one for one in made if not memory.known.has(("table", one.identity), inputs[one.identity])]
+    places: dict[str, Path] = {}
+    if memory.kept is not None:
+        places = {one.identity: memory.kept.place(*inputs[one.identity], arrived) for one in changed}
+        changed = [one for one in changed if not _kept(places[one.identity], inputs[one.identity], memory)]
     failed = make_rows(board, [row for table in changed for row in table.rows])
     seen = [
         memory.known.of(
@@ -146,6 +162,11 @@ def take_snapshot(
         )
         for table in made
     ]
+    if memory.kept is not None:
+        anew = {one.identity for one in changed}
+        for shown in seen:
+            if (identity := shown.view.table.identity) in anew:
+                memory.kept.due(places[identity], shown.view, shown.summaries)
     views = tuple(one.view for one in seen)
     summaries = {entry: found for one in seen for entry, found in one.summaries.items()}
     return Snapshot(
@@ -158,6 +179,15 @@ def take_snapshot(
         tuple(one for one in windows if benchmark in ("", one["terms"]["benchmark"])),
         len(standings),
     )
+
+
+def _kept(place: Path, inputs: tuple[Table, Mapping[str, int], list[Challenge], str], memory: Memory) -> bool:
+    """Take a table from the disk where it is kept there."""
+    found = None if memory.kept is None else memory.kept.read(place, inputs[0], inputs[2])
+    if found is None:
+        return False
+    memory.known.of(("table", inputs[0].identity), inputs, lambda: Seen(*found))
+    return True
 
 
 def _seen(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...benchmarks.scoring.learnt import MARK, Learnt
 from ...benchmarks.statistics.detectable import Detectable, measured
 from ...benchmarks.statistics.remembered import Remembered
 from ..challenges import Challenge
@@ -22,14 +23,16 @@ class Row(Place):
     """An entry in its table, with its place.
 
     unranked: why it is not of the field, over which rank sets are taken (field.py), or has no rank set for another
-    reason; empty for one that has; copy_of: of a near copy, the entry that it is one with; against: it minus the
-    baseline, with p_holm and verdict; worst: its worst group, with a selection-adjusted interval;
+    reason; empty for one that has; not_learnt: why its OOD score says nothing of the shift, empty for one that has
+    learnt the task (benchmarks/scoring/learnt.py); copy_of: of a near copy, the entry that it is one with; against: it
+    minus the baseline, with p_holm and verdict; worst: its worst group, with a selection-adjusted interval;
     attempts: how many of its team were scored in this table, None where no team is named; optimism: on the team's best
     entry, how far selecting it is expected to raise it; declared: what its model card declares to have been trained on,
     compared with the benchmark; card: what its run and model cards say (entry_card.py)."""
 
     standing: Standing
     unranked: str = ""
+    not_learnt: str = ""
     copy_of: str = ""
     against: dict[str, Any] | None = None
     worst: dict[str, Any] | None = None
@@ -49,6 +52,7 @@ class Row(Place):
             "team_key": standing.team_key,
             "rank": None if self.rank is None else list(self.rank),
             "unranked": self.unranked,
+            "not_learnt": self.not_learnt,
             "copy_of": self.copy_of,
             "reference": standing.reference,
             "ties": self.ties,
@@ -124,6 +128,7 @@ def table_view(
         one.entry: attempts.get((team_of(one), table.identity)) for one in named
     }
     lucky = _optimism(table, found, tried)
+    learnt = _learnt(table, rows)
     made = []
     for standing in table.rows:
         made.append(
@@ -131,6 +136,7 @@ def table_view(
                 **vars(found.places.get(standing.entry, Place())),
                 standing=standing,
                 unranked="" if standing.entry in found.places else lacking.get(standing.entry, ""),
+                not_learnt="" if learnt is None else learnt.reason(standing.score),
                 copy_of=field.copy_of.get(standing.entry, ""),
                 against=held.get(standing.entry),
                 worst=rows[standing.entry].worst if standing.entry in rows else None,
@@ -144,6 +150,12 @@ def table_view(
     detectable = measured({entry: rows[entry].ood for entry in found.places})
     notes = _notes(table, found, made, base and baseline, detectable, lucky)
     return TableView(table, tuple(made), len(found.places), base and baseline, detectable, notes, found.pairs)
+
+
+def _learnt(table: Table, rows: Mapping[str, EntryRows]) -> Learnt | None:
+    """What ID score the entries of a table are held to."""
+    floors = (rows[one.entry].floor for one in table.rows if one.entry in rows)
+    return Learnt.of(floors, (one.score.id.value for one in table.rows), table.better)
 
 
 def _optimism(table: Table, found: Ranked, tried: Mapping[str, int | None]) -> dict[str, float]:
@@ -189,6 +201,11 @@ def _notes(
         notes.append(
             "Attempts: how many entries of the team were scored here; in brackets how far the best of so many equal "
             "ones is expected above the truth."
+        )
+    if any(row.not_learnt for row in rows):
+        notes.append(
+            f"{MARK}: a seed is no better on ID than a constant answer, or not half way from there to the best ID "
+            "score while the shift costs the entry something. Its OOD score says nothing of the shift."
         )
     single = sum(len(row.score.seeds) == 1 for row in table.rows)
     if single and count:

@@ -14,6 +14,7 @@ from ...benchmarks.limits import MAX_TEXT
 from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.completeness import WantedRows
+from ...core.listings.plural import counted
 from .problem import Problems, shown
 from .wanted import COLUMNS, Wanted
 
@@ -118,7 +119,7 @@ def _value_problems(table: pa.Table, benchmark: Benchmark, file: str, problems: 
 
     def hold(name: str, wrong: NDArray[np.bool_], what: str, where: str) -> bool:
         if wrong.any():
-            problems.add(name, file, f"{what} ({wrong.sum()} rows)", where, _row(table, wrong))
+            problems.add(name, file, f"{what} ({counted(int(wrong.sum()), 'row')})", where, _row(table, wrong))
         return not wrong.any()
 
     stated = hold("value-status", ~np.isin(status, (ANSWERED, ABSTAINED, FAILED)), _STATUS, "status")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
+from pathlib import PurePath
 from typing import Any
 
 from ...core.errors import BadSubmission
@@ -96,8 +97,16 @@ class Problem:
     row: str = ""
 
     def __str__(self) -> str:
-        place = "".join(f", {kind} {value}" for kind, value in (("column", self.column), ("row", self.row)) if value)
-        return f"{self.file}{place}: {self.what} ({self.remedy})"
+        return f"{self.file}{self._place}: {self.what} ({self.remedy})"
+
+    def told(self, of: Collection[str]) -> str:
+        """The same after a heading that names the file already, where the file is one of these."""
+        whole = self.file in of and not self._place
+        return f"{self.what} ({self.remedy})" if whole else str(self)
+
+    @property
+    def _place(self) -> str:
+        return "".join(f", {kind} {value}" for kind, value in (("column", self.column), ("row", self.row)) if value)
 
     def record(self) -> dict[str, str]:
         """The problem as JSON."""
@@ -134,8 +143,11 @@ def refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> BadSu
     found = tuple(problems)
     count = len(found) + left_out
     more = count - len(found[:PROBLEMS_IN_A_LINE])
-    text = "; ".join(map(str, found[:PROBLEMS_IN_A_LINE])) + (f"; and {more} more" if more else "")
-    error = BadSubmission(f"{whose}: {f'{count} problems: ' if count > 1 else ''}{text}")
+    # A file is named once: by its path where a problem has that, not by its name alone.
+    same = {whose, *(one.file for one in found if PurePath(one.file).name == whose)}
+    told = [one.told(same) for one in found[:PROBLEMS_IN_A_LINE]]
+    text = "; ".join(told) + (f"; and {more} more" if more else "")
+    error = BadSubmission(f"{max(same, key=len)}: {f'{count} problems: ' if count > 1 else ''}{text}")
     error.problems = found
     return error
 

@@ -15,38 +15,8 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import farshift as fs
-from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.submission.pack import pack
-
-ON = "modadd97/xi35"
-
-
-class Model:
-    """Modular addition, wrong on a share of the rows that its number and its seed decide."""
-
-    def __init__(self, number: int, seed: int) -> None:
-        self.number, self.seed = number, seed
-
-    def predict(self, batch):
-        a, b = batch["a"], batch["b"]
-        noise = (a * 31 + b * 17 + self.seed * 7 + self.number * 13) % 997 < 100 + 3 * self.number
-        return (a + b + noise) % 97
-
-
-def enter(job: tuple[Path, int]) -> None:
-    """Run a model, and submit it to a board."""
-    board, number = job
-    with TemporaryDirectory() as folder:
-        place = Path(folder)
-        name = f"model {number:03}"
-        fs.evaluate(lambda seed: Model(number, seed), on=ON, budget="quick", seeds=3, out=place / "run", name=name)
-        submit(Board(board), pack([place / "run"], place / "s.zip", team=f"team {number % 50}"))
+from made_boards import asks_for_a_board, board_of, enter
 
 
 def timed(what: str, *command: str) -> None:
@@ -59,20 +29,14 @@ def timed(what: str, *command: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--entries", type=int, default=200)
-    parser.add_argument("--keep", type=Path, help="Where the board is kept, and taken from when it is there.")
+    asks_for_a_board(parser, 200)
     chosen = parser.parse_args()
-    with TemporaryDirectory() as folder:
-        board = chosen.keep or Path(folder) / "board"
-        if not board.exists():
-            Board.init(board, "A board to measure")
-            with ProcessPoolExecutor(2) as pool:
-                list(pool.map(enter, [(board, number) for number in range(chosen.entries)]))
-        work = Path(folder) / "copy"
+    with board_of(chosen) as (board, folder):
+        work = folder / "copy"
         shutil.copytree(board, work)
         shutil.rmtree(work / "derived", ignore_errors=True)
         shutil.rmtree(work / "site", ignore_errors=True)
-        os.environ["FARSHIFT_HOME"] = str(Path(folder) / "home")
+        os.environ["FARSHIFT_HOME"] = str(folder / "home")
         timed("pages, no rows kept", "site", str(work))
         timed("pages again", "site", str(work))
         enter((work, chosen.entries))

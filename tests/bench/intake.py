@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import resource
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -40,9 +42,19 @@ def main() -> None:
             chance = number / given.submissions / 2
             fs.evaluate(lambda seed, n=chance: models.Adder(seed, n), on=ON, seeds=1, out=out, name=f"m{number}")
             files.append(pack([out], folder / f"{number}.zip", team="us"))
-        swarm = stack.enter_context(Swarm(folder, url))
-        found = killed_while_working(swarm, files, given.clients)
+        before = processor_seconds()
+        with Swarm(folder, url) as swarm:
+            found = killed_while_working(swarm, files, given.clients)
+        found["processor_s_a_submission"] = (processor_seconds() - before) / given.submissions
+        found["load"] = os.getloadavg()[0]
     print(json.dumps({"ledger": "postgresql" if given.postgresql else "sqlite", "clients": given.clients, **found}))
+
+
+def processor_seconds() -> float:
+    """Of all processes that this one started and that have ended, and of theirs; but for what a worker that was killed
+    had started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ make bench-live ARGS="--entries 1000 --rows 10000"
 
 Made-up entries of right and wrong answers, given to the library as a board's rows are, without submissions: what is
 measured is all between rows and a table's view. Beside it the limit: the product of one matrix of that size by NumPy,
-from which every statement about pairs begins.
+from which every statement about pairs begins. Beside it, too, what it takes to keep such a table and to read it again,
+as a server does that is started anew.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from typing import Any
 
 import numpy as np
 from farshift.benchmarks.statistics.interval import gap, mean
+from farshift.benchmarks.statistics.joint_covariance import joint_covariance
+from farshift.benchmarks.statistics.max_t import max_t
 from farshift.benchmarks.statistics.near_copies import Given, NearPairs
+from farshift.benchmarks.statistics.normalised import summary
 from farshift.benchmarks.statistics.remembered import Remembered
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.tally import tally
 from farshift.leaderboard.entries import Standing
 from farshift.leaderboard.tables.field import field_of
+from farshift.leaderboard.tables.kept_tables import packed, unpacked
 from farshift.leaderboard.tables.row_scores import EntryRows
 from farshift.leaderboard.tables.standings import tables
+from farshift.leaderboard.tables.suite_table import Summarised
 from farshift.leaderboard.tables.table_view import TableView, table_view
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "benchmarks")]
@@ -35,14 +41,15 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / 
 BASELINE = "model 0000"
 
 
-def made(number: int, rows: int, noise: float, hard: np.ndarray) -> tuple[Standing, EntryRows]:
-    """An entry of one of 20 families of models; `noise`: how much its seeds differ."""
+def made(number: int, rows: int, noise: tuple[float, float], hard: np.ndarray) -> tuple[Standing, EntryRows]:
+    """An entry of one of 20 families of models; `noise`: how much its seeds differ altogether, and row by row."""
     from made_tables import entry
 
     source = np.random.default_rng([5, number])
     family = np.random.default_rng([7, number % 20]).normal(size=rows)
     own = hard + 0.7 * family + 0.7 * source.normal(size=rows) + 0.5 * source.normal() + 1
-    right = own + noise * source.normal(size=(5, 1)) + 0.6 * source.normal(size=(5, rows)) > 0
+    across, within = noise
+    right = own + across * source.normal(size=(5, 1)) + within * source.normal(size=(5, rows)) > 0
     sample = RowScores(right.astype(float))
     answers = np.where(right, 0, source.integers(1, 9, right.shape)).astype(np.uint8)
     standing, _ = entry(f"model {number:04}", 0.7, team=f"team {number}", seeds=5)
@@ -70,10 +77,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000)
     chosen = parser.parse_args()
     hard = np.random.default_rng(3).normal(size=chosen.rows)
-    for noise, words in ((0.02, "pairs by Sidak (few seeds)"), (0.0005, "pairs by draws (calm seeds)")):
+    for noise, words in (((0.02, 0.6), "few seeds that differ"), ((0.0005, 0.05), "seeds that hardly differ")):
         print(f"{chosen.entries} entries x {chosen.rows} rows x 5 seeds, {words}")
         entries = [made(number, chosen.rows, noise, hard) for number in range(chosen.entries + 1)]
         rows = {one.entry: found for one, found in entries}
+        samples = [rows[one.entry].ood for one, _ in entries]
+        drawn = max_t(joint_covariance(samples)).stream is not None
+        print(f"  critical values {'by draws' if drawn else 'as of independent pairs (Sidak)'}")
         near, known = NearPairs(), Remembered()
 
         def view(count: int, entries=entries, rows=rows, near=near, known=known) -> TableView:
@@ -83,7 +93,11 @@ def main() -> None:
             return table_view(table, rows, {}, {}, (), BASELINE, field_of(table, rows, arrived, near), known)
 
         timed("  the table from its rows", lambda: view(chosen.entries))
-        timed("  one new entry", lambda: view(chosen.entries + 1))
+        made_of_it = timed("  one new entry", lambda: view(chosen.entries + 1))
+        summaries = {one.entry: Summarised(summary(rows[one.entry].ood)) for one, _ in entries}
+        content = timed("  keeping the table", lambda of=made_of_it, also=summaries: packed(of, also))
+        again = f"  reading it again ({len(content):,} bytes)"
+        timed(again, lambda content=content, of=made_of_it: unpacked(content, of.table, ()))
         means = np.stack([found.ood.means for found in rows.values()])
         timed("  the limit: one matrix times its transpose", lambda means=means: means @ means.T)
 

@@ -76,8 +76,13 @@ class Swarm:
 
     def __exit__(self, *_: Any) -> None:
         for process in self.processes:
-            process.kill()
-            process.wait()
+            process.terminate()  # what its own processes used is counted where it waits for them
+        for process in self.processes:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
     def kill(self, number: int) -> None:
         """Kill a process (0 and 1 are servers) without a warning, and start another in its place."""

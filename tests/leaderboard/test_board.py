@@ -268,11 +268,11 @@ def test_answers_to_a_sealed_window_are_no_entries_and_are_held_back_until_it_cl
     board.enter([("submitted", {"window": "one", "team": "us", "files": digests(files)})], files)
     board.ledger.append([("scored", {"window": "one", "team": "us"})])
     assert board.standings() == []
-    assert held_back(board.ledger.records()) == set(files)
+    assert held_back(board.ledger.records(), "") == set(files)
     board.ledger.append([("window_closed", {"window": "other"})])
-    assert held_back(board.ledger.records()) == set(files)
+    assert held_back(board.ledger.records(), "") == set(files)
     board.ledger.append([("window_closed", {"window": "one"})])
-    assert held_back(board.ledger.records()) == set()
+    assert held_back(board.ledger.records(), "") == set()
 
 
 def test_a_board_may_keep_its_ledger_in_postgresql(packed, tmp_path, server):

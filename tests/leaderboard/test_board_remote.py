@@ -11,6 +11,8 @@ import httpx2
 import pytest
 from farshift.core.errors import BadSubmission, FarshiftError, Unavailable
 from farshift.core.private import write_private
+from farshift.core.progress import listening
+from farshift.core.retry import TRIES
 from farshift.leaderboard.operations.places import submit_at
 from farshift.leaderboard.server.accounts.tokens import create
 from farshift.leaderboard.submission import remote
@@ -20,7 +22,7 @@ from farshift.leaderboard.submission.pack import pack
 sys.path.insert(0, str(Path(__file__).parent))
 from intake import ScoredHere, taking_in, working
 from remembering import check
-from support import one_line_error
+from support import Heard, one_line_error
 
 
 @pytest.fixture(autouse=True)
@@ -195,6 +197,26 @@ def test_no_server_no_network_no_address(file, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     with pytest.raises(Unavailable, match="FARSHIFT_OFFLINE is set"):
         submit_at("http://127.0.0.1:1", file)
+
+
+def test_each_try_is_told_with_its_reason(file):
+    with listening(heard := Heard()), pytest.raises(Unavailable, match="could not be handed in"):
+        submit_at("http://127.0.0.1:1", file)
+    assert [line.rpartition(", ")[2] for line in heard.lines] == [
+        f"try {one} of {TRIES}" for one in range(2, TRIES + 1)
+    ]
+    assert f"{file} could not be handed in at http://127.0.0.1:1/api/v1/submissions (" in heard.lines[0]
+    assert "refused): trying again in " in heard.lines[0]
+
+
+def test_who_has_no_token_is_told_how_to_give_one(intake, file, monkeypatch):
+    monkeypatch.delenv("FARSHIFT_TOKEN")
+    with pytest.raises(
+        FarshiftError, match=r"a token of your team is needed.*; give it with --token, as FARSHIFT_TOKEN"
+    ):
+        submit_at(intake.url, file)
+    with pytest.raises(FarshiftError, match="this token is unknown here$"):
+        submit_at(intake.url, file, "fs_" + "A" * 43)
 
 
 @pytest.mark.slow

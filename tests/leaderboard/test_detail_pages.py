@@ -141,6 +141,18 @@ def walked(tmp_path_factory, runs):
     return board, Site(take_snapshot(board), board)
 
 
+def test_what_left_the_tables_is_listed_with_its_record_and_reason_on_the_ledgers_page_and_its_benchmarks(walked):
+    _, site = walked
+    (gone,) = site.snapshot.apart
+    (record,) = [one for one in site.records if one.kind == "withdrawn"]
+    ledger = Read(site.pages["ledger.html"].render())
+    assert "by its team" in ledger.text and "a bug" in ledger.text
+    assert {f"ledger/0.html#record-{record.seq}", f"entries/{gone.entry}.html"} <= set(ledger.links)
+    taken = replace(entry("taken out", 0.9)[0], left=Left("removed", "rows of the test", "2026-02-03T00:00:00Z"))
+    page = Site(snapshot([entry("one", 0.5)], apart=[taken])).pages["benchmarks/scan/length.html"]
+    assert "(removed: rows of the test)" in Read(page.render()).text
+
+
 def test_ledger_pages_are_of_fixed_ranges_so_that_a_full_one_never_changes():
     shown = snapshot([entry("one", 0.5)])
     records = [replace(shown.head, seq=k, kind="opened" if not k else "scored", body={}) for k in range(2 * SIZE + 5)]
@@ -303,7 +315,7 @@ def test_a_comparison_of_up_to_five_entries_of_one_table_is_made_and_others_are_
     left, right = view.rows
     page = compare_page(site, [right.standing.entry, left.standing.entry], "api/v1/compare")
     read = Read(page.render())
-    assert "Row by row" in read.text and "../../static/detail.css" in read.loaded
+    assert "Row by row" in read.text and "../../static/style.css" in read.loaded
     assert Read(site.pages[pair_path(left, right)].render()).text == read.text
     assert any(name == "a" for name in _terms(page.render().decode())), "generated rows are shown"
     for wrong in ([left.standing.entry], ["nobody", left.standing.entry], [f"{k:016x}" for k in range(6)]):

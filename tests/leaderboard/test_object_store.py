@@ -181,3 +181,19 @@ def test_a_writer_waits_for_one_on_another_machine(server, stores, tmp_path):
 def _hold(board: Board, order: list[str]) -> None:
     with board.locked():
         order.append("there")
+
+
+def test_a_mistake_of_ours_is_not_called_an_absence_of_the_store(kept, monkeypatch):
+    for mistake in (TypeError("ours"), KeyError("ours")):
+        monkeypatch.setattr(kept.objects._files, "info", _raising(mistake))
+        with pytest.raises(type(mistake), match="ours"):
+            kept.objects.get("scores/x/1.json", 10)
+    with pytest.raises(ValueError, match="not a place"):
+        kept.objects.put("../outside", b"")
+
+
+def _raising(error: Exception):
+    def raises(*_: object, **__: object) -> None:
+        raise error
+
+    return raises

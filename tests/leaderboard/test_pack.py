@@ -121,6 +121,11 @@ def test_predictions_come_out_as_they_went_in(runs, tmp_path):
     assert found.equals(before.select(found.column_names))
 
 
+def test_a_run_folder_that_is_handed_in_is_told_to_be_packed(runs):
+    with pytest.raises(BadSubmission, match="is a folder; a run is packed first: farshift pack RUN --out"):
+        check(runs[0])
+
+
 def test_the_docs_list_every_problem_with_its_remedy():
     text = (Path(__file__).parent.parent.parent / "docs" / "submitting.md").read_text()
     listed = dict(line.strip("| ").split("` | ", 1) for line in text.split("## List of problems")[1].splitlines()[4:])

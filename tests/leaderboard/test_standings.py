@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
+from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.tables.row_scores import EntryRows
 from farshift.leaderboard.tables.standings import tables
 from farshift.leaderboard.tables.table_view import table_view
@@ -209,3 +210,22 @@ def test_rows_that_are_shared_make_for_narrower_rank_sets():
         return sum(row.rank[1] - row.rank[0] for row in only(snapshot(made)).rows)
 
     assert width(0.95) < width(0.0)
+
+
+def test_an_entry_that_has_not_learnt_the_task_is_marked_with_the_reason_and_stays_ranked():
+    made = [entry("strong", 0.7), entry("weak", 0.1), entry("half way", 0.4)]
+    made = [(standing, replace(found, floor=0.05)) for standing, found in made]
+    view = only(snapshot(made))
+    marked = {row.standing.score.model: row.not_learnt for row in view.rows}
+    best = max(row.standing.score.id.value for row in view.rows)
+    assert (marked["strong"], marked["half way"]) == ("", "")
+    assert f"not half way from a constant answer (0.05) to the best score ({best:.3g})" in marked["weak"]
+    assert all(row.rank for row in view.rows)
+    assert any(note.startswith("ID not learnt: ") for note in view.notes)
+    site = Site(snapshot(made))
+    assert site.pages["index.html"].render().decode().count("<small>ID not learnt</small>") == 1
+    assert site.pages["benchmarks/scan/length.html"].render().decode().count(">ID not learnt</span>") == 1
+    (weak,) = (standing.entry for standing, _ in made if standing.score.model == "weak")
+    assert "says nothing of the shift" in site.pages[f"entries/{weak}.html"].render().decode()
+    without = only(snapshot([entry("strong", 0.7), entry("weak", 0.1)]))
+    assert not any(row.not_learnt for row in without.rows), "nothing is held to a floor that is not known"

@@ -19,9 +19,10 @@ MOST = 12
 _COLOURS = dict(zip(PARTS, (0, 6, 2, 4, 1), strict=True))
 
 
-def audit_figures(audit: Mapping[str, Any]) -> list[Figure]:
-    """The figures that an audit has data for."""
-    made = (_severity(audit), _shares(audit, "labels"), _shares(audit, "groups"))
+def audit_figures(audit: Mapping[str, Any], classes: Sequence[str] = ()) -> list[Figure]:
+    """The figures that an audit has data for. classes: what the classes 0, 1 .. of the label are called."""
+    called = {str(number): name for number, name in enumerate(classes)}
+    made = (_severity(audit), _shares(audit, "labels", called), _shares(audit, "groups", {}))
     return [one for one in made if one is not None]
 
 
@@ -54,7 +55,7 @@ def _severity(audit: Mapping[str, Any]) -> Figure | None:
     return _figure(content, "Severity of the rows", "severity", names, counts, "What the rows of each part reach.")
 
 
-def _shares(audit: Mapping[str, Any], what: str) -> Figure | None:
+def _shares(audit: Mapping[str, Any], what: str, called: Mapping[str, str]) -> Figure | None:
     found = audit.get(what, {})
     columns = found.get("shares" if what == "labels" else "rows")
     if not columns:
@@ -67,6 +68,7 @@ def _shares(audit: Mapping[str, Any], what: str) -> Figure | None:
     weight = {name: sum(values.get(name, 0) / totals[part] for part, values in columns.items()) for name in every}
     kept = sorted(sorted(every, key=lambda name: (-weight[name], name))[:MOST], key=_as_number)
     shares = {part: [values.get(name, 0) / totals[part] for name in kept] for part, values in columns.items()}
+    kept = [called.get(name, name) for name in kept]
     top = max(max(values) for values in shares.values())
     tall = TOP + BOTTOM + len(kept) * (6 * len(shares) + 8)
     first = 150

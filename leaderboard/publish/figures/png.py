@@ -10,6 +10,14 @@ from zlib import adler32, crc32
 
 import numpy as np
 
+DARK = 64
+"""A picture whose brightest value is below this one is shown brightened."""
+
+MOST_ENCODED = 48 << 10
+"""The most bytes of an encoded picture that a page shows."""
+
+_FORMATS = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
+
 BLOCK = 65_535
 """The most bytes of a stored block (RFC 1951, 3.2.4)."""
 
@@ -17,7 +25,17 @@ BLOCK = 65_535
 def data_uri(values: Sequence[int], shape: tuple[int, ...]) -> str:
     """A picture of (height, width) or (height, width, 1 or 3) bytes, in C order, as an address."""
     pixels = np.asarray(values, np.uint8).reshape(shape)
+    if 0 < int(pixels.max(initial=0)) < DARK:  # of few grey values, as scans of 0 to 16
+        pixels = pixels * np.uint8(255 // int(pixels.max()))
     return "data:image/png;base64," + b64encode(png(pixels)).decode()
+
+
+def encoded_uri(content: bytes) -> str:
+    """A picture as it was published, as an address, by its first bytes: PNG, JPEG or GIF of at most `MOST_ENCODED`
+    bytes; empty for any other."""
+    known = next((name for head, name in _FORMATS if content.startswith(head)), "")
+    fits = known and len(content) <= MOST_ENCODED
+    return f"data:image/{known};base64,{b64encode(content).decode()}" if fits else ""
 
 
 def png(pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ..figures.severity import severity_curves
 from ..leaders import WHAT
 from ..page import Page
 from ..page_pictures import axis_of
+from ..shown_rows import credit_of
 
 if TYPE_CHECKING:
     from ..site import Site
@@ -33,12 +34,16 @@ def place(benchmark: str) -> str:
 
 def pages(site: Site) -> Iterator[Page]:
     """The pages of all benchmarks with a table."""
-    for name in sorted({view.table.benchmark for view in site.snapshot.views}):
-        yield Page(place(name), "benchmark.html", partial(_context, site, name))
+    found: dict[str, list[TableView]] = {}
+    for view in site.snapshot.views:
+        found.setdefault(view.table.benchmark, []).append(view)
+    for name in sorted(found):
+        of = (*found[name], name in site.shows_rows_of)
+        context = partial(_context, site, name, found[name])
+        yield Page(place(name), "benchmark.html", context, of=of, rows_of=name)
 
 
-def _context(site: Site, name: str) -> dict[str, Any]:
-    views = [view for view in site.snapshot.views if view.table.benchmark == name]
+def _context(site: Site, name: str, views: list[TableView]) -> dict[str, Any]:
     now = [view for view in views if view.table.current]
     main = (now or views)[0]
     return {
@@ -49,9 +54,10 @@ def _context(site: Site, name: str) -> dict[str, Any]:
         "what": WHAT[main.table.kind],
         "now": now,
         "old": [view for view in views if not view.table.current],
+        "gone": [one for one in site.snapshot.apart if one.score.benchmark == name],
         "figures": _figures(main),
         "figured": main.table.heading if len(views) > 1 else "",
-        **_known(benchmarks().get(name)),
+        **_known(benchmarks().get(name), site.shows_rows_of),
     }
 
 
@@ -68,29 +74,30 @@ def _figures(view: TableView) -> list[Figure]:
     return [one for one in found if one is not None]
 
 
-def _known(benchmark: Benchmark | None) -> dict[str, Any]:
+def _known(benchmark: Benchmark | None, published: Collection[str]) -> dict[str, Any]:
     """What a benchmark's definition and its split's manifest say; empty for one that this version does not know."""
     if benchmark is None:
         return {
-            **dict.fromkeys(("rule", "split", "split_page", "notes", "summary"), ""),
+            **dict.fromkeys(("credit", "rule", "split", "split_page", "notes", "summary"), ""),
             **dict.fromkeys(("facts", "audit", "references", "papers"), ()),
             "examples": None,
             "no_examples": "This version of Farshift does not know the benchmark.",
         }
     manifest = benchmark.manifest
     definition, audit = manifest.definition, manifest.audit()
-    examples, why = examples_of(benchmark)
+    examples, why = examples_of(benchmark, published)
     return {
         "rule": _in_words(_rule(definition.rule), definition.parameters),
         "split": manifest.full_name,
         "split_page": f"splits/{definition.name}/v{definition.version}.html",
         "notes": " ".join(one for one in (benchmark.definition.notes, definition.notes) if one),
         "facts": _facts(benchmark),
-        "audit": audit_figures(audit),
+        "audit": audit_figures(audit, benchmark.definition.task.names),
         "summary": manifest.audit_summary(),
         "references": benchmark.definition.references,
         "papers": definition.references,
         "examples": examples,
+        "credit": credit_of(benchmark) if examples else "",
         "no_examples": why,
     }
 

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from ....benchmarks.benchmark import find_benchmark
 from ....core.errors import FarshiftError, UnknownName
 from ...tables.row_frame import row_frame
 from ...tables.row_scores import EntryRows, rows_of_entries
@@ -17,6 +18,7 @@ from ..figures.severity import severity_curves
 from ..page import Page
 from ..page_pictures import axis_of
 from ..row_contents import code_for, row_contents
+from ..shown_rows import credit_of
 
 if TYPE_CHECKING:
     from ..site import Site
@@ -33,7 +35,8 @@ def pages(site: Site) -> Iterator[Page]:
     for view in _comparable(site):
         yield Page(chooser_path(view), "compare_choose.html", partial(_choices, site, view))
         for left, right in pairs_of(view):
-            yield Page(pair_path(left, right), "compare.html", partial(_context, site, view, (left, right)))
+            context = partial(_context, site, view, (left, right))
+            yield Page(pair_path(left, right), "compare.html", context, rows_of=view.table.benchmark)
 
 
 def pairs_of(view: TableView) -> list[tuple[Row, Row]]:
@@ -96,6 +99,7 @@ def _context(site: Site, view: TableView, entries: tuple[Row, ...]) -> dict[str,
     found = compared(view, entries, rows, frame)
     named = sorted({one for sort in found.rows for one in sort["rows"]})
     scores = [one.standing.score for one in entries]
+    contents = row_contents(view.table.benchmark, named, site.shows_rows_of)
     return {
         "board": site.snapshot,
         "found": found,
@@ -103,7 +107,8 @@ def _context(site: Site, view: TableView, entries: tuple[Row, ...]) -> dict[str,
         "entries": entries,
         "bounds": scores[0].bounds,
         "curves": severity_curves(scores, [str(one.model) for one in scores], axis_of(view.table.benchmark)),
-        "contents": row_contents(view.table.benchmark, named),
+        "contents": contents,
+        "credit": credit_of(find_benchmark(view.table.benchmark)) if contents else "",
         "code": code_for(view.table.benchmark, named),
         "examples": EXAMPLES,
     }

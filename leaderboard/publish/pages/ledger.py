@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 SIZE = 200
 """Records of a page."""
 
+BY = {"withdrawn": "its team", "removed": "the board"}
+"""The records that take an entry out of its table, and by whose decision."""
+
+MOST_GONE = 100
+"""So many of them the first page of the ledger lists, the newest; all stand among the records."""
+
 MOST_LINKS, LONGEST = 20, 4_000
 """The most entries that a record's line names, and characters of its JSON that a page shows."""
 
@@ -44,14 +50,22 @@ def _head(site: Site) -> dict[str, Any]:
     records, key = site.records, site.key
     checkpoint = checkpoint_of(records, key)
     numbers = range(ranges(len(records)) - 1, -1, -1)
+    gone = [
+        (f"ledger/{record.seq // SIZE}.html#record-{record.seq}", line_of(record, site.models))
+        for record in records
+        if record.kind in BY
+    ]
     return {
         "board": site.snapshot,
+        "by": BY,
         "key": key,
         "head": records[-1],
         "size": len(records),
         "root_hash": b64encode(checkpoint.root).decode(),
         "checkpoint": checkpoint.text,
         "ranges": [(number, number * SIZE, min(len(records), (number + 1) * SIZE) - 1) for number in numbers],
+        "gone": gone[-MOST_GONE:][::-1],
+        "more_gone": max(0, len(gone) - MOST_GONE),
         "newest": [line_of(record, site.models) for record in reversed(records[-10:])],
     }
 

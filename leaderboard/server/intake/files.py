@@ -1,4 +1,5 @@
-"""The files of submissions on their way: `uploads/` in the board's folder, which only its owner may read."""
+"""The files of submissions on their way: `uploads/` in the board's folder, which only its owner may read. Of a board
+whose files lie in an object store they lie there too (`stored_files.py`)."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ SPARE = 64 << 20
 """Bytes of the disk that no upload is taken to."""
 
 ID = re.compile(r"[0-9a-f]{64}")
-_FILE = re.compile(r"\.?([0-9a-f]{64})\.(zip|part|lock)")
+_FILE = re.compile(r"\.?([0-9a-f]{64})\.(zip|part|lock|[0-9a-f]{8})")
 _HOUR = 3600.0
 
 
@@ -48,12 +49,32 @@ class UploadFiles:
     def whole(self, id: str) -> Path:
         return self.folder / f"{id}.zip"
 
+    def start(self, id: str, offset: int) -> int:
+        """Where in `part` the bytes from `offset` of the whole on are to be written."""
+        return offset
+
+    def keep(self, id: str, start: int, size: int) -> None:
+        """So many bytes from `start` on are in `part`: they are to outlive this machine, if more than it has them."""
+
+    def gathered(self, id: str, size: int) -> tuple[Path, bool]:
+        """All of an upload, in a file of this machine, and whether it was `finish`ed before."""
+        part = self.part(id)
+        return (part, False) if part.exists() else (self.whole(id), True)
+
+    def here(self, id: str) -> Path | None:
+        """A finished file, on this machine; None where there is none."""
+        return self.whole(id) if self.whole(id).is_file() else None
+
     def has_room(self, size: int) -> bool:
         """Whether the disk has room for so many bytes more."""
         return shutil.disk_usage(self.folder.parent).free >= size + SPARE
 
     def finish(self, id: str) -> None:
-        """What came in is whole, and on the disk when this returns."""
+        """What came in is whole, and kept when this returns: on the disk, or in the store."""
+        self.settle(id)
+
+    def settle(self, id: str) -> None:
+        """What came in is whole, and on the disk of this machine when this returns."""
         with plain_disk_errors(self.folder, ADVICE):
             with self.part(id).open("rb") as file:
                 os.fsync(file.fileno())
@@ -62,11 +83,15 @@ class UploadFiles:
 
     def drop(self, id: str) -> None:
         """Nothing of it is needed any more."""
-        for path in (self.part(id), self.whole(id), self.lock(id)):
+        self.clear(id)
+
+    def clear(self, id: str) -> None:
+        """Nothing of it is needed on this machine any more."""
+        for path in (self.whole(id), *self.folder.glob(f".{id}.*")):
             path.unlink(missing_ok=True)
 
     def ids(self) -> dict[str, float]:
-        """Every id with a file, and how many seconds ago the newest one was written."""
+        """Every id with a file, and for how many seconds nothing was written to it that is known of."""
         found: dict[str, float] = {}
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             name = _FILE.fullmatch(path.name)
@@ -77,6 +102,17 @@ class UploadFiles:
             if name is not None:
                 found[name[1]] = min(age, found.get(name[1], age))
         return found
+
+
+def not_here(queue: Queue, files: UploadFiles) -> str:
+    """What to say where submissions are queued whose files are not on this machine; else nothing."""
+    lost = sum(files.here(job.id) is None for job in queue.jobs(("queued",)))
+    if not lost:
+        return ""
+    return (
+        f"{lost} queued submissions have no file in {files.folder}: machines that share a database share the board's "
+        "folder too, or have its files in an object store (farshift board init --files)"
+    )
 
 
 def sweep(queue: Queue, files: UploadFiles) -> None:

@@ -90,22 +90,20 @@ class Queue:
 
     def known(self, owner: str, digest: str) -> Job | None:
         """The owner's job of these bytes, unless it is to be handed in again."""
+        self._settle_what_is_late()
         with self.store.reading() as connection:
             found = self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
         return found if found is not None and found.state not in (REFUSED, FAILED) else None
 
     def find(self, id: str) -> Job | None:
         """The job of this id."""
+        self._settle_what_is_late()
         with self.store.reading() as connection:
-            found, at = self._find(connection, JOBS.c.id == id), self._now(connection)
-        if found is not None and found.state == RUNNING and (found.lease or 0) < at:
-            self.settle()  # nobody may be at work to do it
-            with self.store.reading() as connection:
-                return self._find(connection, JOBS.c.id == id)
-        return found
+            return self._find(connection, JOBS.c.id == id)
 
     def jobs(self, states: Sequence[str] = (QUEUED, RUNNING, *ENDED)) -> list[Job]:
         """The jobs in some states, in the order in which they came."""
+        self._settle_what_is_late()
         with self.store.reading() as connection:
             query = select(JOBS).where(JOBS.c.state.in_(states)).order_by(JOBS.c.number)
             rows = connection.execute(query).mappings().all()
@@ -115,6 +113,7 @@ class Queue:
 
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
+        self._settle_what_is_late()
         with self.store.reading() as connection:
             rows = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
         found = {str(state): int(count) for state, count in rows}
@@ -172,6 +171,14 @@ class Queue:
         """Put what leases ran out of back into the queue."""
         with self._changing() as (connection, at):
             self._settle(connection, at)
+
+    def _settle_what_is_late(self) -> None:
+        """The same where there is something, so that readers take no lock: nobody may be at work to do it."""
+        with self.store.reading() as connection:
+            late = select(JOBS.c.id).where(JOBS.c.state == RUNNING, JOBS.c.lease < self._now(connection)).limit(1)
+            if connection.execute(late).first() is None:
+                return
+        self.settle()
 
     def _settle(self, connection: Connection, at: float) -> None:
         late = select(JOBS).where(JOBS.c.state == RUNNING, JOBS.c.lease < at).with_for_update(skip_locked=True)

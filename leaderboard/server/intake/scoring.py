@@ -9,6 +9,7 @@ of this. It ends with the worker that started it.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from contextlib import suppress
@@ -18,12 +19,14 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from ....core.errors import BadSubmission, FarshiftError, NotTaken, first_line
+from ....core.errors import BadSubmission, FarshiftError, NotTaken
 from ...board import Board
 from ...operations.submit import submit
 from ...submission.validate import Submission
 from ...validation.problem import problems_of
 from ..accounts.permitted import require_team
+
+log = logging.getLogger("farshift.scoring")
 
 
 def answer(board: Path, request: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +47,9 @@ def answer(board: Path, request: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         return {"broke": "it needs more memory than a submission is given here"}
     except Exception as error:
-        return {"broke": f"a mistake in Farshift: {type(error).__name__}: {first_line(error, 200)}"}
+        # Its message may say what is on this machine: the log has it, and whoever handed in is told its name.
+        log.exception("%s could not be scored", Path(request["file"]).name[:12])
+        return {"broke": f"a mistake in Farshift ({type(error).__name__}): the log of its server says more"}
     return {"entries": entries}
 
 
@@ -57,6 +62,7 @@ def _plain(error: FarshiftError, request: dict[str, Any]) -> str:
 def main() -> None:
     board, memory = Path(sys.argv[1]), int(sys.argv[2])
     _bound(memory)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever else is printed must not be taken for an answer
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()

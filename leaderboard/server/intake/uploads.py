@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import and_, delete, func, insert, select, update
 
 from ...ledger.store import Store
 from ..settings import ServerSettings
@@ -49,11 +49,13 @@ class Uploads:
             row = connection.execute(query).mappings().first()
         return None if row is None else Upload(**{name: row[name] for name in Upload.__dataclass_fields__})
 
-    def received(self, id: str, bytes: int) -> None:
-        """So many bytes are on the disk."""
+    def received(self, id: str, start: int, bytes: int) -> bool:
+        """So many bytes are kept, of which those from `start` on are new; False where others came from there on in the
+        meantime, to another server."""
         with self.store.committing() as connection:
             values = {"received": bytes, "touched": now(connection)}
-            connection.execute(update(UPLOADS).where(UPLOADS.c.id == id).values(values))
+            mine = and_(UPLOADS.c.id == id, UPLOADS.c.received == start)
+            return connection.execute(update(UPLOADS).where(mine).values(values)).rowcount == 1
 
     def became(self, id: str, job: str) -> None:
         """It is whole, and was queued."""

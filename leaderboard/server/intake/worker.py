@@ -23,9 +23,10 @@ from ....core.errors import FarshiftError, first_line
 from ....core.progress import say
 from ...board import Board
 from ..settings import ServerSettings, server_settings
-from .files import UploadFiles, sweep
+from .files import not_here, sweep
 from .job import Job
 from .queue import Queue
+from .stored_files import upload_files
 
 _IDLE = 0.5
 _SWEEP = 600.0
@@ -106,7 +107,7 @@ class Worker:
     """One worker of a board. `run` works until `stop` is set, or, with `once`, until nothing is due."""
 
     def __init__(self, board: Board, queue: Queue, number: int = 0) -> None:
-        self.queue, self.files = queue, UploadFiles(board.path)
+        self.queue, self.files = queue, upload_files(board)
         self.name = f"{socket.gethostname()[:40]}-{os.getpid()}-{number}"
         self._scorer = Scorer(board.path, queue.settings)
         self._swept = 0.0
@@ -140,8 +141,12 @@ class Worker:
         return self.queue.take(self.name)
 
     def _work(self, job: Job, stop: Event) -> bool:
-        file = self.files.whole(job.id)
-        if not file.is_file():
+        try:
+            file = self.files.here(job.id)
+        except FarshiftError:  # a store that does not answer is no fault of the submission
+            self.queue.give_back(job)
+            raise
+        if file is None:
             return self.queue.broke(job, "its file is missing")
         found = self._scored(job, file, stop)
         if found is None:
@@ -198,12 +203,15 @@ class Workers:
 
     def __init__(self, board: Board, number: int, queue: Queue | None = None) -> None:
         self.queue = queue or Queue(board.ledger.store, server_settings(board.path))
+        self._files = upload_files(board)
         self._stop, self.ended = Event(), 0
         self._workers = [Worker(board, self.queue, place) for place in range(number)]
         self._threads: list[Thread] = []
 
     def start(self, once: bool = False) -> Workers:
         """Begin to work."""
+        if why := not_here(self.queue, self._files):
+            say(why)
         self._threads = [Thread(target=self._run, args=(worker, once), daemon=True) for worker in self._workers]
         for thread in self._threads:
             thread.start()

@@ -114,7 +114,7 @@ def submission(request: Request, entry: str, board: Board) -> Response:
 
 
 def _file(request: Request, board: Board, path: str, name: str = "", lasting: bool = True) -> Response:
-    digest = board.history().files.get(path)
+    digest = board.history().file(path)
     file = board.file(path) if digest is not None else None
     if digest is None or file is None:
         raise HTTPException(404, f"{path} is not here")

@@ -124,7 +124,7 @@ async def answers(request: Request, window: str, bearer: Authorisation = "", con
     try:
         receipt = await run_in_threadpool(_taken, state, sender, window, id, body)
     finally:
-        state.files.drop(id)
+        state.files.clear(id)
     return said(201 if receipt.new else 200, receipt.record() | {"new": receipt.new})
 
 
@@ -150,7 +150,7 @@ def _taken(state: State, sender: Sender, window: str, id: str, body: Body) -> Re
         except QuotaExceeded as error:
             state.accounts.refused(sender, "quota-exceeded", str(error))
             raise
-        state.files.finish(id)
+        state.files.settle(id)
         return submit_answers(state.board, window, state.files.whole(id), allowed=allowed)
     except BadSubmission as error:
         raise Refusal.because(422, _plain(error, id), problems=problems_of(error)) from error
@@ -206,6 +206,6 @@ async def _received(request: Request, state: State, content_digest: str) -> tupl
         if stated and stated != body.digest:
             raise Refusal.because(400, "the body is not what Content-Digest says")
     except BaseException:
-        state.files.drop(id)
+        state.files.clear(id)
         raise
     return id, body

@@ -71,7 +71,7 @@ def create(
         raise Refusal.because(507, "the board's disk is full: try again later", 600)
     id = state.files.new()
     if not state.uploads.begin(id, sender.owner, sender.token, size, digest):
-        state.files.drop(id)
+        state.files.clear(id)
         most = state.settings.queued_at_once
         raise Refusal.because(429, f"{most} uploads of yours are unfinished: finish one, or delete one", 60)
     return _answer(201, Location=f"uploads/{id}", Upload_Offset="0")
@@ -138,38 +138,42 @@ async def _appended(request: Request, state: State, upload: Upload, checksum: tu
     left = upload.size - upload.received
     if left:
         try:
-            body = await receive(
-                request.stream(), state.files.part(upload.id), left, state.settings, upload.received, body
-            )
+            start = state.files.start(upload.id, upload.received)
+            body = await receive(request.stream(), state.files.part(upload.id), left, state.settings, start, body)
         finally:
             # Without a checksum what came is kept, also of a body that was cut off.
             if checksum is None and body.received:
-                await run_in_threadpool(state.uploads.received, upload.id, upload.received + body.received)
+                await run_in_threadpool(_kept, state, upload, body.received)
     if checksum is not None:
         name, due = checksum
         if not body.whole or getattr(body, name).digest() != due:
             raise Refusal.because(460, "the bytes are not what Upload-Checksum says: send them again")
-        await run_in_threadpool(state.uploads.received, upload.id, upload.received + body.received)
+        await run_in_threadpool(_kept, state, upload, body.received)
     found = state.uploads.find(upload.id, upload.owner)
     if found is None:
         raise Refusal.because(404, "there is no such upload")
     return found
 
 
+def _kept(state: State, upload: Upload, more: int) -> None:
+    """Keep what came. Raises `Refusal` where another server took something from the same byte on."""
+    state.files.keep(upload.id, upload.received, more)
+    if not state.uploads.received(upload.id, upload.received, upload.received + more):
+        raise Refusal.because(409, "more of this upload came in elsewhere: ask how much there is, and go on there")
+
+
 def _whole(state: State, sender: Sender, upload: Upload) -> Upload:
     """What a whole upload becomes."""
-    part = state.files.part(upload.id)
     if (there := state.queue.find(upload.id)) is not None:  # a server was killed before it could note it
         return _became(state, upload, there.id)
-    if part.exists():
-        digest = file_sha256(part)
+    file, finished = state.files.gathered(upload.id, upload.size)
+    digest = file_sha256(file)
+    if not finished:
         if upload.digest and upload.digest != digest:
             state.uploads.end(upload.id)
             state.files.drop(upload.id)
             raise Refusal.because(400, "the file is not what its sha256 says: upload it again")
         state.files.finish(upload.id)
-    else:
-        digest = file_sha256(state.files.whole(upload.id))
     job, new = queued(state, sender, upload.id, digest, upload.size)
     if not new:
         state.files.drop(upload.id)

@@ -61,7 +61,7 @@ def draw(request: Request, window: str, name: Literal["draw.toml", "inputs.parqu
     found = _window(board, window)
     state = found.state(utc_now())
     path: str = getattr(Places(found.name), DRAW[name])
-    digest = board.history().files.get(path)
+    digest = board.history().file(path)
     if state not in SEEN or digest is None:
         raise HTTPException(404, f"window {found.name} is {state}: its draw is published from {found.terms.opens}")
     file = board.file(path)

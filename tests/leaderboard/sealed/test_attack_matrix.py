@@ -33,6 +33,10 @@ SMALL: dict[str, dict[str, Any]] = {
     "balls/materials": {"regimes": [{"regime": "usual", "rows": 1200, "speed": [1.0, 4.0], "radius": [0.7, 1.5]}]},
     "concept_shift/angle": {"counts": {"0": 1200}},
     "gcog/productive": {"blocks": [{"regime": "one", "rows": 800, "depth": 1, "distractors": [20, 20]}]},
+    "hamiltonian/new_systems": {"counts": {"double well": 1200}},
+    "in_context_regression/covariate_shift": {
+        "regimes": [{"name": "skewed", "inputs": "skewed", "rows": 1200, "least": 10, "most": 10}]
+    },
     "mazes/9_to_21": {"counts": {"13": 1000}},
     "prefix_sums/32_to_64": {"counts": {"64": 1200}},
     "shapes/diagonal": {"per_combination": 4},

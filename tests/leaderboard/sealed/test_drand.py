@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import json
+import subprocess
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -42,6 +44,21 @@ def test_published_beacons_verify(number, signature):
     assert (
         found == {1000: RANDOMNESS, 657413: "fc1873a13f3545aeade8401532ef5519920652eee6b0d2b19ca12643b87b3587"}[number]
     )
+
+
+@pytest.mark.attack("entrant", "JSON nested deeper than the stack, after a beacon was verified")
+@with_py_ecc
+def test_after_a_beacon_is_verified_json_that_is_nested_too_deeply_is_refused_as_before():
+    code = (
+        "import json, sys\n"
+        "from farshift.leaderboard.sealed.drand import QUICKNET, randomness\n"
+        "before = sys.getrecursionlimit()\n"
+        f"randomness(QUICKNET, 1000, {SIGNATURE!r})\n"
+        "assert sys.getrecursionlimit() == before\n"
+        "try:\n    json.loads('[' * 100_000)\nexcept RecursionError:\n    print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
 @pytest.mark.attack("operator", "a beacon that drand did not sign")

@@ -133,6 +133,8 @@ ONE_OF_EACH_GENERATOR = [
     "concept_shift/angle",
     "covariate_shift/mean",
     "gcog/productive",
+    "hamiltonian/new_systems",
+    "in_context_regression/covariate_shift",
     "listops/length",
     "mazes/9_to_21",
     "prefix_sums/32_to_64",

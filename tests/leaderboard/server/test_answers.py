@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pyarrow as pa
 import pytest
-from farshift.leaderboard.server.answers import Stored, coding_of, range_of
+from farshift.leaderboard.server.answers import Stored, as_json, coding_of, range_of
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,19 @@ def test_compressed_bodies_unpack_to_the_body():
     assert pa.Codec("zstd").decompress(stored.zstd, len(content)).to_pybytes() == content
     assert stored.packed().content == content
     assert Stored(content, "text/plain").gzip == stored.gzip, "the same bytes at any time"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        None,
+        "ü",
+        {"a": [], "b": {}, "c\n": [{"d": [1.5, None]}, {}], 'e"': {"f": {"g": [True]}}},
+        [[1], {"a": 2}],
+    ],
+)
+def test_json_that_is_written_piece_by_piece_is_the_json_of_the_whole(value):
+    assert as_json(value).content == json.dumps(value, separators=(",", ":")).encode()
+    assert as_json({"numbers": {1: 2}}).content == b'{"numbers":{"1":2}}'

@@ -15,6 +15,7 @@ from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.server.accounts.audit import audit
 from farshift.leaderboard.server.accounts.tokens import create, revoke
 from farshift.leaderboard.server.intake.files import sweep
+from farshift.leaderboard.server.requests import logged_path
 from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -87,7 +88,7 @@ def test_a_submission_that_does_not_validate_says_its_problems_as_pack_does(inta
     refused = client.get(f"submissions/{said['id']}").json()
     assert refused["state"] == "refused"
     assert [problem["name"] for problem in refused["problems"]] == ["zip-unreadable"]
-    assert refused["reason"].startswith("the submission: the submission: ")
+    assert refused["reason"].startswith("the submission: not a readable zip")
     assert files_of(intake) == []
 
 
@@ -327,3 +328,30 @@ def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, client
         with intake.board.ledger.store.committing() as connection:
             connection.exec_driver_sql("UPDATE jobs SET due = 0")
     assert intake.state.queue.find(kept).reason == "3 attempts failed: its file is missing"
+
+
+def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told(
+    intake, client, file, monkeypatch, caplog
+):
+    def mistaken(*_: object) -> None:
+        raise ZeroDivisionError("in /srv/private")
+
+    monkeypatch.setattr("farshift.leaderboard.server.intake.scoring.submit", mistaken)
+    id = post(client, file.read_bytes()).json()["id"]
+    for _ in range(3):
+        intake.work()
+        with intake.board.ledger.store.committing() as connection:
+            connection.exec_driver_sql("UPDATE jobs SET due = 0")
+    found = client.get(f"submissions/{id}").json()
+    assert found["state"] == "failed"
+    assert found["reason"].endswith("a mistake in Farshift (ZeroDivisionError): the log of its server says more")
+    assert "ZeroDivisionError: in /srv/private" in caplog.text
+    assert "in mistaken" in caplog.text
+    assert id not in caplog.text
+
+
+def test_the_log_of_requests_has_no_whole_id():
+    id = "0123456789ab" * 5 + "cdef"
+    assert logged_path(f"/api/v1/submissions/{id}") == "/api/v1/submissions/0123456789ab.."
+    assert logged_path(f"/board/api/v1/uploads/{id}") == "/board/api/v1/uploads/0123456789ab.."
+    assert logged_path(f"/submissions/{id}.zip") == f"/submissions/{id}.zip", "what it is named after is public"

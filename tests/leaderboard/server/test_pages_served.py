@@ -11,6 +11,7 @@ from farshift.core.errors import MissingExtra
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.reference import reference
 from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.publish.page import Page
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.server.app import create_app
 from farshift.leaderboard.server.security import POLICY
@@ -135,6 +136,23 @@ def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkey
     held.set()
     served.until(lambda: b"a second thought" in served.get("").content)
     assert served.json("readyz")["behind"] == 0
+
+
+def test_a_server_that_starts_shows_the_first_page_before_those_of_benchmarks_are_made(own, serve, monkeypatch):
+    held, real = Event(), Page.render
+
+    def render(page: Page) -> bytes:
+        assert not page.path.startswith("benchmarks/") or held.wait(60)
+        return real(page)
+
+    monkeypatch.setattr(Page, "render", render)
+    served = serve(own.path)
+    assert served.get("").status_code == 200
+    shown = served.app.state.published.ready
+    assert [path for path in shown.paths if shown.kept(path) and path.startswith("benchmarks/")] == []
+    held.set()
+    served.until(lambda: shown.kept("benchmarks/modadd97/xi35.html") is not None)
+    assert served.get("benchmarks/modadd97/xi35.html").content == real(shown._files["benchmarks/modadd97/xi35.html"])
 
 
 def test_settings_that_change_change_the_pages(own, serve):

@@ -14,9 +14,11 @@ from farshift.leaderboard.server.accounts.quotas import DAY, QuotaExceeded
 from farshift.leaderboard.server.intake.job import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING
 from farshift.leaderboard.server.intake.queue import Queue
 from farshift.leaderboard.server.settings import ServerSettings
+from farshift.leaderboard.server.tables import AUDIT, CHARGES, JOBS, TOKENS, UPLOADS
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from sqlalchemy import inspect
 
 SETTINGS = ServerSettings(submissions_a_day=4, bytes_a_day=100, queued_at_once=3, attempts=2, lease_seconds=10)
 
@@ -36,6 +38,16 @@ def store(request, tmp_path):
     migrate(store)
     yield store
     store.close()
+
+
+def test_the_tables_that_queries_name_are_those_that_the_migration_makes(store):
+    with store.reading() as connection:
+        there = inspect(connection)
+        for table in (TOKENS, UPLOADS, JOBS, CHARGES, AUDIT):
+            made = {column["name"]: column["type"] for column in there.get_columns(table.name)}
+            assert set(made) == set(table.columns.keys())
+            for column in table.columns:
+                assert made[column.name].python_type is column.type.python_type, (table.name, column.name)
 
 
 @pytest.fixture
@@ -102,6 +114,25 @@ def test_a_lease_that_ends_gives_the_job_to_another_and_in_the_end_it_fails_with
         FAILED, "2 attempts failed: its worker was ended, or lost the database, while it scored it",
     )  # fmt: skip
     assert queue.enqueue("b", "team us", "d2", 100)[1], "the quota was given back"
+
+
+@pytest.mark.parametrize("asked", ["jobs", "known", "counts", "find"])
+def test_a_job_whose_last_lease_ended_is_told_as_failed_though_nobody_is_at_work(queue, clock, asked):
+    queue.enqueue("a", "team us", "d", 10)
+    for _ in range(SETTINGS.attempts):
+        clock.now += 60
+        queue.settle()
+        clock.now += 60
+        assert queue.take("w").id == "a"
+    clock.now += 60
+    if asked == "jobs":
+        assert [job.state for job in queue.jobs()] == [FAILED]
+    elif asked == "known":
+        assert queue.known("team us", "d") is None
+    elif asked == "counts":
+        assert queue.counts()["failed"] == 1
+    else:
+        assert queue.find("a").state == FAILED
 
 
 def test_an_attempt_that_breaks_waits_a_little_and_a_worker_that_stops_gives_back(queue, clock):
@@ -186,6 +217,7 @@ class Machine(RuleBasedStateMachine):
         roomy = replace(SETTINGS, submissions_a_day=10_000, bytes_a_day=10**9, queued_at_once=10_000)
         self.queue = Queue(store, roomy, self.clock)
         self.ids: list[str] = []
+        self.handed_in = 0
         self.held: list = []
         self.ended: dict[str, str] = {}
 
@@ -196,7 +228,8 @@ class Machine(RuleBasedStateMachine):
     @rule(digest=st.sampled_from("abcd"))
     def hand_in(self, digest):
         before = {job.digest: job for job in self.queue.jobs()}.get(digest)
-        job, new = self.queue.enqueue(f"id{len(self.ids)}", "team us", digest, 1)
+        self.handed_in += 1  # a hand-in has an id of its own, also where earlier ones were replaced
+        job, new = self.queue.enqueue(f"id{self.handed_in}", "team us", digest, 1)
         if before is None or before.state in (REFUSED, FAILED):
             assert new
             if before is not None:

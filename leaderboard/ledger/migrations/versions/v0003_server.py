@@ -1,6 +1,6 @@
 """What a board's server keeps beside the ledger: access tokens, uploads, the queue of submissions, what quotas were
 charged, and an audit of what was refused and removed. None of it is part of a score, of an export or of a
-verification."""
+verification. It shares nothing with `server/tables.py`: a migration that was published never changes."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,0 +1,91 @@
+"""Of which benchmarks a page may show rows: of generated data always; of published data where their licence lets all
+pass them on, and they are on the disk of who makes the pages.
+
+Pages are to be made again byte for byte by whoever verifies a board, whose disk may hold other data. So the first page
+names the benchmarks whose published rows its site shows (`farshift-rows`), and a verification shows the same ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ...benchmarks.benchmark import Benchmark, benchmarks
+from ...core.errors import FarshiftError
+from ...loaders.acquire.source import Source, find_source
+
+MOST_GENERATED, MOST_READ = 50_000, 500_000
+"""Rows of the largest sources that are generated, and that are read from the disk, for a page."""
+
+_FREE = re.compile(
+    r"(CC0|CC BY(-SA)? \d|MIT\b|Apache-2\.0|BSD|PDDL|CDLA-Permissive|AFL-3|Public domain|Free for any purpose)"
+)
+_NOT = re.compile(
+    r"-N[CD]\b|non-commercial|research|restricted|permission|owners|annotations|labels|stimuli|no stated licence|"
+    r"(pictures|images|corpus|texts|data) (state|has|have|as|of)\b|states? none\b|none stated|test set only",
+    re.IGNORECASE,
+)
+
+
+def redistributable(licence: str) -> bool:
+    """Whether a licence, as a definition states it, lets a page show rows: a known free one, and nothing beside it that
+    takes a part of the data out. When in doubt, not."""
+    return bool(_FREE.match(licence)) and not _NOT.search(licence)
+
+
+def source_of(benchmark: Benchmark) -> Source | None:
+    """The source of a benchmark's rows; None where it is not known here."""
+    try:
+        return find_source(benchmark.manifest.definition.source.name)
+    except FarshiftError:
+        return None
+
+
+def credit_of(benchmark: Benchmark) -> str:
+    """Whose rows a page shows; empty where they are generated."""
+    source = source_of(benchmark)
+    of = None if source is None or not source.needs_network else source.definition
+    return "" if of is None else f"Rows of {of.title}; {of.licence}. {of.citation}"
+
+
+def why_not(benchmark: Benchmark, source: Source) -> str:
+    """Why no page shows rows of a benchmark, wherever it is made; empty where one may."""
+    definition, split = source.definition, benchmark.manifest.definition
+    if not source.needs_network:
+        if definition.rows > MOST_GENERATED:
+            return f"Example rows are shown of generated sources of at most {MOST_GENERATED:,} rows."
+        return ""
+    licences = [one for one in (definition.licence, split.licence) if one]
+    if definition.accept or not licences or not all(map(redistributable, licences)):
+        return f"No example rows: the licence of the data does not let everybody pass them on ({licences[0]})."
+    if definition.rows > MOST_READ or not benchmark.manifest.frozen:
+        return f"Example rows are shown of published data of at most {MOST_READ:,} rows that are pinned."
+    return ""
+
+
+def is_here(source: Source) -> bool:
+    """Whether a source's rows are on this disk: a page downloads nothing."""
+    return bool(source.definition.digest) and source.cached_at.is_file()
+
+
+def published_rows(names: Iterable[str]) -> frozenset[str]:
+    """Of benchmarks by name those over published data whose rows pages may show, and whose data are on this disk."""
+    return frozenset(name for name in allowed(names) if not lacking([name]))
+
+
+def allowed(names: Iterable[str]) -> frozenset[str]:
+    """Of benchmarks by name those over published data whose rows pages may show where the data are."""
+    known = benchmarks()
+    held = {name: source_of(known[name]) for name in names if name in known}
+    return frozenset(
+        name
+        for name, source in held.items()
+        if source is not None and source.needs_network and not why_not(known[name], source)
+    )
+
+
+def lacking(names: Iterable[str]) -> list[str]:
+    """Of benchmarks by name those whose data are not on this disk, sorted."""
+    known = benchmarks()
+    held = {name: source_of(known[name]) if name in known else None for name in names}
+    return sorted(name for name, source in held.items() if source is None or not is_here(source))

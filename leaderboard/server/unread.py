@@ -1,0 +1,55 @@
+"""What a refused request still sends is read for a while: an answer that is given before the body has come, on a
+connection that is then closed, is lost in its reset (RFC 9112, section 9.6), and a proxy says 502 in its place."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST = 16 << 20
+"""Bytes that are read and thrown away."""
+
+SECONDS = 5.0
+"""For as long as this; a client that is refused for being slow is not waited for."""
+
+_SLOW = 408
+
+
+class Unread:
+    """An application whose answers reach clients that still send."""
+
+    def __init__(self, app: ASGIApp, most: int = MOST, seconds: float = SECONDS) -> None:
+        self.app, self.most, self.seconds = app, most, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _sends_a_body(scope):
+            return await self.app(scope, receive, send)
+        ended = False
+
+        async def received() -> Message:
+            nonlocal ended
+            message = await receive()
+            ended = message["type"] != "http.request" or not message.get("more_body", False)
+            return message
+
+        async def answered(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] != _SLOW and not ended:
+                left = self.most
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self.seconds):
+                        while not ended and left > 0:
+                            left -= len((await received()).get("body", b""))
+            await send(message)
+
+        await self.app(scope, received, answered)
+
+
+def _sends_a_body(scope: Scope) -> bool:
+    """Whether there is a body, which is sent without waiting for leave (`Expect: 100-continue`)."""
+    headers = dict(scope["headers"])
+    stated = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+    return stated and b"expect" not in headers

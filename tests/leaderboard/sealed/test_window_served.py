@@ -1,0 +1,152 @@
+"""A window behind a server from its announcement to its verification, by the client that entrants have."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import farshift as fs
+import pytest
+from farshift.core.errors import FarshiftError
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.places import verify_at, viewed
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.sealed import times
+from farshift.leaderboard.sealed.close import close
+from farshift.leaderboard.sealed.export import export_draw
+from farshift.leaderboard.sealed.hand_in import hand_in_at
+from farshift.leaderboard.sealed.receipt import held_to
+from farshift.leaderboard.server.accounts.tokens import create
+from farshift.leaderboard.storage.readers import ExportReader
+from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "server"))
+from running import Running, running
+
+pytestmark = pytest.mark.usefixtures("decoded_once")
+
+DRAW = ("draw.toml", "inputs.parquet")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The one clock of server, client and operator."""
+    made = Clock("2030-12-31T00:00:00Z")
+
+    class Told(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return made()
+
+    monkeypatch.setattr(times, "datetime", Told)
+    monkeypatch.setattr("farshift.leaderboard.ledger.book.now", made.written)
+    return made
+
+
+@pytest.fixture
+def site(board: Board) -> Iterator[Running]:
+    found = running(board.path, workers=0)
+    yield found
+    found.stop()
+
+
+def drawn(place: str, out: Path) -> dict[str, bytes]:
+    with viewed(place) as found:
+        folder = export_draw(found, WINDOW, out)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def refused(action: Callable[[], object], why: str) -> None:
+    with pytest.raises(FarshiftError, match=why):
+        action()
+
+
+def window(site: Running) -> dict[str, Any]:
+    (listed,) = site.json("windows")["windows"]
+    found: dict[str, Any] = site.json(f"windows/{WINDOW}")
+    assert (listed["state"], listed["answers"]) == (found["state"], found["answers"])
+    return found
+
+
+@pytest.mark.slow
+def test_a_window_from_its_announcement_to_its_verification(
+    board: Board, site: Running, handed: Handed, clock: Clock, tmp_path: Path
+) -> None:
+    answers = handed.answers["ann"]
+    token, _ = create(board.ledger.store, "ann", scopes=("hand-in",))
+
+    def hand_in(file: Path) -> Any:
+        return hand_in_at(site.url, WINDOW, file, token)
+
+    said = window(site)
+    assert (said["state"], said["files"], said["seed"]) == ("announced", {}, None)
+    for name in DRAW:
+        early = site.get(f"api/v1/windows/{WINDOW}/draw/{name}")
+        assert (early.status_code, OPENS in early.json()["error"]) == (404, True)
+    refused(lambda: drawn(site.url, tmp_path / "early"), f"is announced: its draw is published from {OPENS}")
+    refused(lambda: hand_in(answers), "it is announced now")
+
+    clock.set(OPENS, seconds=60)
+    given = drawn(site.url, tmp_path / "draw")
+    said = window(site)
+    assert said["state"] == "open"
+    assert given == {name: site.get(f"api/v1/{place}").content for name, place in said["files"].items()}
+    assert given == {name: (handed.draw / name).read_bytes() for name in DRAW}
+    receipt = hand_in(answers)
+    assert (receipt.new, receipt.team, hand_in(answers).new) == (True, "ann", False)
+    refused(lambda: hand_in(handed.answers["bob"]), "is of the team 'bob', and the token is of 'ann'")
+    assert window(site)["answers"] == 1
+    assert site.get(f"sealed/{WINDOW}/answers/{receipt.submission}.zip").status_code == 404
+    refused(lambda: close(board, WINDOW), f"closes at {CLOSES}: it is open now")
+
+    clock.set(CLOSES, seconds=1)
+    refused(lambda: hand_in(handed.answers["cheat"]), "it is due now|is of the team")
+    close(board, WINDOW)
+    said = window(site)
+    assert said["state"] == "revealed"
+    (entry,) = said["entries"]
+    assert (entry["team"], entry["submission"]) == ("ann", receipt.submission)
+    assert [one["seed"] for one in fs.Board(site.url).windows()] == [said["seed"]]
+    assert held_to(receipt, board.ledger.records(), board.ledger.key) == []
+    found = verify_at(site.url)
+    assert (found.differences, found.not_recomputed) == ([], [])
+
+
+@pytest.mark.attack(
+    "entrant", "the draw of a window before it opens, from an export or from the files behind the pages"
+)
+def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
+    board: Board, site: Running, clock: Clock, tmp_path: Path
+) -> None:
+    paths = [f"sealed/{WINDOW}/draw/{name}" for name in DRAW]
+    there = export(board, tmp_path / "export").out
+    assert not [path for path in paths if (there / path).exists()]
+    assert {site.get(path).status_code for path in paths} == {404}
+    for copy in (ExportReader(there), site.url):
+        found = verify_at(copy) if isinstance(copy, str) else verify(copy)
+        assert (found.differences, found.not_recomputed) == ([], [])
+
+    clock.set(OPENS, seconds=60)
+    older = verify(ExportReader(there))
+    assert older.differences == []
+    assert [line.split(" ")[0] for line in older.not_recomputed] == sorted(paths)
+    assert "its window is open by now: take a newer copy" in older.not_recomputed[0]
+    assert export(board, there).new == len(paths)
+    assert [site.get(path).content for path in paths] == [(there / path).read_bytes() for path in paths]
+    found = verify(ExportReader(there))
+    assert (found.differences, found.not_recomputed) == ([], [])
+
+
+@pytest.mark.attack("operator", "a draw that is kept back after its window opened")
+def test_a_draw_that_is_missing_once_the_ledger_went_on_after_the_opening_is_a_difference(
+    board: Board, clock: Clock, tmp_path: Path
+) -> None:
+    clock.set(OPENS, seconds=60)
+    board.ledger.append([("referenced", {"declared": []})])
+    there = export(board, tmp_path / "export").out
+    (there / f"sealed/{WINDOW}/draw/inputs.parquet").unlink()
+    assert f"sealed/{WINDOW}/draw/inputs.parquet is missing" in verify(ExportReader(there)).differences

@@ -1,0 +1,157 @@
+"""nginx and Caddy on loopback, with the very files of docs/host-a-board.md: ports, certificates and the server's address
+are put in, and nothing else is changed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+DOCS = Path(__file__).parents[3] / "docs" / "host-a-board.md"
+NAME = "board.example.org"
+PATIENCE = 60
+NEVER = 9
+"""A port that nothing listens at."""
+
+
+def documented(name: str) -> str:
+    """A file as the page gives it."""
+    found = re.search(rf"```\w+\n(# {re.escape(name)}\n.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    assert found, name
+    return found[1]
+
+
+def put(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        assert old in text, f"{old} is not in the documented file"
+        text = text.replace(old, new)
+    return text
+
+
+def nginx_file(folder: Path, server: int = NEVER, https: int = 443, http: int = 80) -> Path:
+    """The documented file, included as Debian's nginx.conf includes one."""
+    certificate(folder)
+    place = f"/etc/letsencrypt/live/{NAME}"
+    text = put(
+        documented("board.conf"),
+        ("listen 443 ssl", f"listen 127.0.0.1:{https} ssl"),
+        ("listen 80", f"listen 127.0.0.1:{http}"),
+        (f"{place}/fullchain.pem", str(folder / "cert.pem")),
+        (f"{place}/privkey.pem", str(folder / "key.pem")),
+        ("127.0.0.1:8000", f"127.0.0.1:{server}"),
+    )
+    (folder / "board.conf").write_text(text)
+    temporary = "".join(
+        f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    main = folder / "nginx.conf"
+    main.write_text(
+        f"daemon off;\npid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{temporary}include {folder}/board.conf;\n}}\n"
+    )
+    return main
+
+
+def caddy_file(folder: Path, server: int = NEVER, https: int = 443, http: int = 80) -> Path:
+    """The documented file with a certificate of Caddy's own making."""
+    told = f"{{\nadmin off\nskip_install_trust\ndefault_bind 127.0.0.1\nhttp_port {http}\nhttps_port {https}\n}}\n"
+    text = put(
+        documented("board.caddyfile"),
+        (f"{NAME} {{", f"{NAME} {{\n    tls internal"),
+        ("127.0.0.1:8000", f"127.0.0.1:{server}"),
+    )
+    (folder / "board.caddyfile").write_text(told + text)
+    return folder / "board.caddyfile"
+
+
+FILES = {"nginx": nginx_file, "caddy": caddy_file}
+
+
+def command(name: str, file: Path, check: bool = False) -> list[str]:
+    program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin") or name
+    if name == "nginx":
+        return [program, "-c", str(file), "-p", str(file.parent), *(["-t"] if check else [])]
+    return [program, "validate" if check else "run", "--adapter", "caddyfile", "--config", str(file)]
+
+
+def installed(name: str) -> bool:
+    return bool(shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin"))
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Nothing is written to the user's folders."""
+    return dict(os.environ) | {"XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "HOME": str(folder)}
+
+
+@contextmanager
+def proxy(name: str, folder: Path, server: int) -> Iterator[tuple[int, int]]:
+    """The ports (https, http) of a proxy in front of a server, while the context lasts."""
+    folder.mkdir()
+    https, http = free_port(), free_port()
+    file = FILES[name](folder, server, https, http)
+    with (folder / "said").open("wb") as said:
+        process = subprocess.Popen(command(name, file), stdout=said, stderr=said, env=environment(folder))
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not (_greets(https) and _listens(http)):
+            assert process.poll() is None and time.monotonic() < deadline, (folder / "said").read_text()
+            time.sleep(0.05)
+        yield https, http
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def certificate(folder: Path) -> None:
+    """A key and a certificate that it signs itself."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), False)
+        .sign(key, SHA256())
+    )
+    (folder / "cert.pem").write_bytes(made.public_bytes(Encoding.PEM))
+    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _greets(port: int) -> bool:
+    """Whether a certificate is there: Caddy listens before it has made one."""
+    context = ssl._create_unverified_context()
+    try:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as line:
+            context.wrap_socket(line, server_hostname=NAME).close()
+    except OSError:
+        return False
+    return True
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as line:
+        return line.connect_ex(("127.0.0.1", port)) == 0

@@ -1,0 +1,141 @@
+"""The proxies of docs/host-a-board.md in front of a real server: what they are to leave as it is, they leave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+import tomli_w
+from farshift.leaderboard.server.intake.files import UploadFiles
+from farshift.leaderboard.server.intake.queue import Queue
+from farshift.leaderboard.server.settings import server_settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+from proxies import FILES, NAME, PATIENCE, command, documented, environment, installed, proxy
+from test_serve_command import Served
+
+TUS = {"Tus-Resumable": "1.0.0"}
+MOST = 4 << 20
+SPOOFED = "203.0.113.7"
+
+
+def _there(name: str) -> str:
+    if not installed(name):
+        pytest.skip(f"{name} is not installed")
+    return name
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_the_documented_file_is_one_that_the_proxy_takes(name, tmp_path):
+    file = FILES[_there(name)](tmp_path)
+    done = subprocess.run(command(name, file, check=True), capture_output=True, text=True, env=environment(tmp_path))
+    assert done.returncode == 0, done.stderr
+    warned = [line for line in done.stderr.splitlines() if "[warn]" in line and "http2" not in line]
+    assert warned == []
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+def test_the_documented_unit_is_one_that_systemd_takes(tmp_path):
+    unit = tmp_path / "farshift-board.service"
+    unit.write_text(documented(unit.name).replace("/srv/board/venv/bin/farshift", shutil.which("true") or "/bin/true"))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+    assert [line for line in done.stderr.splitlines() if unit.name in line and "User" not in line] == []
+
+
+@pytest.fixture(params=list(FILES))
+def name(request) -> str:
+    return _there(request.param)
+
+
+@pytest.fixture
+def served(own, tmp_path) -> Iterator[Served]:
+    told = {"open": True, "submission_bytes": MOST, "queued_at_once": 100, "requests_a_minute": 60}
+    (own.path / "settings.toml").write_text(tomli_w.dumps({"server": told}))
+    found = Served(own.path, tmp_path / "log", "--workers", "0", "--proxy-headers")
+    yield found
+    found.end()
+
+
+class Line:
+    """TLS to the proxy, from an address of this machine."""
+
+    def __init__(self, port: int, address: str = "127.0.0.1") -> None:
+        context = ssl._create_unverified_context()
+        context.set_alpn_protocols(["http/1.1"])
+        plain = socket.create_connection(("127.0.0.1", port), PATIENCE, (address, 0))
+        self.line = context.wrap_socket(plain, server_hostname=NAME)
+
+    def send(self, start: str, content: bytes, headers: dict[str, str]) -> None:
+        said = "".join(f"{name}: {value}\r\n" for name, value in {"Host": NAME, **headers}.items())
+        self.line.sendall(f"{start} HTTP/1.1\r\n{said}\r\n".encode() + content)
+
+
+@pytest.mark.slow
+def test_a_board_behind_a_proxy_is_as_without_one(name, served, own, tmp_path):
+    direct = served.get("")
+    port = int(served.url.rpartition(":")[2])
+    content = os.urandom(MOST - 1)
+    with proxy(name, tmp_path / "proxy", port) as (https, http):
+        transport = httpx2.HTTPTransport(verify=False, local_address="127.0.0.2")
+        with httpx2.Client(transport=transport, base_url=f"https://127.0.0.1:{https}", timeout=PATIENCE) as client:
+
+            def ask(method: str, path: str, body: bytes = b"", **headers: str) -> httpx2.Response:
+                said = {key.replace("_", "-"): value for key, value in headers.items()}
+                said |= {"Host": NAME, "X-Forwarded-For": SPOOFED}
+                tls = {"sni_hostname": NAME}
+                return client.request(method, path, content=body, headers=said, extensions=tls)
+
+            page = ask("GET", "/", Accept_Encoding="zstd")
+            assert (page.status_code, page.headers["Content-Encoding"]) == (200, "zstd")
+            assert page.headers["Strict-Transport-Security"] == "max-age=31536000"
+            assert page.headers["Content-Security-Policy"] == direct.headers["Content-Security-Policy"]
+            plain = ask("GET", "/", Accept_Encoding="identity")
+            assert plain.content == direct.content
+            assert plain.headers["ETag"].startswith('"'), "a strong tag"
+            again = ask("GET", "/", Accept_Encoding="zstd", If_None_Match=page.headers["ETag"])
+            assert (again.status_code, again.content) == (304, b"")
+            some = ask("GET", "/ledger.jsonl", Range="bytes=0-9")
+            assert (some.status_code, len(some.content)) == (206, 10)
+            redirected = httpx2.get(f"http://127.0.0.1:{http}/x?y", headers={"Host": NAME})
+            assert (redirected.status_code in (301, 308), redirected.headers["Location"]) == (
+                True,
+                f"https://{NAME}/x?y",
+            )
+
+            large = ask("POST", "/api/v1/submissions", b"x" * (MOST + 1), Content_Type="application/zip")
+            assert (large.status_code, large.json()["error"].split(";")[0]) == (413, f"{MOST + 1} bytes")
+
+            begun = ask("POST", "/api/v1/uploads", **TUS, Upload_Length=str(len(content)))
+            place = f"/api/v1/{begun.headers['Location']}"
+            cut = Line(https, "127.0.0.2")
+            headers = {**TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": "0"}
+            half = content[: MOST // 2]
+            cut.send(f"PATCH {place}", half, {**headers, "Content-Length": str(len(content))})
+            deadline = time.monotonic() + PATIENCE
+            part = UploadFiles(own.path).part(place.rpartition("/")[2])
+            while not part.stat().st_size:  # a line that breaks loses what its two ends had in hand
+                assert time.monotonic() < deadline, "nothing of it came"
+                time.sleep(0.05)
+            cut.line.close()
+            while not (had := int(ask("HEAD", place, **TUS).headers["Upload-Offset"])):
+                assert time.monotonic() < deadline, "nothing of it was kept"
+                time.sleep(1)
+            assert 0 < had <= len(half)
+            headers["Upload-Offset"] = str(had)
+            done = ask("PATCH", place, content[had:], **headers)
+            assert done.status_code == 204, done.text
+            job = Queue(own.ledger.store, server_settings(own.path)).find(done.headers["Farshift-Submission"])
+            assert (job.size, job.owner) == (len(content), "address 127.0.0.2"), "who sends is told by the proxy alone"
+            statuses = [ask("GET", "/api/v1/submissions/none").status_code for _ in range(80)]
+            assert 429 in statuses
+            assert served.get("api/v1/submissions/none").status_code == 404, "others are counted apart"
+    assert SPOOFED not in served.log.read_text()

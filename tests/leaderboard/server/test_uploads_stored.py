@@ -1,0 +1,144 @@
+"""Uploads to a board whose files lie in an object store: any machine goes on with them, and any scores them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import httpx2
+import pytest
+import s3
+from farshift.core.errors import Unavailable
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.server.intake.files import UploadFiles, not_here, sweep
+from farshift.leaderboard.server.intake.stored_files import upload_files
+from farshift.leaderboard.submission.pack import pack
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from intake import Intake, ScoredHere, taking_in
+from test_intake import TUS, begun, post, sent
+
+pytestmark = [pytest.mark.usefixtures("remembered"), pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[s3.Stores]:
+    with s3.storing() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def file(runs, tmp_path_factory) -> Path:
+    return pack(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
+
+
+def another_machine(board: Board, folder: Path) -> Board:
+    """The same board from a folder of its own: the card, what is private and, in place of a database server, the
+    ledger."""
+    folder.mkdir()
+    shutil.copy(board.path / "board.toml", folder)
+    shutil.copytree(board.path / "private", folder / "private")
+    if board.ledger.store.dialect == "sqlite":
+        (folder / "ledger.sqlite").symlink_to(board.path / "ledger.sqlite")
+    return Board(folder)
+
+
+def client_of(intake: Intake, token: str) -> httpx2.Client:
+    return httpx2.Client(base_url=f"{intake.url}/api/v1", headers={"Authorization": f"Bearer {token}"})
+
+
+def uploads(stores: s3.Stores, board: Board) -> list[str]:
+    assert board.objects is not None
+    return [path for path in stores.files(board.objects.url) if path.startswith("uploads/")]
+
+
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
+def test_an_upload_goes_on_at_another_server_and_is_scored_by_a_third(where, stores, file, request, tmp_path):
+    url = request.getfixturevalue("server").database() if where == "postgresql" else None
+    here = Board.init(tmp_path / "here", "shared", url, stores.bucket())
+    there = another_machine(here, tmp_path / "there")
+    content = file.read_bytes()
+    thirds = [content[: len(content) // 3], content[len(content) // 3 : -100], content[-100:]]
+    meta = b64encode(sha256(content).hexdigest().encode()).decode()
+    with taking_in(here, ScoredHere) as one, taking_in(there, ScoredHere) as two:
+        first, second = client_of(one, one.token), client_of(two, one.token)
+        place = begun(first, len(content), **{"Upload-Metadata": f"sha256 {meta}"}).headers["Location"]
+        offset = 0
+        for client, piece in zip((first, second, first), thirds, strict=True):
+            assert int(client.head(place, headers=TUS).headers["Upload-Offset"]) == offset
+            done = sent(client, place, offset, piece)
+            offset += len(piece)
+            assert (done.status_code, int(done.headers["Upload-Offset"])) == (204, offset)
+        id = done.headers["Farshift-Submission"]
+        assert uploads(stores, here) == [f"uploads/whole/{id}.zip"]
+        other = post(second, b"no zip").json()["id"]
+        shutil.rmtree(here.path / "uploads")  # the machine that took it in is gone
+        assert two.work() == 2
+        assert [first.get(f"submissions/{one}").json()["state"] for one in (id, other)] == ["entered", "refused"]
+        assert uploads(stores, here) == []
+        first.close()
+        second.close()
+    found = verify(there)
+    assert (found.verified, found.differences) == (1, [])
+
+
+def test_of_two_servers_that_take_the_same_bytes_one_counts(stores, tmp_path):
+    board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
+    with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
+        id = begun(client, 10).headers["Location"].rpartition("/")[2]
+        files, rows = intake.state.files, intake.state.uploads
+        for bytes in (6, 4):  # both were told that nothing is there
+            files.start(id, 0)
+            files.part(id).write_bytes(b"abcdefghij"[:bytes])
+            files.keep(id, 0, bytes)
+        assert rows.received(id, 0, 6)
+        assert not rows.received(id, 0, 4)
+        sent(client, f"uploads/{id}", 6, b"ghij")
+        assert intake.state.queue.find(id).digest == sha256(b"abcdefghij").hexdigest()
+
+
+def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(stores, tmp_path, monkeypatch):
+    board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
+    with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
+        kept = post(client, b"queued").json()["id"]
+        upload = begun(client, 5).headers["Location"]
+        sent(client, upload, 0, b"12")
+        left = "ab" * 32
+        intake.state.files.objects.put(f"whole/{left}.zip", b"of a server that was killed")
+        there = uploads(stores, board)
+        sweep(intake.state.queue, intake.state.files)
+        assert uploads(stores, board) == there
+        monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
+        sweep(intake.state.queue, intake.state.files)
+        assert uploads(stores, board) == [path for path in there if left not in path]
+        assert client.delete(upload, headers=TUS).status_code == 204
+        assert uploads(stores, board) == [f"uploads/whole/{kept}.zip"]
+
+
+def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_path, monkeypatch):
+    board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
+    with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
+        id = post(client, file.read_bytes()).json()["id"]
+        shutil.rmtree(board.path / "uploads")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        intake.worker.files = upload_files(Board(board.path))
+        monkeypatch.setattr("farshift.leaderboard.server.intake.worker.sweep", lambda *_: None)
+        with pytest.raises(Unavailable):
+            intake.work()
+        job = intake.state.queue.find(id)
+        assert (job.state, job.attempts) == ("queued", 0)
+        monkeypatch.undo()
+
+
+def test_a_machine_without_the_files_of_the_queue_says_that_folders_are_shared(board, tmp_path):
+    with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
+        post(client, b"queued")
+        assert not_here(intake.state.queue, intake.state.files) == ""
+        said = not_here(intake.state.queue, UploadFiles(tmp_path))
+        assert said.startswith(f"1 queued submissions have no file in {tmp_path / 'uploads'}: machines that share")
+        assert "\n" not in said

@@ -1,0 +1,85 @@
+"""The page of published claims: each with its numbers, its interval, its verdict and an anchor; the same everywhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from html import unescape
+
+import pytest
+from farshift.benchmarks.claims.claim import PLACE
+from farshift.benchmarks.claims.listing import NOT_RUN, shipped
+from farshift.core.plugins import PACKAGE
+from farshift.leaderboard.publish.pages import claims as page_module
+from farshift.leaderboard.publish.site import Site
+from made_tables import entry, snapshot
+
+
+@pytest.fixture(scope="module")
+def site():
+    return Site(snapshot([entry("some model", 0.5)]))
+
+
+@pytest.fixture(scope="module")
+def text(site):
+    return site.pages["claims.html"].render().decode()
+
+
+def section(text: str, name: str) -> str:
+    """The words of a claim's section."""
+    found = re.search(rf'<article class="claim" aria-labelledby="{name}">(.*?)</article>', text, re.DOTALL)
+    assert found is not None, name
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", found[1])).split())
+
+
+def test_every_claim_of_the_package_has_a_row_that_leads_to_its_section(text):
+    names = [path.stem for path in (PACKAGE / PLACE).glob("*.toml")]
+    assert len(names) >= 30
+    for name in names:
+        assert text.count(f'id="{name}"') == 1 and text.count(f'href="#{name}"') == 1
+
+
+def test_verdicts_are_counted_and_explained(text):
+    counts = Counter(one.verdict for one in shipped())
+    facts = unescape(text[text.index('<dl class="facts verdicts">') : text.index("</dl>")])
+    for verdict, count in counts.items():
+        assert f"<strong>{count}</strong> {page_module.MEANS[verdict]}" in facts
+    assert set(counts) <= set(page_module.MEANS)
+
+
+def test_a_claim_shows_the_paper_its_number_ours_with_what_its_interval_is_over_and_the_rule(text):
+    said = section(text, "irm-behind-erm")
+    assert "WILDS: a benchmark of in-the-wild distribution shifts" in said and "arxiv.org/abs/2012.07421" in said
+    assert "iWildCam macro-F1: IRM 15.1, ERM 31.0 (table 2; seen)" in said
+    assert re.search(r"gain irm minus erm -0\.\d{3} \[-0\.\d{3}, -0\.\d{3}\] 95 % .* over paired test rows", said)
+    assert "gain ≤ 0 : it is -0.161" in said and "farshift reproduce irm-behind-erm" in said
+
+
+def test_what_was_not_run_says_what_it_takes(text):
+    for one in shipped():
+        if one.verdict == NOT_RUN:
+            assert f"{one.claim.cost.cpu_minutes:g} min" in section(text, one.claim.name)
+
+
+def test_claims_of_a_user_are_not_on_a_boards_pages(site, text, tmp_path, monkeypatch):
+    there = tmp_path / PLACE
+    there.mkdir(parents=True)
+    (there / "my-claim.toml").write_text(
+        (PACKAGE / PLACE / "scan-length-cut.toml").read_text("utf-8").replace("scan-length-cut", "my-claim"), "utf-8"
+    )
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    page_module._context.cache_clear()
+    assert site.pages["claims.html"].render().decode() == text
+
+
+def test_the_page_is_linked_from_every_page(site):
+    for path in ("index.html", "about.html", "benchmarks/index.html"):
+        assert 'claims.html">' in site.pages[path].render().decode()
+
+
+def test_reading_claims_loads_nothing_that_trains():
+    code = "import sys; from farshift.benchmarks.claims.listing import shipped; assert shipped(); "
+    code += "assert 'torch' not in sys.modules and not any(m.startswith('farshift.baselines') for m in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,166 @@
+"""Example rows on a benchmark's page: of published data where the licence permits it and they are on the disk."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import farshift as fs
+import picture_split
+import pyarrow.parquet as pq
+import pytest
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.cli._own_benchmark import write_benchmark
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.export import export
+from farshift.leaderboard.operations.submit import submit
+from farshift.leaderboard.operations.verify_shown import PageFolder, verify_pages
+from farshift.leaderboard.publish.examples import examples_of
+from farshift.leaderboard.publish.figures.png import data_uri, encoded_uri
+from farshift.leaderboard.publish.pages.compare import pair_path, pairs_of
+from farshift.leaderboard.publish.shown_rows import is_here, redistributable, source_of
+from farshift.leaderboard.publish.site import Site, rows_shown
+from farshift.leaderboard.publish.write import write_site
+from farshift.leaderboard.storage.readers import ExportReader
+from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.tables.snapshot import take_snapshot
+from farshift.loaders.freezing.freeze import freeze
+from made_tables import entry, snapshot
+from own_rows import DRAFT, texts
+
+FREE = "CC0 1.0"
+
+
+def licensed(draft: str, licence: str) -> str:
+    """The draft of a split whose data have a licence."""
+    return draft.replace("data = { ", f'data = {{ licence = "{licence}", ')
+
+
+def of_pictures(home, monkeypatch, licence: str):
+    """A benchmark over a folder of pictures, which are read, and its site."""
+    monkeypatch.setattr(picture_split, "SPLIT", licensed(picture_split.SPLIT, licence))
+    benchmark = picture_split.split(home, monkeypatch)
+    return benchmark, snapshot([entry("some model", 0.5, benchmark.name, kind="domain")])
+
+
+def words(site: Site, name: str) -> str:
+    """The words of a benchmark's page under "What shifts"."""
+    page = site.pages[f"benchmarks/{name}.html"].render().decode()
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page[page.index('id="shift"') :])).split())
+
+
+def test_pictures_that_are_on_the_disk_are_shown_as_pictures_with_their_licence(tmp_path, monkeypatch):
+    _, board = of_pictures(tmp_path, monkeypatch, FREE)
+    site = Site(board)
+    page = site.pages["benchmarks/photos/sketch.html"].render().decode()
+    assert page.count('<img src="data:image/png;base64,') == 6
+    assert "CC0 1.0" in words(site, "photos/sketch")
+    assert rows_shown(site.pages["index.html"].render()) == {"photos/sketch"}
+    assert Site(board).pages["benchmarks/photos/sketch.html"].render().decode() == page
+
+
+def test_data_that_are_not_on_the_disk_are_not_fetched_for_a_page_and_a_line_says_so(tmp_path, monkeypatch):
+    benchmark, board = of_pictures(tmp_path, monkeypatch, FREE)
+    source = source_of(benchmark)
+    assert source is not None and is_here(source)
+    source.cached_at.unlink()
+    site = Site(board)
+    assert "the data were not on the disk where this page was made" in words(site, "photos/sketch")
+    assert rows_shown(site.pages["index.html"].render()) == frozenset()
+    assert not is_here(source)
+
+
+def test_a_licence_that_does_not_let_everybody_pass_rows_on_is_named_instead_of_rows(tmp_path, monkeypatch):
+    _, board = of_pictures(tmp_path, monkeypatch, "Non-commercial research only")
+    site = Site(board)
+    assert "does not let everybody pass them on (Non-commercial research only)" in words(site, "photos/sketch")
+    assert "<img" not in site.pages["benchmarks/photos/sketch.html"].render().decode()
+    assert site.shows_rows_of == frozenset()
+
+
+def test_who_makes_pages_again_shows_the_rows_that_they_showed_and_no_others(tmp_path, monkeypatch):
+    _, board = of_pictures(tmp_path, monkeypatch, FREE)
+    index = Site(board).pages["index.html"].render()
+    assert Site(board, published=rows_shown(index)).pages["index.html"].render() == index
+    without = Site(board, published=frozenset())
+    assert "not on the disk" in words(without, "photos/sketch")
+    assert Site(board, published=frozenset({"scan/length", "nothing"})).shows_rows_of == frozenset()
+
+
+def test_of_texts_the_words_that_differ_from_the_training_row_beside_are_marked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
+    pq.write_table(texts(40), "rows-0.parquet")
+    (tmp_path / "draft.toml").write_text(licensed(DRAFT, FREE))
+    manifest, _ = freeze(tmp_path / "draft.toml", tmp_path / "splits" / "manifests")
+    write_benchmark(manifest, {}, tmp_path)
+    benchmark = find_benchmark("mine/long")
+    found, why = examples_of(benchmark, {"mine/long"})
+    assert found is not None and not why
+    train, test = found.sides
+    for left, right in zip(train.rows, test.rows, strict=True):
+        new = set(right.cells[0].words.split()) - set(left.cells[0].words.split())
+        assert new and all(word in "".join(re.findall("<mark>(.*?)</mark>", right.cells[0].html)) for word in new)
+
+
+def colour(batch):
+    """Left or right by a pixel: another answer for some pictures, the same for all copies of one."""
+    return [sum(picture[:200]) % 2 for picture in batch["image"]]
+
+
+def test_rows_on_which_entries_differ_are_shown_beside_their_ids_and_verified_where_the_data_are(tmp_path, monkeypatch):
+    benchmark, _ = of_pictures(tmp_path, monkeypatch, FREE)
+    runs = [tmp_path / "byte", tmp_path / "left"]
+    fs.evaluate(colour, on=benchmark.name, seeds=1, out=runs[0], name="byte")
+    fs.evaluate(lambda batch: [0] * len(batch["image"]), on=benchmark.name, seeds=1, out=runs[1], name="left")
+    board = Board.init(tmp_path / "board", "A board")
+    submit(board, pack(runs, tmp_path / "both.zip", team="us"))
+    site = Site(take_snapshot(board), board)
+    (view,) = site.snapshot.views
+    (pair,) = pairs_of(view)
+    compared = site.pages[pair_path(*pair)]
+    page = compared.render().decode()
+    assert '<img src="data:image/png;base64,' in page and "Rows of" in page and "CC0 1.0" in page
+    write_site(site, tmp_path / "pages")
+    pages, copy = PageFolder(tmp_path / "pages"), ExportReader(export(board, tmp_path / "export").out)
+    assert verify_pages(copy, board.records(), pages) == ([], [], [])
+    source = source_of(benchmark)
+    assert source is not None
+    source.cached_at.unlink()
+    assert "<img" not in Site(take_snapshot(board), board).pages[compared.path].render().decode()
+    problems, unsure, (said,) = verify_pages(copy, board.records(), pages)
+    assert (problems, unsure) == ([], [])
+    assert "photos/sketch show rows that are not on this disk: not compared" in said
+    (tmp_path / "pages" / "about.html").write_text("another")
+    (problem,), _, _ = verify_pages(copy, board.records(), pages)
+    assert "about.html shows something else" in problem, "pages without such rows are compared all the same"
+
+
+@pytest.mark.parametrize(
+    ("licence", "free"),
+    [
+        ("CC0", True),
+        ("MIT", True),
+        ("CC BY 4.0 (UCI); the package that carries the file is MIT", True),
+        ("CC BY-SA 3.0, as it is usually given", True),
+        ("CC BY-NC 4.0", False),
+        ("CC BY-ND 4.0", False),
+        ("", False),
+        ("None stated; for research", False),
+        ("MIT (CIFAR-10.1); the pictures state none", False),
+        ("MIT (ImageNetV2); ImageNet: non-commercial research and education only", False),
+        ("Apache-2.0 (the lists); the corpus has no stated licence", False),
+        ("annotations CC BY 4.0; texts by genre, some CC BY-NC-SA", False),
+        ("As its publisher states", False),
+    ],
+)
+def test_only_a_known_free_licence_of_all_the_data_lets_a_page_show_rows(licence, free):
+    assert redistributable(licence) is free
+
+
+def test_a_dark_picture_is_brightened_and_an_encoded_one_is_shown_as_it_is_unless_it_is_large():
+    assert data_uri([0, 16, 4, 8], (2, 2)) == data_uri([0, 240, 60, 120], (2, 2))
+    assert data_uri([0, 200, 4, 8], (2, 2)) != data_uri([0, 240, 60, 120], (2, 2))
+    jpeg = b"\xff\xd8\xff" + bytes(40)
+    assert encoded_uri(jpeg).startswith("data:image/jpeg;base64,")
+    assert encoded_uri(jpeg + bytes(60_000)) == "" == encoded_uri(b"<svg onload='x'/>")

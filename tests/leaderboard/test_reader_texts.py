@@ -1,0 +1,37 @@
+"""A reader measures texts before it writes them out, without loading what it does not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from farshift.leaderboard.validation.decoding import _lengths
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@given(
+    words=st.lists(st.one_of(st.none(), st.text(max_size=5)), min_size=1, max_size=20),
+    data=st.data(),
+)
+def test_the_bytes_of_each_text_are_counted_where_columns_are_cut_and_values_missing(words, data):
+    places = data.draw(st.lists(st.one_of(st.none(), st.integers(0, len(words) - 1)), max_size=40))
+    cut = data.draw(st.integers(0, len(places)))
+    head = data.draw(st.integers(0, min(p for p in [len(words) - 1, *places] if p is not None)))
+    # a dictionary that is itself a slice of a longer one, as a file that was read in pieces may give it
+    dictionary = pa.array(words, pa.string()).slice(head)
+    indices = pa.array([None if p is None else p - head for p in places], pa.int32())
+    column = pa.DictionaryArray.from_arrays(indices, dictionary).slice(cut)
+    texts = column.to_pylist()
+    assert _lengths(column).tolist() == [0 if text is None else len(text.encode()) for text in texts]
+    assert _lengths(column).dtype == np.int64
+
+
+def test_a_reader_is_ready_without_pandas_which_pyarrow_loads_where_it_is_installed():
+    pytest.importorskip("pandas")
+    code = "import sys; from farshift.leaderboard.validation import reader; reader._warm_up(); print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
