@@ -8,13 +8,18 @@ PARALLEL ?= --numprocesses auto --dist loadscope
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# What is loaded from .venv is compiled once and kept, also where the environment says otherwise: each process of a
+# test would compile torch anew (2.7 s of the processor), and a server its framework (1.7 s).
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup board demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-intake bench-live bench-loaders bench-scoring bench-server \
-	bench-splits bench-startup bench-tokens bench-training same-as statistics-report attack fuzz fuzz-guided
+.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-intake bench-live bench-loaders bench-scoring bench-server \
+	bench-splits bench-startup bench-tokens bench-training claims-gpu same-as statistics-report attack fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
 	@echo "make board      serve a board of recorded baselines: it prints its address (ARGS='--open --port 8080')"
+	@echo "make screenshots"
+	@echo "                make the pictures of the board's pages in docs/figures again"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too (a whole quickstart, a clean install, the real lm-eval and Inspect)"
 	@echo "make test-lowest"
@@ -25,6 +30,7 @@ help:
 	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-intake, bench-live, bench-loaders, bench-scoring,"
 	@echo "make bench-server, bench-splits, bench-startup, bench-tokens, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
+	@echo "make claims-gpu check published claims on a GPU, as many as fit 25 minutes, and store what came of them"
 	@echo "make same-as BASE=COMMIT"
 	@echo "                compare what this tree prints with what another commit prints (BOARD=--board: its board too)"
 	@echo "make statistics-report"
@@ -66,6 +72,14 @@ demo: $(VENV)/.ready-quickstart
 board: $(READY)
 	$(BIN)/farshift board build build/board --benchmark modadd97/xi35 --only knn --only mlp --only naive-bayes
 	$(BIN)/farshift board serve build/board $(ARGS)
+
+SHOWN_ON := scan/length scan/addprim_jump copy_repeats/length prefix_sums/32_to_64 shapes/diagonal modadd97/xi35 \
+	xor_clusters/eta10 vowel/speakers optdigits/writers
+
+# The pictures of docs/, of recorded baselines on nine benchmarks: half an hour on two cores, most of it for the board.
+screenshots: $(READY)
+	$(BIN)/farshift board build build/screenshot-board $(addprefix --benchmark ,$(SHOWN_ON))
+	$(BIN)/python tests/web/screenshots.py --docs build/screenshot-board/site
 
 test: $(READY)
 	$(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(ARGS)
@@ -152,6 +166,10 @@ bench-training: $(READY)
 
 bench-gpu: $(READY)
 	$(BIN)/python tests/bench/training_gpu.py $(ARGS)
+
+# Published claims on a GPU: as many as fit, cheapest first. Outcomes and predictions lie in build/claims-gpu/results.
+claims-gpu: $(READY)
+	$(BIN)/farshift reproduce --all --device cuda --budget 25m --out build/claims-gpu --keep build/claims-gpu/results $(ARGS)
 
 # Does this tree print what another commit prints? BOARD=--board adds the board of all recorded runs.
 same-as: $(READY)

@@ -9,11 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from . import streams
 from .baselines import app as baselines_app
 from .benchmarks import app as benchmarks_app
 from .board import app as submissions_app
 from .board import board_app
 from .cache import app as cache_app
+from .compare import app as compare_app
+from .contamination import app as contamination_app
 from .intake import app as intake_app
 from .paging import paged
 from .replicates import app as replicates_app
@@ -39,6 +42,7 @@ app = typer.Typer(
 app.add_typer(splits_app, name="splits")
 app.add_typer(benchmarks_app, name="benchmarks")
 app.add_typer(runs_app)
+app.add_typer(compare_app)
 app.add_typer(replicates_app)
 app.add_typer(variation_app)
 app.add_typer(statistics_app)
@@ -49,6 +53,7 @@ app.command()(plan)
 app.add_typer(reproduce_app)
 app.add_typer(submissions_app)
 board_app.add_typer(sealed_app)
+board_app.add_typer(contamination_app)
 board_app.add_typer(standings_app)
 board_app.add_typer(intake_app)
 board_app.add_typer(serve_app)
@@ -164,14 +169,20 @@ def main() -> None:
     """The entry point: an error that a user can cause is printed as one line, with exit code 2."""
     from ..core.errors import FarshiftError
 
+    streams.ready()
     try:
         with paged():
             status = typer.main.get_command(app).main(prog_name="farshift", standalone_mode=False)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         complain(_INTERRUPTED)
         sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(0)
+    except (BrokenPipeError, SystemExit) as error:
+        # The command line library ends with 1 on a broken pipe, which is the code of a check that failed.
+        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        streams.abandon()
+        sys.exit(141)
     except (FarshiftError, OSError) as error:
         if debugging():
             raise

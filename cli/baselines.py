@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from ..core.listings.plural import counted
 from .finding import Words
 from .runs import Caption, Label, Latex, Runs, latex_alone
 from .terminal import Json, block, catalogue, emit_json, line, table, view, watched
 
-app = typer.Typer(help="Baselines: list, algorithms, networks.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from ..baselines.running.recorded_scores import RecordedScore
+
+app = typer.Typer(
+    help="Baselines: list, budgets, costs, algorithms, networks, published, results, record, diagnostics.",
+    no_args_is_help=True,
+)
 
 
 @app.command("list")
@@ -31,7 +38,47 @@ def baselines_list(
     if json:
         return emit_json(found.to_dicts())
     rows = [[r.name, r.kind, r.network or r.estimator or "", r.algorithm or "", r.title] for r in found]
-    catalogue(["baseline", "kind", "network", "algorithm", "title"], rows, f"{len(found):,} baselines")
+    catalogue(["baseline", "kind", "network", "algorithm", "title"], rows, counted(len(found), "baseline"))
+
+
+@app.command("budgets")
+def baselines_budgets(search: Words = None, json: Json = False) -> None:
+    """List how many steps each baseline trains under the budgets quick and full, and what its paper or the paper's code
+    trains for."""
+    from ..baselines.running.listing import baselines
+
+    found = [one for one in baselines(" ".join(search or ())) if one.full is not None]
+    if json:
+        keys = ("name", "quick", "full", "reference")
+        return emit_json([{key: getattr(one, key) for key in keys} for one in found])
+    rows = [[one.name, str(one.quick), str(one.full), one.reference or "not looked up"] for one in found]
+    catalogue(["baseline", "quick", "full", "the paper's or its code's"], rows, counted(len(found), "baseline"))
+
+
+@app.command("costs")
+def baselines_costs(
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Each baseline of this benchmark.")] = "",
+    json: Json = False,
+) -> None:
+    """Tell what results under the full budget take, from those recorded under the quick one, and how many there are.
+
+    An estimate makes the training of the quick result longer in proportion to its steps; one process."""
+    from ..baselines.running.full_costs import full_costs, left_to_record
+
+    found = full_costs(on)
+    if json:
+        return emit_json([one.to_dict() for one in found])
+    if on:
+        rows = [
+            [one.baseline, str(one.seeds), f"{one.quick:,.0f}", f"{one.full:,.0f}", "yes" if one.recorded else ""]
+            for one in found
+        ]
+        told = "Seconds of all seeds together, in one process; those of full are estimated where none is recorded."
+        return table("", ["baseline", "seeds", "quick", "full", "recorded"], rows, told)
+    left = left_to_record(found)
+    rows = [[one.benchmark, f"{one.recorded} of {one.of}", f"{one.hours:.1f}", ", ".join(one.long)] for one in left]
+    told = f"{sum(one.hours for one in left):.1f} hours of one process are left, without those over half an hour each."
+    table("", ["benchmark", "recorded under full", "hours left", "over half an hour each"], rows, told)
 
 
 @app.command("algorithms")
@@ -88,24 +135,67 @@ def baselines_record(
         Optional[Path],  # noqa: UP045
         typer.Option("--to", metavar="DIR", help="Where the results go; default: the package's own."),
     ] = None,
+    diagnostics: Annotated[
+        bool,
+        typer.Option("--diagnostics", help="Keep only what --diagnose measured, beside results that are recorded."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Store the predictions of finished baseline runs as recorded results, in a compact form, and their scores."""
+    from ..baselines.running.kept_diagnostics import keep_diagnostics
     from ..baselines.running.recorded_scores import keep, rescored
-    from ..baselines.running.results import HOME, record
+    from ..baselines.running.results import home_of, record
     from ..benchmarks.runs.run import read_run
 
-    home = to or HOME
     files = []
     with watched():
         for path in runs:
             run = read_run(path)
+            home = to or home_of(run.budget)
+            if diagnostics:
+                files.append(keep_diagnostics(run, home))
+                continue
             files.append(record(run, home))
             keep(rescored(run.benchmark, run.model, home), home)
     if json:
         return emit_json([{"run": str(path), "file": str(file)} for path, file in zip(runs, files, strict=True)])
     for file in files:
         line(f"{file}: {file.stat().st_size:,} bytes")
+
+
+@app.command("diagnostics")
+def baselines_diagnostics(
+    markdown: Annotated[bool, typer.Option("--markdown", help="The page docs/diagnostics.md.")] = False,
+    json: Json = False,
+) -> None:
+    """Tell whether diagnostics, the ID score among them, predict the OOD score over the recorded results."""
+    from ..baselines.running.diagnostics_page import markdown as page
+    from ..baselines.running.diagnostics_page import rows_over_benchmarks
+    from ..baselines.running.outcome_diagnostics import correlations, pooled
+    from ..core.errors import FarshiftError
+
+    if markdown and json:
+        raise FarshiftError("baselines diagnostics: give one of --markdown and --json")
+    with watched():
+        found = correlations()
+    if json:
+        return emit_json([one.to_dict() for one in found])
+    if markdown:
+        return block(page(found).rstrip())
+    columns = ["diagnostic", "baselines", "benchmarks", "tau", "ID held fixed"]
+    told = "tau: Kendall's tau-b with the OOD score, the mean over sources with its 95 % t interval over them."
+    table("", columns, rows_over_benchmarks(pooled(found)), told)
+
+
+_EXPLAINED = (
+    " ID not learnt: a seed is no better than a constant answer, or not half way to the best recorded ID score where"
+    " there is a gap: nothing is said of the shift."
+)
+
+
+def _short(one: RecordedScore, marked: str) -> str:
+    """The OOD score without its interval, with a star where the result is marked."""
+    return view(one.ood.to_dict()).partition(" ")[0] + ("*" if marked else "")
 
 
 @app.command("results")
@@ -115,6 +205,9 @@ def baselines_results(
         bool, typer.Option("--rescore", help="Score the predictions again. Exit code 1 where that gives another score.")
     ] = False,
     each: Annotated[bool, typer.Option("--all", help="Every result, not only the best on each benchmark.")] = False,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="quick|full", help="The budget under which they were trained.")
+    ] = "quick",
     latex: Latex = False,
     caption: Caption = "",
     label: Label = "",
@@ -123,31 +216,41 @@ def baselines_results(
     """List the best recorded result on each benchmark, or all of one benchmark, best OOD score first.
 
     Results whose kept score is of another version are scored from their predictions, which needs their data."""
+    from ..baselines.running.learnt import not_learnt
     from ..baselines.running.recorded_scores import RecordedScore, best_first, kept_scores, rescored
-    from ..baselines.running.results import results
+    from ..baselines.running.results import home_of, results
+    from ..benchmarks.scoring.learnt import MARK
     from ..core.errors import UnknownName
     from ..core.progress import advance, say
 
     latex_alone(latex, json, caption, label)
-    known = results()
+    home = home_of(budget)
+    known = results(home)
     if on and on not in {benchmark for benchmark, _ in known}:
         raise UnknownName("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
     asked = [pair for pair in known if on in ("", pair[0])]
-    kept = {benchmark: kept_scores(benchmark) for benchmark in sorted({benchmark for benchmark, _ in asked})}
+    kept = {benchmark: kept_scores(benchmark, home) for benchmark in sorted({benchmark for benchmark, _ in asked})}
     lacking = [(benchmark, name) for benchmark, name in asked if rescore or name not in kept[benchmark]]
     found = [kept[benchmark][name] for benchmark, name in asked if (benchmark, name) not in set(lacking)]
     differ = []
     with watched():
         for place, (benchmark, name) in enumerate(lacking):
             advance("scoring", place, len(lacking))
-            found.append(now := RecordedScore.of(rescored(benchmark, name)))
+            found.append(now := RecordedScore.of(rescored(benchmark, name, home)))
             before = kept[benchmark].get(name, now)
             if before.to_dict() != now.to_dict():
                 differ.append(f"{name} on {benchmark}: OOD {now.ood.value:.6f}, kept as {before.ood.value:.6f}")
         advance("scoring", len(lacking), len(lacking))
     found = best_first(found)
+    marked = {
+        name: not_learnt(name, kept_scores(name) | kept_scores(name, home)) for name in {r.benchmark for r in found}
+    }
+
+    def mark(one: RecordedScore) -> str:
+        return MARK if one.model in marked[one.benchmark] else ""
+
     if json:
-        emit_json([r.to_dict() for r in found])
+        emit_json([r.to_dict() | {"not_learnt": marked[r.benchmark].get(r.model, "")} for r in found])
     elif latex:
         from ..baselines.running.results_table import latex as written
 
@@ -156,17 +259,21 @@ def baselines_results(
         first = {r.benchmark: r for r in reversed(found)}
         counts = Counter(r.benchmark for r in found)
         rows = [
-            [name, first[name].model, view(first[name].ood.to_dict()).partition(" ")[0], counts[name]]
-            for name in sorted(first)
+            [name, first[name].model, _short(first[name], mark(first[name])), counts[name]] for name in sorted(first)
         ]
-        told = f"{len(found):,} results, OOD in percent; --on BENCHMARK lists its own with intervals, --all every one."
+        told = (
+            f"{counted(len(found), 'result')}, OOD in percent (*: ID not learnt); --on BENCHMARK lists its own, "
+            "--all every one."
+        )
         table("", ["benchmark", "best baseline", "OOD", "of"], rows, told)
     else:
         rows = [
-            [r.benchmark, r.model, *(view(one.to_dict()) for one in (r.id, r.ood, r.gap)), len(r.seeds)] for r in found
+            [r.benchmark, r.model, *(view(one.to_dict()) for one in (r.id, r.ood, r.gap)), len(r.seeds), mark(r)]
+            for r in found
         ]
-        columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds"]
-        table("", columns, rows, "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent.")
+        columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
+        told = "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent."
+        table("", columns, rows, f"{told}{_EXPLAINED if any(map(mark, found)) else ''}")
     if differ:
         say("\n".join(differ))
         raise typer.Exit(1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from ..core.listings.plural import counted
 from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
 from .runs import print_scored
 from .terminal import Json, catalogue, emit_json, line, prose, watched
@@ -56,9 +57,8 @@ def benchmarks_list(
         first, more = members[0], f" and {len(members) - 1} more" if len(members) > 1 else ""
         cells = [first.task, ", ".join(first.metrics), ", ".join(first.selection), first.title]
         rows.append([first.name + more, first.kind, *cells])
-    caption = f"{len(found):,} benchmarks" + (
-        "" if len(rows) == len(found) else f", {len(rows):,} families; --all lists each"
-    )
+    folded = "" if len(rows) == len(found) else f", {counted(len(rows), 'family', 'families')}; --all lists each"
+    caption = counted(len(found), "benchmark") + folded
     catalogue(["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows, caption)
 
 
@@ -104,7 +104,7 @@ def benchmarks_export(
 
     with watched():
         found = export(name, to, out)
-    emit_json(found) if json else line(f"{out}: {found['rows']:,} rows. {found['command']}")
+    emit_json(found) if json else line(f"{out}: {counted(found['rows'], 'row')}. {found['command']}")
 
 
 @app.command("import")

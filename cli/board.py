@@ -9,6 +9,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from ..core.listings.plural import counted
+from .options import Token
 from .terminal import Json, block, complain, emit_json, exit_if, line, watched
 
 app = typer.Typer()
@@ -20,12 +22,17 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.
 Place = Annotated[
     str, typer.Argument(metavar="DIR|EXPORT|URL", help="A board's folder, an export (folder or zip), or its address.")
 ]
+_ENTRY = "The entry's name: 16 hexadecimal digits, as farshift submit prints it."
+Entry = Annotated[str, typer.Argument(metavar="ENTRY", help=_ENTRY)]
 Reason = Annotated[str, typer.Option("--reason", help="Why: the board shows it.")]
 
 
 @app.command()
 def pack(
-    runs: Annotated[Optional[list[Path]], typer.Argument(metavar="RUN...")] = None,  # noqa: UP045
+    runs: Annotated[
+        Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
+        typer.Argument(metavar="RUN...", help="The folders of finished runs, each of a model on a benchmark."),
+    ] = None,
     out: Annotated[Optional[Path], typer.Option("--out", metavar="FILE", help="The submission file to write.")] = None,  # noqa: UP045
     team: Annotated[str, typer.Option("--team", help="Who hands it in.")] = "",
     note: Annotated[str, typer.Option("--note", help="A line that the board shows.")] = "",
@@ -63,7 +70,7 @@ def pack(
         return emit_json(
             {"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]} | signed
         )
-    size = f"{count(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
+    size = f"{counted(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
         "" if signing is None else f", signed by {signing.path}"
     )
     line(f"{file}: {size}. Hand it in: farshift submit {file} --to BOARD")
@@ -71,16 +78,11 @@ def pack(
 
 @app.command()
 def submit(
-    file: Path,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift pack wrote.")],
     to: Annotated[
         str, typer.Option("--to", metavar="DIR|URL", help="The board: its folder, or the address of a server's.")
     ],
-    token: Annotated[
-        str,
-        typer.Option(
-            "--token", metavar="T", help="For a server: your team's; default: FARSHIFT_TOKEN, or ~'s tokens.toml."
-        ),
-    ] = "",
+    token: Token = "",
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="For a server: wait until it is entered, or refused.")
     ] = True,
@@ -103,14 +105,14 @@ def submit(
     if json:
         return emit_json({"board": to, "entries": entries, "new": new})
     line(
-        f"{count(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
+        f"{counted(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
         + ("" if new else " (they were there already)")
     )
 
 
 @board_app.command("init")
 def board_init(
-    folder: Path,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make, or an empty one.")],
     name: Annotated[str, typer.Option("--name", help="The board's title.")] = "Farshift board",
     store: Annotated[
         Optional[str],  # noqa: UP045
@@ -186,14 +188,14 @@ def board_verify(
         emit_json({"board": place, **found.__dict__, "entries_verified": found.verified, "verified": found.whole})
     else:
         state = [f"{found.verified} verified"] if not found.differences else []
-        state += [count(len(found.differences), "difference")] if found.differences else []
+        state += [counted(len(found.differences), "difference")] if found.differences else []
         state += [f"{len(found.not_recomputed)} not recomputed"] if found.not_recomputed else []
-        line(f"{place}: {count(found.entries, 'entry', 'entries')}: {', '.join(state)}")
+        line(f"{place}: {counted(found.entries, 'entry', 'entries')}: {', '.join(state)}")
         for text in (*found.differences, *(f"not recomputed: {why}" for why in found.not_recomputed)):
             line(f"  {text}")
         for text in found.notes:
             line(f"  note: {text}")
-        line(f"{count(found.records, 'record')}, head {found.head}, key {found.key}")
+        line(f"{counted(found.records, 'record')}, head {found.head}, key {found.key}")
     exit_if(not found.whole)
 
 
@@ -212,7 +214,7 @@ def board_checkpoint(
     write_atomically(out, made.note().encode(), "write it to another place")
     if json:
         return emit_json({"file": str(out), "origin": made.origin, "size": made.size})
-    line(f"{out}: a checkpoint of {count(made.size, 'record')}")
+    line(f"{out}: a checkpoint of {counted(made.size, 'record')}")
 
 
 @board_app.command("witness")
@@ -235,7 +237,7 @@ def board_witness(
         made, told = witness(board, key, out, name)
     if json:
         return emit_json({"file": str(out), "origin": made.origin, "size": made.size, "key": told})
-    line(f"{out}: {count(made.size, 'record')} witnessed; others check it with --witness {out} --witness-key {told}")
+    line(f"{out}: {counted(made.size, 'record')} witnessed; others check it with --witness {out} --witness-key {told}")
 
 
 @board_app.command("export")
@@ -252,7 +254,8 @@ def board_export(
         found = export(Board(folder), out)
     if json:
         return emit_json(found.__dict__ | {"out": str(out)})
-    line(f"{out}: {count(found.records, 'record')}, {count(found.files, 'file')} ({found.new} new), head {found.head}")
+    records, files = counted(found.records, "record"), counted(found.files, "file")
+    line(f"{out}: {records}, {files} ({found.new} new), head {found.head}")
 
 
 @board_app.command("rescore")
@@ -267,7 +270,7 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
     if json:
         emit_json(found.__dict__)
     else:
-        line(f"{folder}: {count(len(found.rescored), 'entry', 'entries')} scored anew")
+        line(f"{folder}: {counted(len(found.rescored), 'entry', 'entries')} scored anew")
         for one in found.rescored:
             before, after = one["before"]["ood"], one["after"]["ood"]
             line(f"  {one['entry']}: scorer {one['replaces']} to {one['scorer']}, OOD {before:.4f} to {after:.4f}")
@@ -277,7 +280,7 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
 
 
 @board_app.command("withdraw")
-def board_withdraw(folder: Folder, entry: str, reason: Reason, json: Json = False) -> None:
+def board_withdraw(folder: Folder, entry: Entry, reason: Reason, json: Json = False) -> None:
     """Take an entry out of the tables, for its team. It stays in the ledger, listed separately with the reason."""
     from ..leaderboard.board import Board
     from ..leaderboard.operations.withdraw import withdraw
@@ -287,7 +290,7 @@ def board_withdraw(folder: Folder, entry: str, reason: Reason, json: Json = Fals
 
 
 @board_app.command("remove")
-def board_remove(folder: Folder, entry: str, reason: Reason, json: Json = False) -> None:
+def board_remove(folder: Folder, entry: Entry, reason: Reason, json: Json = False) -> None:
     """Take an entry out of the tables, for the board. It stays in the ledger, listed separately with the reason."""
     from ..leaderboard.board import Board
     from ..leaderboard.operations.withdraw import remove
@@ -313,7 +316,7 @@ def board_rotate_key(folder: Folder, reason: Reason, json: Json = False) -> None
 @board_app.command("reference")
 def board_reference(
     folder: Folder,
-    names: Annotated[Optional[list[str]], typer.Argument(metavar="ENTRY...")] = None,  # noqa: UP045
+    names: Annotated[Optional[list[str]], typer.Argument(metavar="ENTRY...", help=_ENTRY)] = None,  # noqa: UP045
     team: Annotated[str, typer.Option("--team", help="All entries of this team by now.")] = "",
     json: Json = False,
 ) -> None:
@@ -328,7 +331,7 @@ def board_reference(
     new = reference_team(board, team) if team else reference(board, names or [])
     if json:
         return emit_json({"board": str(folder), "declared": new})
-    line(f"{folder}: {count(len(new), 'more reference entry', 'more reference entries')}")
+    line(f"{folder}: {counted(len(new), 'more reference entry', 'more reference entries')}")
 
 
 @board_app.command("migrate")
@@ -359,8 +362,3 @@ def refused_in_words(json: bool) -> Iterator[None]:
         for problem in error.problems:
             complain(str(problem))
         raise FarshiftError(f"refused: {len(error.problems)} problems are listed above") from error
-
-
-def count(number: int, one: str, more: str = "") -> str:
-    """A number and what it counts."""
-    return f"{number} {one if number == 1 else more or one + 's'}"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from ..core.listings.plural import counted
 from .terminal import Json, emit_json, exit_if, line, prose, table, watched
 
 app = typer.Typer(help="The local cache: list, verify, clear.", no_args_is_help=True)
@@ -48,7 +49,7 @@ def cache_verify(json: Json = False) -> None:
         for verdict in wrong:
             line(f"{verdict.state}: {verdict.path}; {verdict.advice}")
         passed_over = f", {busy} being written" if busy else ""
-        line(f"{cache_root()}: {len(found) - len(wrong) - busy} of {len(found)} files intact{passed_over}")
+        line(f"{cache_root()}: {len(found) - len(wrong) - busy} of {counted(len(found), 'file')} intact{passed_over}")
     exit_if(bool(wrong))
 
 
@@ -90,8 +91,8 @@ def cache_clear(
         line(f"{done}: {entry.kind}/{entry.name}, {size_in_words(entry.bytes)}")
     for entry, why in cleared.left:
         line(f"left: {entry.kind}/{entry.name}: {why}")
-    count = "1 entry" if len(cleared.removed) == 1 else f"{len(cleared.removed)} entries"
-    line(f"{cache_root()}: {count}, {size_in_words(cleared.bytes)} {done}")
+    entries = counted(len(cleared.removed), "entry", "entries")
+    line(f"{cache_root()}: {entries}, {size_in_words(cleared.bytes)} {done}")
 
 
 def _moment(text: str) -> str:

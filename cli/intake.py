@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .terminal import Json, emit_json, line, table, watched
+from ..core.listings.plural import counted
+from .terminal import Json, emit_json, line, note, table, watched
 
 if TYPE_CHECKING:
     from ..leaderboard.ledger.store import Store
@@ -33,7 +34,7 @@ def token_create(
     expires: Annotated[str, typer.Option("--expires", metavar="DAYS", help="Such as 90d. Default: never.")] = "",
     json: Json = False,
 ) -> None:
-    """Make a token. It is shown this once: the board keeps its sha256 only."""
+    """Print a new token. It is shown this once: the board keeps its sha256 only."""
     from ..leaderboard.server.accounts.tokens import create
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
@@ -41,7 +42,7 @@ def token_create(
     if json:
         return emit_json({"token": token, **made.record()})
     line(token)
-    line(f"token {made.id} of {team}: it is not shown again. The team gives it as FARSHIFT_TOKEN")
+    note(f"token {made.id} of {team}: it is not shown again. The team gives it as FARSHIFT_TOKEN")
 
 
 @token_app.command("list")
@@ -123,7 +124,7 @@ def work(
             at_work.stop()
     if json:
         return emit_json({"ended": at_work.ended, **at_work.queue.counts()})
-    line(f"{folder}: {at_work.ended} submissions were scored or refused")
+    line(f"{folder}: {counted(at_work.ended, 'submission')} scored or refused")
 
 
 @app.command("audit")
@@ -149,17 +150,17 @@ def state(
 ) -> None:
     """What became of a submission to a board's server. Exit code 2 where it was refused or failed."""
     from ..leaderboard.submission.remote import Handed, RemoteBoard
-    from .board import count, refused_in_words
+    from .board import refused_in_words
 
     board = RemoteBoard(url)
-    with refused_in_words(json):
+    with refused_in_words(json), watched():
         said = board.state(submission)
         if said["state"] in ("refused", "failed"):
             board.entered(Handed(submission, False, said))
     if json:
         return emit_json(said)
     if said["state"] == "entered":
-        return line(f"{count(len(said['entries']), 'entry', 'entries')} on {url}: {', '.join(said['entries'])}")
+        return line(f"{counted(len(said['entries']), 'entry', 'entries')} on {url}: {', '.join(said['entries'])}")
     line(f"{said['state']}" + (f", position {said['position']} in the queue" if "position" in said else ""))
 
 

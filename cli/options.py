@@ -1,4 +1,4 @@
-"""Options that several commands share: declared once, as the fields of a dataclass."""
+"""Options that several commands share: declared once, by themselves or as the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
 
 T = TypeVar("T")
+
+Token = Annotated[
+    str,
+    typer.Option(
+        "--token",
+        metavar="T",
+        help="For a server: your team's; default: FARSHIFT_TOKEN, or tokens.toml in FARSHIFT_HOME.",
+    ),
+]
 
 
 def taking(options: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -69,7 +69,14 @@ def _page(text: str) -> bool:
     environment = {"LESS": "FRX", **os.environ}  # less stops by itself where it fits after all, and keeps bold type
     try:
         # By the shell, as `PAGER` may have options.
-        done = subprocess.run(pager, shell=True, input=text + "\n", text=True, env=environment)
+        done = subprocess.run(
+            pager,
+            shell=True,
+            input=text + "\n",
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            env=environment,
+        )
     except (OSError, KeyboardInterrupt):
         return False
     return done.returncode != 127  # of a shell that finds no such program

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from ..core.listings.plural import counted
 from .finding import OfKind
 from .runs import Device, Seeds
 from .terminal import Json, block, emit_json, exit_if, line, note, table, watched
 
 if TYPE_CHECKING:
-    from ..baselines.reproduce.claim import Claim
-    from ..baselines.reproduce.outcome import Outcome
+    from ..benchmarks.claims.claim import Claim
+    from ..benchmarks.claims.outcome import Outcome
 
 app = typer.Typer()
 
@@ -38,14 +39,14 @@ def reproduce(
     markdown: Annotated[bool, typer.Option("--markdown", help="With --list: the page docs/claims.md.")] = False,
     keep: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--keep", metavar="DIR", help="Store the outcome and its predictions as a recorded one."),
+        typer.Option("--keep", metavar="DIR", help="Store outcomes and their predictions as recorded ones."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Check a published claim: run its experiment, and judge it by the rule that the claim was written with.
 
     Exit code 1 where a claim is not reproduced (with --quick: where its direction does not hold)."""
-    from ..baselines.reproduce.claim import claim
+    from ..benchmarks.claims.claim import claim
     from ..core.errors import FarshiftError
 
     if (name is not None) + listing + every != 1:
@@ -54,21 +55,22 @@ def reproduce(
         raise FarshiftError("reproduce: --markdown goes with --list, and without --json")
     if rescore and (quick or seeds or keep):
         raise FarshiftError("reproduce: --rescore judges what is kept: leave --quick, --seeds and --keep out")
-    if keep is not None and (quick or every):
-        raise FarshiftError("reproduce: --keep goes with one claim in full")
+    if keep is not None and quick:
+        raise FarshiftError("reproduce: --keep stores claims in full: leave --quick out")
     if listing:
         return _list(kind or "", markdown, json)
     if every:
-        chosen = _fitting(kind or "", quick, _minutes(budget), device)
+        minutes = _minutes(budget)
+        chosen = _fitting(kind or "", quick, minutes, device)
     else:
         assert name is not None
-        chosen = [claim(name)]
-    _check(chosen, out, quick, rescore, seeds, device, keep, json, every)
+        chosen, minutes = [claim(name)], None
+    _check(chosen, out, quick, rescore, seeds, device, keep, json, minutes)
 
 
 def _list(kind: str, markdown: bool, json: bool) -> None:
-    from ..baselines.reproduce.listing import cost_in_words, listed
-    from ..baselines.reproduce.listing import markdown as page
+    from ..benchmarks.claims.listing import cost_in_words, listed
+    from ..benchmarks.claims.listing import markdown as page
 
     found = listed(kind)
     if json:
@@ -76,7 +78,7 @@ def _list(kind: str, markdown: bool, json: bool) -> None:
     if markdown:
         return block(page(found).rstrip())
     rows = [[one.claim.name, one.claim.kind, one.verdict, cost_in_words(one.claim), one.claim.title] for one in found]
-    table("", ["claim", "kind", "verdict", "one core", "what is claimed"], rows, f"{len(found)} claims")
+    table("", ["claim", "kind", "verdict", "one core", "what is claimed"], rows, counted(len(found), "claim"))
 
 
 def _check(
@@ -88,17 +90,23 @@ def _check(
     device: str,
     home: Path | None,
     json: bool,
-    several: bool,
+    minutes: float | None,
 ) -> None:
-    """Check claims one after the other; of several, one that cannot be run is told and left."""
+    """Check claims one after the other. minutes: of several, by the clock; of them one that cannot be run is told and
+    left, and none is begun after that time."""
     from ..baselines.reproduce.reproduce import keep, rescored
     from ..baselines.reproduce.reproduce import reproduce as go
+    from ..core.clock import Stopwatch
     from ..core.errors import FarshiftError
 
     found: list[Outcome] = []
     failed = []
+    several, watch = minutes is not None, Stopwatch()
     with watched():
         for one in chosen:
+            if minutes is not None and watch.seconds() > 60 * minutes:
+                failed.append(f"{one.name}: the {minutes:g} min are over")
+                continue
             folder = out / (f"{one.name}-quick" if quick else one.name)
             try:
                 if rescore:
@@ -127,7 +135,7 @@ def _check(
 
 
 def _print(claim: Claim, found: Outcome) -> None:
-    from ..baselines.reproduce.verdict import shown
+    from ..benchmarks.claims.measured import shown
 
     line(f"{claim.name}: {claim.title}")
     for said in claim.published.values():
@@ -159,21 +167,24 @@ _QUICK_MINUTES = 1.0
 
 
 def _fitting(kind: str, quick: bool, minutes: float, device: str) -> list[Claim]:
-    """The claims that fit into so many minutes together, cheapest first; what is left out is told."""
-    from ..baselines.reproduce.claim import claims
+    """The claims that fit into so many minutes together, cheapest first; what is left out is told. Where nobody
+    measured a claim's cost on a GPU it is counted as what a core takes, and that is told too."""
+    from ..benchmarks.claims.claim import claims
 
-    def cost(one: Claim) -> float | None:
+    def cost(one: Claim) -> float:
         if quick:
             return _QUICK_MINUTES
-        return one.cost.cpu_minutes if device == "cpu" else one.cost.gpu_minutes
+        known = one.cost.cpu_minutes if device == "cpu" else one.cost.gpu_minutes
+        return one.cost.cpu_minutes if known is None else known
 
     found = [one for one in claims().values() if kind in ("", one.kind)]
     chosen: list[Any] = []
-    for one in sorted(found, key=lambda one: (cost(one) is None, cost(one) or 0.0, one.name)):
+    if device != "cpu" and not quick and (unknown := sum(one.cost.gpu_minutes is None for one in found)):
+        told = counted(unknown, "claim")
+        note(f"{told}: cost on {device} was never measured: each is counted as the minutes of one core")
+    for one in sorted(found, key=lambda one: (cost(one), one.name)):
         takes = cost(one)
-        if takes is None:
-            note(f"left out: {one.name}, whose cost on {device} is not known")
-        elif takes > minutes:
+        if takes > minutes:
             note(f"left out: {one.name}, which takes {takes:g} min, and {minutes:g} are left")
         else:
             minutes -= takes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from ..core.listings.plural import counted
 from .options import taking
 from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scored, read_settings
 from .terminal import Json, block, emit_json, go_offline, line, note, table, watched
@@ -201,7 +202,7 @@ def _run_several(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
     elif world().rank == 0:
         for item in scores:
             block(str(item))
-        line(f"{len(scores)} runs: {out}")
+        line(f"{counted(len(scores), 'run')}: {out}")
     for failure in failures:
         note(f"failed: {failure}")
     if failures:

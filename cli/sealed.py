@@ -1,4 +1,4 @@
-"""Commands of `farshift board` for sealed draws and probes of contamination."""
+"""Commands of `farshift board` for sealed draws."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from .options import Token
 from .runs import BudgetName, Device, Options, Seeds, Selection, Settings, Steps, read_settings
 from .terminal import Json, emit_json, exit_if, give_up, line, table, watched
+from .windows import tell_results, tell_window
 
 if TYPE_CHECKING:
     from ..leaderboard.ledger import Record
@@ -30,7 +32,9 @@ WindowName = Annotated[str, typer.Argument(metavar="WINDOW", help="A window's na
 
 @app.command()
 def seal(
-    benchmark: str,
+    benchmark: Annotated[
+        str, typer.Argument(metavar="BENCHMARK", help="The benchmark whose test rows are drawn in secret.")
+    ],
     board: Folder,
     closes: Annotated[str, typer.Option("--closes", metavar="T", help="When the window closes, UTC.")],
     opens: Annotated[str, typer.Option("--opens", metavar="T", help="Such as 2026-12-01T18:00:00Z.")] = "now",
@@ -61,25 +65,7 @@ def seal(
     with watched():
         announced = None if randomness is None else announce(randomness.value, drawn or opens, commits)
         window = go(Board(board), benchmark, opens, closes, reveals=reveals, randomness=announced)
-    _tell_window(window, board, json)
-
-
-def _tell_window(window: Any, board: Path, json: bool) -> None:
-    """What was announced of a window and, once it is drawn, its profile."""
-    from ..leaderboard.board import Board
-    from ..leaderboard.sealed.seal import profile_of
-
-    profile = None if window.opened is None else profile_of(Board(board), window.name)
-    if json:
-        said = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
-        return emit_json({**said, "profile": profile})
-    line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
-    line(f"drawn by {window.sources}")
-    if profile is None:
-        line(f"Open it when that is known: farshift board open {window.name} --board {board} (of drand: --beacon FILE)")
-    else:
-        _print_profile(profile)
-        line(f"Hand it out: farshift board draw {window.name} --board {board} --out DRAW")
+    tell_window(window, board, json)
 
 
 @app.command("open")
@@ -98,7 +84,7 @@ def open_(
 
     with watched():
         opened = open_window(Board(board), window, beacon)
-    _tell_window(opened, board, json)
+    tell_window(opened, board, json)
 
 
 @app.command()
@@ -147,15 +133,18 @@ def take_share_(
 @app.command()
 def draw(
     window: WindowName,
-    board: Folder,
+    board: Annotated[
+        str, typer.Option("--board", metavar="BOARD", help="The board's folder, an export of it, or its address.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the draw is written.")],
     json: Json = False,
 ) -> None:
     """Write the draw of an open window: row ids and inputs, without labels."""
-    from ..leaderboard.board import Board
+    from ..leaderboard.operations.places import viewed
     from ..leaderboard.sealed.export import export_draw
 
-    folder = export_draw(Board(board), window, out)
+    with watched(), viewed(board) as found:
+        folder = export_draw(found, window, out)
     emit_json({"draw": str(folder)}) if json else line(
         f"{folder}: inputs without labels. Answer them: farshift board answer {folder} MODEL --team TEAM --out FILE"
     )
@@ -197,7 +186,7 @@ def answer(
         raise FarshiftError("answers to a window are signed by your team's key: farshift team create makes it")
     with watched():
         given = read_draw(draw)
-        found, code, own = _model(model, given.terms.benchmark, option or [])
+        found, code, own = model_named(model, given.terms.benchmark, option or [])
         run = predict_draw(
             found,
             given,
@@ -218,7 +207,7 @@ def answer(
     line(f"{file}: answers of {run.model}. Hand them in: farshift board hand-in {file} --board DIR")
 
 
-def _model(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
+def model_named(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
     """The model that the command line names, its code's digest, and the name of a baseline."""
     from ..benchmarks.harness.model_spec import find_model, read_options
 
@@ -244,9 +233,7 @@ def hand_in(
         Optional[Path],  # noqa: UP045
         typer.Option("--receipt", metavar="FILE", help="Where the receipt is written; default: beside the answers."),
     ] = None,
-    token: Annotated[
-        str, typer.Option("--token", metavar="T", help="For a server: your team's; default: FARSHIFT_TOKEN.")
-    ] = "",
+    token: Token = "",
     json: Json = False,
 ) -> None:
     """Submit answers to an open window. They are scored when it closes."""
@@ -314,7 +301,7 @@ def close(window: WindowName, board: Folder, json: Json = False) -> None:
     with watched():
         opened = Board(board)
         found = results(opened, go(opened, window).name)
-    emit_json(found) if json else _print_results(found)
+    emit_json(found) if json else tell_results(found)
 
 
 @app.command()
@@ -329,7 +316,7 @@ def windows(
 
     if window:
         found = results(Board(folder), window)
-        return emit_json(found) if json else _print_results(found)
+        return emit_json(found) if json else tell_results(found)
     every = all_results(Board(folder))
     if json:
         return emit_json(every)
@@ -338,84 +325,3 @@ def windows(
         for one in every
     ]
     table("", ["window", "state", "opens", "closes", "answers"], rows)
-
-
-@app.command()
-def probe(
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Whose test rows are looked for.")],
-    data: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--data", metavar="PATH", help="Your training texts: Parquet, text, JSON lines, or a folder."),
-    ] = None,
-    card: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--card", metavar="FILE", help="A model card (TOML): what it declares to have been trained on."),
-    ] = None,
-    model: Annotated[str, typer.Option("--model", metavar="M", help="A model that is asked for the canary.")] = "",
-    json: Json = False,
-) -> None:
-    """Look for a benchmark's test rows and canary in your own data, card or model. Exit code 1 where one is found.
-    Nothing leaves this machine."""
-    from ..leaderboard.contamination.probing import found_some, in_words
-    from ..leaderboard.contamination.probing import probe as go
-
-    with watched():
-        found = go(on, data, card, _model(model, on, [])[0] if model else None)
-    if json:
-        emit_json(found)
-    else:
-        for record in found:
-            line(in_words(record))
-    exit_if(found_some(found))
-
-
-def _print_profile(profile: dict[str, Any]) -> None:
-    rows = []
-    for view, counts in profile.items():
-        left = f"{counts['left_out']['rows']} of {counts['public_rows']}"
-        measures = [f"{name} D = {one['distance']:.3f}, p = {one['p']:.2f}" for name, one in counts["measures"].items()]
-        rows.append(
-            [
-                view,
-                counts["rows"],
-                len(counts["cells"]),
-                "yes" if counts["equal"] else "NO",
-                left,
-                ", ".join(measures),
-            ]
-        )
-    columns = ["view", "rows", "cells", "equal to public", "public rows left out", "Kolmogorov-Smirnov against public"]
-    table("", columns, rows)
-
-
-def _print_results(found: dict[str, Any]) -> None:
-    from ..benchmarks.scoring.record import in_words
-    from ..benchmarks.statistics.interval import read_interval
-
-    terms = found["terms"]
-    line(f"{terms['window']}: {found['state']}, from {terms['opens']} to {terms['closes']}, {found['answers']} answers")
-    line(f"drawn by {found['randomness']}")
-    if found["profile"] is not None:
-        _print_profile(found["profile"])
-    rows = []
-    for entry in found["entries"]:
-        if entry["n/a"]:
-            rows.append([entry["team"], entry["model"], f"n/a ({entry['n/a']})", "", "", "", ""])
-            continue
-        score, contrast = entry["score"], entry["contrast"]
-        equal = f" (equal to {entry['equal_to']}'s)" if entry["equal_to"] else ""
-        shown = [in_words(read_interval(score[view])) for view in ("id", "ood")]
-        apart = [_difference(contrast[view]) for view in ("id", "ood")]
-        flags = [f"{view} {contrast[view]['flag']}" for view in ("id", "ood") if contrast[view].get("flag")]
-        rows.append([entry["team"], entry["model"] + equal, *shown, *apart, ", ".join(flags)])
-    if rows:
-        columns = ["team", "model", "sealed ID", "sealed OOD", "ID: public - sealed", "OOD: public - sealed", "flag"]
-        caption = "95 % t intervals. A flag: p < 5 % after Holm's correction over the entries."
-        table("", columns, rows, caption)
-
-
-def _difference(found: dict[str, Any]) -> str:
-    from ..benchmarks.statistics.interval import Interval, read_interval
-
-    known = read_interval(found)
-    return f"{known.value:+.3f} [{known.low:+.3f}, {known.high:+.3f}]" if isinstance(known, Interval) else "n/a"

@@ -26,7 +26,7 @@ def surroundings(manifest: Manifest) -> dict[str, Any]:
     except UnknownName:  # rows that come with the split itself, or of a source that is private elsewhere
         return found
     label = manifest.definition.label
-    names = manifest.definition.label_names or source.class_names(label)
+    names = class_names(manifest)
     found["fields"] = [
         pin.model_dump() | ({"names": names} if names and pin.name == label else {}) for pin in source.definition.fields
     ]
@@ -38,6 +38,24 @@ def surroundings(manifest: Manifest) -> dict[str, Any]:
         rows = {part: split.part(part)[0] for part in sorted(split.parts)}
         found["example_rows"] = {part: _short(_named(row, label, names)) for part, row in rows.items()}
     return found
+
+
+def class_names(manifest: Manifest) -> list[str]:
+    """What the classes 0, 1 .. of a split's label are called: as the split says it, or its source, or a benchmark over
+    it; nothing where none does."""
+    definition = manifest.definition
+    if definition.label_names:
+        return definition.label_names
+    try:
+        found = find_source(definition.source.name).class_names(definition.label)
+    except UnknownName:
+        found = []
+    tasks = [
+        one.definition.task
+        for one in benchmarks().values()
+        if one.definition.split == manifest.full_name and one.definition.task.label == definition.label
+    ]
+    return found or next((task.names for task in tasks if task.names), [])
 
 
 def _named(row: dict[str, Any], label: str, names: list[str]) -> dict[str, Any]:

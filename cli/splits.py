@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..core.errors import FarshiftError
+from ..core.listings.plural import counted
 from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
 from .records import tell, tell_surroundings, without_false
 from .terminal import (
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
     from ..loaders.freezing.freeze import Draft
 
 app = typer.Typer(
-    help="Versioned splits: list, show, rules, pull, verify, audit, diff, build, export.", no_args_is_help=True
+    help="Versioned splits: list, show, rules, pull, verify, audit, diff, build, export, lock.", no_args_is_help=True
 )
 Mirror = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
     typer.Option("--mirror", metavar="DIR", help="Search this folder first, by digest. May be repeated."),
 ]
+_NAMED = "A split's name, such as scan/length, or one of its versions, such as scan/length@1."
+Split = Annotated[str, typer.Argument(metavar="NAME", help=_NAMED)]
+Splits = Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...", help=_NAMED)]  # noqa: UP045
 Data = Annotated[
     Optional[list[Path]],  # noqa: UP045
     typer.Option("--data", metavar="DIR", help="A folder with your copy of the data, as they were published."),
@@ -92,7 +96,7 @@ def splits_list(
 
 
 @app.command("show")
-def splits_show(name: str, json: Json = False) -> None:
+def splits_show(name: Split, json: Json = False) -> None:
     """Show what a split is: its rule, its parts, its identity, its audit; its fields, where its rows come from, and
     the benchmarks over it. Nothing is downloaded: an example row is shown of rows that are in the cache."""
     from ..splits.catalogue import find
@@ -133,7 +137,7 @@ def splits_rules(
 
 @app.command("pull")
 def splits_pull(
-    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    names: Splits = None,
     all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
     mirror: Mirror = None,
     data: Data = None,
@@ -162,7 +166,7 @@ def splits_pull(
 
 @app.command("verify")
 def splits_verify(
-    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    names: Splits = None,
     all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
     mirror: Mirror = None,
     json: Json = False,
@@ -182,7 +186,7 @@ def splits_verify(
 
 @app.command("audit")
 def splits_audit(
-    names: Annotated[Optional[list[str]], typer.Argument(metavar="[NAME]...")] = None,  # noqa: UP045
+    names: Splits = None,
     all_: Annotated[bool, typer.Option("--all", help="Every frozen split.")] = False,
     plot: Annotated[
         Optional[Path],  # noqa: UP045
@@ -225,8 +229,11 @@ def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bo
     if plot:
         from ..core.files import write_atomically
         from ..splits.audit.picture import png
+        from ..splits.catalogue import find
+        from .split_page import class_names
 
-        write_atomically(plot, png(found), "give another file with --plot")
+        drawn = png(found, class_names(find(name)))
+        write_atomically(plot, drawn, "give another file with --plot")
     if json:
         emit_json(found | {"agrees_with_published": agrees})
     else:
@@ -235,7 +242,10 @@ def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bo
 
 
 @app.command("lock")
-def splits_lock(names: Annotated[list[str], typer.Argument(metavar="NAME...")], json: Json = False) -> None:
+def splits_lock(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Definitions that you have pulled.")],
+    json: Json = False,
+) -> None:
     """Print what to contribute once you have pulled a definition: its identity, and its source's pin. With these in the
     package, everyone's pull is held to the same rows."""
     from ..loaders.freezing.contribute import contribution
@@ -250,7 +260,12 @@ def splits_lock(names: Annotated[list[str], typer.Argument(metavar="NAME...")], 
 
 
 @app.command("diff")
-def splits_diff(old: str, new: str, mirror: Mirror = None, json: Json = False) -> None:
+def splits_diff(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The earlier version, such as arc_agi/version_2@1.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The later one, or another split of the same source.")],
+    mirror: Mirror = None,
+    json: Json = False,
+) -> None:
     """Show which rows moved between two versions, and what else changed."""
     from ..loaders.freezing.diff import diff
     from ..splits.catalogue import find
@@ -261,10 +276,10 @@ def splits_diff(old: str, new: str, mirror: Mirror = None, json: Json = False) -
         return emit_json(found)
     line(f"{found['old']} -> {found['new']}: {'the same rows' if found['same_identity'] else 'different identities'}")
     for pair, item in found["moved"].items():
-        line(f"  {item['rows']:,} rows moved {pair} (first {', '.join(item['first'])})")
+        line(f"  {counted(item['rows'], 'row')} moved {pair} (first {', '.join(item['first'])})")
     for key in ("added", "removed", "changed", "weight", "group", "severity", "label"):
         if found[key]["rows"]:
-            line(f"  {found[key]['rows']:,} rows: {key} (first {', '.join(found[key]['first'])})")
+            line(f"  {counted(found[key]['rows'], 'row')}: {key} (first {', '.join(found[key]['first'])})")
     for key, (before, after) in found["said"].items():
         line(f"  {key}: {before} -> {after}")
 
@@ -311,7 +326,7 @@ def splits_build(
 
 @app.command("export")
 def splits_export(
-    name: str,
+    name: Split,
     part: Annotated[str, typer.Option("--part", metavar="P", help="train, id_test, ood_test ..")],
     to: Annotated[
         str, typer.Option("--to", metavar="F", help="parquet (one file) or webdataset (a folder of shards).")
@@ -333,8 +348,8 @@ def splits_export(
         done = write(name, part, to, out, shard_bytes, _folders(mirror))
     if json:
         return emit_json(done)
-    files = "1 file" if len(done["files"]) == 1 else f"{len(done['files'])} files"
-    line(f"{done['split']}, {done['part']}: {done['rows']:,} rows in {done['out']}, {files}, {done['bytes']:,} bytes")
+    rows, files = counted(done["rows"], "row"), counted(len(done["files"]), "file")
+    line(f"{done['split']}, {done['part']}: {rows} in {done['out']}, {files}, {done['bytes']:,} bytes")
 
 
 def _benchmarks(drafted: list[Draft], frozen: list[dict[str, Any]], out: Path) -> list[Path]:

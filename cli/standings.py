@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from ..core.listings.plural import counted
 from .runs import Caption, Label, latex_alone
 from .terminal import Json, block, emit_json, exit_if, line, table, watched
 
@@ -86,14 +87,15 @@ def _print_suite(suite: Any) -> None:
 
     found = suite.found
     rows = [[row.entry, _margin(row.mean), _margin(row.iqm)] for row in found.rows]
-    title = f"Mean normalised OOD score over {len(found.over)} benchmarks, {suite.budget} budget (0 chance, 1 best)"
+    over = counted(len(found.over), "benchmark")
+    title = f"Mean normalised OOD score over {over}, {suite.budget} budget (0 chance, 1 best)"
     table(title, ["model", "mean", "interquartile mean"], rows, found.interval)
     for row in found.incomplete:
         line(f"apart: {row.entry} lacks {', '.join(row.missing)}")
     for pair in suite.concurrences:
         tau = read_available(_tau, pair.to_dict())
         words = tau.reason if isinstance(tau, NotAvailable) else tau
-        line(f"concurrence {pair.left}, {pair.right}: {words} ({pair.entries} entries)")
+        line(f"concurrence {pair.left}, {pair.right}: {words} ({counted(pair.entries, 'entry', 'entries')})")
 
 
 def _tau(record: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ import typer
 from ..core.listings.visible import LINES, visible, visible_json
 from . import paging
 from .paging import say
+from .streams import all_characters
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,8 +27,8 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout 
 
 
 def emit_json(value: Any) -> None:
-    """One JSON document on stdout."""
-    print(visible_json(json.dumps(value, indent=1, ensure_ascii=False)))
+    """One JSON document on stdout, in ASCII where stdout's encoding has not every character."""
+    print(visible_json(json.dumps(value, indent=1, ensure_ascii=not all_characters())))
 
 
 def line(text: str) -> None:
@@ -82,11 +83,14 @@ _NAME = 34
 def catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
     """Print a list of named things. The first cell of a row is its name, the second its kind, the last its title. Where
     the terminal is narrow a row is one line of its name and as much of its title as there is room for, under a heading
-    for each kind; else it is a table."""
+    for each kind; where it is wide the list is a table; where there is none a row is one line, however long, which
+    `grep` finds as a whole."""
     wide = paging.columns()
-    if wide >= _NARROW:
+    if wide >= _NARROW and paging.on_a_screen():
         return table("", columns, rows, caption)
     rows = [[visible(cell) for cell in row] for row in rows]
+    if not paging.on_a_screen():
+        return say("\n".join([*_one_a_line([columns, *rows]), *visible(caption, LINES).splitlines()]))
     for kind in sorted({row[1] for row in rows}):
         say(f"{kind}:")
         for row in rows:
@@ -94,6 +98,16 @@ def catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: st
                 say(_cut(f"  {row[0]:{_NAME}}  {row[-1]}", max(wide, len(row[0]) + 2)))
     if caption:
         say("\n".join(_broken(visible(caption, LINES), wide)))
+
+
+def _one_a_line(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows with a blank before them, as tables have, and two or more between cells. Columns are aligned up to the first
+    of long cells, such as the counts of a split's parts, to whose width all that have none would be padded."""
+    widest = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    long = next((number for number, width in enumerate(widest) if number and width > _NAME), len(widest))
+    wanted = [width if number < long else 0 for number, width in enumerate(widest)]
+    cells = [[f"{cell:{width}}" for cell, width in zip(row, wanted, strict=True)] for row in rows]
+    return [f" {'  '.join(row)}".rstrip() for row in cells]
 
 
 def _cut(text: str, most: int) -> str:

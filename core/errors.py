@@ -7,6 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _NAMED = 12
+_NEAR = 3
+_LIKE = 0.6
+"""The least likeness (Ratcliff and Obershelp's, from 0 to 1) of a name that is offered: `difflib`'s default."""
+_SAME = 0.7
+"""The same for the first part of a name, all of whose family is then offered."""
 _HARDLY = 0.1
 
 
@@ -41,16 +46,47 @@ def first_line(error: BaseException, most: int = 300, silent: str = "") -> str:
 class UnknownName(FarshiftError):
     """No split, source, benchmark, baseline, part .. of this name."""
 
-    def __init__(self, what: str, name: str, known: Iterable[str], hint: str = "") -> None:
-        names = sorted(known)
-        near = _near(name, names)
-        offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {some_of(names) or 'none'}"
-        super().__init__(f"no {what} named {name!r}: {offer}{' ' + hint if hint else ''}")
+    def __init__(self, what: str, name: str, known: Iterable[str], hint: str = "", listed: str = "") -> None:
+        """listed: the command that lists the names, told where they are too many for a line."""
+        super().__init__(f"no {what} named {name!r}: {offer(name, known, listed)}{' ' + hint if hint else ''}")
 
 
-def _near(name: str, names: Sequence[str]) -> list[str]:
-    """The names most like `name`, at most three: the best, and those that are hardly less like it."""
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+def offer(name: str, known: Iterable[str], listed: str = "") -> str:
+    """What to write instead of a name that is unknown: names like it, else all of its family (`scan/..`), else all.
+
+    >>> offer("scan/lenght", ["cogs/depth", "scan/jump", "scan/length"])
+    'did you mean scan/length?'
+    >>> offer("scan", ["cogs/depth", "scan/jump", "scan/length"])
+    'of scan there are: scan/jump, scan/length'
+    """
+    names = sorted(known)
+    first, _, rest = name.partition("/")
+    families: dict[str, list[str]] = {}
+    for one in names:
+        family, slash, member = one.partition("/")
+        if slash:
+            families.setdefault(family, []).append(member)
+    alike = [first] if first in families else _near(first, list(families), _SAME)
+    near = [f"{family}/{member}" for family in alike for member in _near(rest, families[family])]
+    if first in families and not near:
+        of = [f"{first}/{member}" for member in families[first]]
+        return f"of {first} there are: {_all_of(of, listed and f'{listed} {first}')}"
+    near = near or [f"{family}/.." for family in alike] or _near(name, [one for one in names if "/" not in one])
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {_all_of(names, listed)}"
+
+
+def _all_of(names: Sequence[str], listed: str) -> str:
+    told = some_of(names) or "none"
+    return f"{told} (all of them: {listed})" if listed and len(names) > _NAMED else told
+
+
+def _near(name: str, names: Sequence[str], least: float = _LIKE) -> list[str]:
+    """The names most like `name`, at most three: those that go on where it ends; else the best, and those that are
+    hardly less like it. None where none is like it."""
+    longer = [other for other in names if name and other.startswith(name)]
+    if 0 < len(longer) <= _NEAR:
+        return longer
+    near = difflib.get_close_matches(name, names, n=_NEAR, cutoff=least)
     alike = [difflib.SequenceMatcher(None, other, name).ratio() for other in near]
     return [other for other, ratio in zip(near, alike, strict=True) if ratio > alike[0] - _HARDLY]
 

@@ -14,7 +14,8 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from typing import TypeVar
 
-from .errors import Unavailable
+from .errors import Unavailable, first_line
+from .progress import say
 
 T = TypeVar("T")
 
@@ -65,14 +66,15 @@ def retry_after(value: str | None) -> float | None:
 
 
 def persist(attempt: Callable[[], T], what: str, wait: Callable[[float], object] = time.sleep) -> T:
-    """What `attempt` gives, tried again where it raises `Broken`; `Unavailable` after `TRIES`. `what` begins its
-    message, such as "x could not be had"."""
+    """What `attempt` gives, tried again where it raises `Broken`, which is told; `Unavailable` after `TRIES`. `what`
+    begins its message, such as "x could not be had"."""
     for failed in count(1):
         try:
             return attempt()
         except Broken as error:
             if failed >= TRIES:
                 raise Unavailable(f"{what} in {failed} tries ({error}): try again later") from error
-            asked = error.pause
-        wait(pause(failed, asked))
+            seconds = pause(failed, error.pause)
+            say(f"{what} ({first_line(error)}): trying again in {seconds:g} s, try {failed + 1} of {TRIES}")
+        wait(seconds)
     raise AssertionError("the loop has no end")

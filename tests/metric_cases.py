@@ -62,6 +62,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "worst_group_accuracy": {"by": ["y"], "of": ["one", "two"], "without": ["two, 0"]},
     "group_percentile_accuracy": {"by": ["place"]},
     "worst_group_pearson": {"by": ["place"], "without": ["Other"]},
+    "worst_group_regret": {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]},
+    "worst_group_squared_regret": {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]},
     "domain_detection_accuracy": {"by": ["place"]},
     "token_type_accuracy": {"types": "types", "count": ["class", "method"]},
     "mean_corruption_error": {"corruption": "place", "severity": "one", "clean": "Other"},

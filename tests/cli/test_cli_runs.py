@@ -131,6 +131,20 @@ def test_the_state_of_runs_is_a_table_that_ends_when_all_are_finished(runs, fars
     assert "wrong-0.05" in watched.stdout
 
 
+def test_of_a_folder_of_runs_the_runs_are_named(runs, farshift, tmp_path):
+    base = runs["echo"].parent
+    said = one_line_error(farshift("score", base))
+    assert f"{base} is not a run: it holds 5 runs: name one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in said
+    assert "is not a run: it holds 5 runs" in one_line_error(farshift("pack", base, "--out", tmp_path / "s.zip"))
+    assert "is not a run: there is no such folder" in one_line_error(farshift("score", base / "absent"))
+
+
+@pytest.mark.parametrize("name", ["baseline:lstm", "baseline:lstm@"])
+def test_a_recorded_result_without_its_benchmark_is_told_how_it_is_named(farshift, name):
+    said = one_line_error(farshift("score", name))
+    assert f"{name}: write baseline:NAME@BENCHMARK for a recorded result, such as baseline:lstm@" in said
+
+
 def test_benchmarks_are_listed_and_one_is_shown_in_full(farshift_json, farshift):
     listed = farshift_json("benchmarks", "list")
     assert {"name", "kind", "task", "metrics", "selection", "parts"} <= listed[0].keys()

@@ -91,6 +91,26 @@ def test_what_is_told_unasked_fits_a_screen(farshift, command):
     assert len(farshift(*command, COLUMNS="80").stdout.splitlines()) <= 24
 
 
+@pytest.mark.parametrize("command", [("splits", "list"), ("benchmarks", "list"), ("baselines", "list")])
+def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_padding(
+    farshift, farshift_json, command
+):
+    heading, *lines, caption = farshift(*command, "length").stdout.splitlines()
+    assert heading.split()[1] == "kind"
+    titles = [one["title"] for one in farshift_json(*command, "length")]
+    assert all(any(line.endswith(f"  {title}") for title in titles) for line in lines)
+    names = [line.split()[0] for line in lines]
+    assert len(set(names)) == len(names)
+    assert re.match(r"\d+ \w+", caption)
+
+
+def test_a_definition_has_no_blanks_for_counts_that_it_lacks(farshift):
+    (line,) = [
+        one for one in farshift("splits", "list").stdout.splitlines() if one.startswith(" wilds_fmow/official@1")
+    ]
+    assert re.search(r" definition {4}WILDS FMoW: \w", line)
+
+
 def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for(farshift, farshift_json):
     short = farshift("baselines", "results", COLUMNS="80").stdout
     known = farshift_json("baselines", "results")
@@ -115,7 +135,7 @@ def test_a_list_is_narrowed_by_words_and_options(farshift_json):
     assert all(one["generated"] for one in farshift_json("benchmarks", "list", "--generated", "--suite", "core"))
     assert all("MIT" in one["licence"] for one in farshift_json("benchmarks", "list", "--licence", "mit"))
     assert {one["state"] for one in farshift_json("splits", "list", "--state", "definition")} == {"definition"}
-    assert [one["name"] for one in farshift_json("baselines", "list", "coral")] == ["causirl", "coral"]
+    assert [one["name"] for one in farshift_json("baselines", "list", "coral")] == ["causirl", "coral", "coral-target"]
 
 
 def test_a_misspelt_trait_is_refused(farshift):

@@ -61,4 +61,4 @@ def test_a_bar_in_a_narrow_terminal_cuts_the_name_and_no_number() -> None:
 def test_a_run_without_a_terminal_says_what_begins_and_what_is_done(farshift, tmp_path) -> None:
     done = farshift("run", "mlp", "--on", "vowel/speakers", "--steps", "2", "--seeds", "1", "--out", tmp_path / "r")
     assert "mlp on vowel/speakers: training 1 replica, 2 steps each\n" in done.stderr
-    assert "mlp on vowel/speakers: 1 seeds done\n" in done.stderr
+    assert "mlp on vowel/speakers: 1 seed done\n" in done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from farshift.baselines.reproduce.claim import claims
+from farshift.benchmarks.claims.claim import claims
 from support import ROOT, one_line_error
 
 COUNTED = """
@@ -63,6 +63,13 @@ def test_all_takes_the_cheapest_that_fit_and_says_what_it_left(farshift, own, tm
     assert "left out: " in done.stderr
 
 
+def test_a_cost_that_was_never_measured_on_a_gpu_is_counted_as_a_core_s(farshift, own, tmp_path):
+    arguments = ("reproduce", "--all", "--device", "cuda", "--budget", "7s", "--kind", "length")
+    done = farshift(*arguments, "--out", tmp_path / "out", "--keep", tmp_path / "kept", **own(3920))
+    assert "cost on cuda was never measured: each is counted as the minutes of one core" in done.stderr
+    assert list((tmp_path / "kept" / "counted").iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -71,7 +78,7 @@ def test_all_takes_the_cheapest_that_fit_and_says_what_it_left(farshift, own, tm
         (["nothing-like-it"], "claim"),
         (["--list", "--markdown", "--json"], "--markdown goes with --list"),
         (["scan-length-cut", "--rescore", "--quick"], "--rescore judges what is kept"),
-        (["--all", "--keep", "x"], "--keep goes with one claim in full"),
+        (["--all", "--keep", "x", "--quick"], "--keep stores claims in full"),
         (["--all", "--budget", "long"], "write a number and s, m or h"),
     ],
 )

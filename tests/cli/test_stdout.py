@@ -1,0 +1,13 @@
+"""stdout has a command's result and nothing else, so that a script can keep it."""
+
+from __future__ import annotations
+
+import re
+
+
+def test_of_a_new_token_stdout_has_the_token_alone(farshift, farshift_json, tmp_path):
+    assert farshift("board", "init", tmp_path / "board").returncode == 0
+    made = farshift("board", "token", "create", tmp_path / "board", "--team", "us")
+    assert re.fullmatch(r"fs_[\w-]+\n", made.stdout)
+    assert "of us: it is not shown again. The team gives it as FARSHIFT_TOKEN" in made.stderr
+    assert farshift_json("board", "token", "create", tmp_path / "board", "--team", "us")["token"].startswith("fs_")

@@ -1,0 +1,50 @@
+"""What is offered instead of a name that there is not."""
+
+from __future__ import annotations
+
+import pytest
+from farshift.core.errors import offer
+from support import one_line_error
+
+KNOWN = ["cogs/depth", "cogs/length", "dominoes/complete", "geoquery/template", "scan/jump", "scan/length", "scan/mcd1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("scan/lenght", "did you mean scan/length?"),
+        ("scna/length", "did you mean scan/length?"),
+        ("scan", "of scan there are: scan/jump, scan/length, scan/mcd1"),
+        ("scan/", "of scan there are: scan/jump, scan/length, scan/mcd1"),
+        ("scan/primitives", "of scan there are: scan/jump, scan/length, scan/mcd1"),
+        ("scam", "did you mean scan/..?"),
+        ("geoquerry/split", "did you mean geoquery/..?"),
+        ("geoquerry/templat", "did you mean geoquery/template?"),
+        ("own/length", f"there are: {', '.join(KNOWN)}"),
+        ("own/empty", f"there are: {', '.join(KNOWN)}"),
+    ],
+)
+def test_names_are_guessed_within_their_family_and_never_far_off(name, told):
+    assert offer(name, KNOWN) == told
+
+
+def test_a_name_that_another_one_begins_with_is_offered_that_one():
+    assert offer("ood", ["id_test", "ood_test", "train"]) == "did you mean ood_test?"
+
+
+def test_names_that_are_too_many_for_a_line_come_with_the_command_that_lists_them():
+    many = [f"noise/rate_{number:02}" for number in range(20)]
+    assert offer("noise", [*many, "scan/length"], "farshift splits list").endswith(
+        ", noise/rate_11 and 8 more (all of them: farshift splits list noise)"
+    )
+    assert offer("zzz", many, "farshift splits list").endswith(" and 8 more (all of them: farshift splits list)")
+    assert offer("zzz", many[:3], "farshift splits list") == "there are: noise/rate_00, noise/rate_01, noise/rate_02"
+
+
+@pytest.mark.parametrize(
+    "command", [("splits", "show"), ("splits", "pull"), ("splits", "verify"), ("benchmarks", "show")]
+)
+def test_the_name_of_a_source_is_answered_with_all_of_it(farshift, command):
+    said = one_line_error(farshift(*command, "scan"))
+    assert "named 'scan': of scan there are: scan/addprim_jump, " in said
+    assert said.endswith(f" more (all of them: farshift {command[0]} list scan)")
