@@ -384,7 +384,10 @@ def test_the_version_is_printed(farshift):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["baselines", "show", "mlp"], "No such command 'show'. There are: algorithms, budgets, costs, diagnostics, list, "),
+        (
+            ["baselines", "show", "mlp"],
+            "No such command 'show'. There are: algorithms, budgets, costs, diagnostics, list, ",
+        ),
         (["benchmarks", "lst"], "No such command 'lst'. Did you mean 'list'?"),
         (["compare", "a", "b", "c"], "Got unexpected extra argument(s) (c). Usage: farshift compare [OPTIONS] "),
         (["plot", "baseline:knn@scan/lengt", "--out", "x.png"], "no benchmark with recorded baselines named "),
