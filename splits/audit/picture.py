@@ -6,7 +6,7 @@ Universal Design, 2008); a part has the same colour in every panel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from textwrap import wrap
@@ -90,7 +90,8 @@ def figure(audit: Audit, classes: Sequence[str] = ()) -> Figure:
         lines = [f"{audit['split']} ({audit['kind']} shift): {verdict}", *why]
         made.suptitle("\n".join(lines), x=0.01, ha="left", size=8.5)
         panels = made.subplots(2, 2)
-        drawn = (_severity, partial(_labels, classes=classes), _groups, _measures)
+        labels = partial(_labels, classes=classes)
+        drawn: tuple[Callable[[Axes, Audit], None], ...] = (_severity, labels, _groups, _measures)
         for axes, draw in zip(panels.flat, drawn, strict=True):
             draw(axes, audit)
         parts = [Patch(color=_COLOURS[name], label=f"{name} ({rows:,} rows)") for name, rows in audit["rows"].items()]
