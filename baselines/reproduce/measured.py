@@ -13,6 +13,7 @@ import numpy as np
 from ...benchmarks.claims.claim import (
     Best,
     Claim,
+    DiagnosticCorrelation,
     Difference,
     Fact,
     Quantity,
@@ -31,6 +32,7 @@ from ...benchmarks.statistics.interval import Estimate, gap, mean, paired_differ
 from ...benchmarks.statistics.not_available import NotAvailable
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...core.errors import BadDefinition, UnknownName
+from ..running.outcome_diagnostics import correlations_on
 from ..running.recorded_scores import RecordedScore, kept_scores
 from .facts import fact
 
@@ -172,6 +174,13 @@ class Evidence:
             return Measured(nan, why="all baselines score alike on one side")
         return Measured(tau, low, high, f"{BY_ENTRIES} ({len(common)} of them)")
 
+    def diagnostic_correlation(self, quantity: DiagnosticCorrelation) -> Measured:
+        known = {one.diagnostic: one for one in correlations_on(quantity.on)}
+        if quantity.diagnostic not in known:
+            raise UnknownName(f"diagnostic of recorded baselines on {quantity.on}", quantity.diagnostic, known)
+        found = known[quantity.diagnostic]
+        return Measured(found.tau, found.low, found.high, f"{BY_ENTRIES} ({found.baselines} of them)")
+
     def fact(self, quantity: Fact) -> Measured:
         return exact(fact(quantity.measure, quantity.split, quantity.arguments))
 
@@ -189,5 +198,6 @@ _MEASURED: dict[type[Quantity], Callable[[Evidence, Any], Measured]] = {
     Recovered: Evidence.recovered,
     Slope: Evidence.slope,
     RankCorrelation: Evidence.rank_correlation,
+    DiagnosticCorrelation: Evidence.diagnostic_correlation,
     Fact: Evidence.fact,
 }

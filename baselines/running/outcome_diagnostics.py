@@ -89,16 +89,22 @@ class Pooled:
 
 def correlations(home: Path = HOME) -> list[Correlation]:
     """Every diagnostic against OOD on every benchmark on which more than six baselines have both; by diagnostic."""
-    found = []
-    for benchmark in sorted({on for on, _ in results(home)}):
-        scores = {name: one for name, one in kept_scores(benchmark, home).items() if name != CONSTANT}
-        ood = {name: _upwards(one, one.ood.per_seed) for name, one in scores.items()}
-        inside = _by_seed(benchmark, scores, home)
-        id_score = inside.pop(ID)
-        found.append(_correlation(ID, benchmark, id_score, ood, None))
-        found += [_correlation(name, benchmark, each, ood, id_score) for name, each in inside.items()]
-    known = [one for one in found if one is not None]
+    known = [one for benchmark in sorted({on for on, _ in results(home)}) for one in correlations_on(benchmark, home)]
     return sorted(known, key=lambda one: (one.diagnostic != ID, one.diagnostic, one.benchmark))
+
+
+def correlations_on(benchmark: str, home: Path = HOME) -> list[Correlation]:
+    """Every diagnostic against OOD on one benchmark, by those of its baselines that have both, if these are more than
+    six."""
+    scores = {name: one for name, one in kept_scores(benchmark, home).items() if name != CONSTANT}
+    if not scores:
+        return []
+    ood = {name: _upwards(one, one.ood.per_seed) for name, one in scores.items()}
+    inside = _by_seed(benchmark, scores, home)
+    id_score = inside.pop(ID)
+    found = [_correlation(ID, benchmark, id_score, ood, None)]
+    found += [_correlation(name, benchmark, each, ood, id_score) for name, each in inside.items()]
+    return [one for one in found if one is not None]
 
 
 def pooled(found: Sequence[Correlation]) -> list[Pooled]:

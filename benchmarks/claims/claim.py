@@ -136,6 +136,16 @@ class RankCorrelation(_Strict):
     """Baselines left out, such as those that answer alike whatever is asked."""
 
 
+class DiagnosticCorrelation(_Strict):
+    """Kendall's tau-b between what a diagnostic says of recorded baselines and their OOD scores on one benchmark, over
+    the baselines that have both; a loss is turned round, so that above 0 more of it goes with better scores."""
+
+    sort: Literal["diagnostic_correlation"]
+    diagnostic: str
+    """Such as `sharpness.worst`, or `disagreement.ood`, which recorded answers have by themselves."""
+    on: str
+
+
 class Fact(_Strict):
     """A measure of a split's rows, which no training enters."""
 
@@ -146,7 +156,8 @@ class Fact(_Strict):
 
 
 Quantity = Annotated[
-    Score | Difference | Best | Recovered | Slope | RankCorrelation | Fact, Field(discriminator="sort")
+    Score | Difference | Best | Recovered | Slope | RankCorrelation | DiagnosticCorrelation | Fact,
+    Field(discriminator="sort"),
 ]
 
 

@@ -12,6 +12,7 @@ from .claim import (
     PLACE,
     Best,
     Claim,
+    DiagnosticCorrelation,
     Difference,
     Fact,
     Published,
@@ -90,6 +91,8 @@ def meaning(claim: Claim, quantity: Quantity) -> str:
     if isinstance(quantity, RankCorrelation):
         left, right = (f"{side.view.upper()} on {side.on}" for side in (quantity.left, quantity.right))
         return f"Kendall's tau-b of {left} and {right}"
+    if isinstance(quantity, DiagnosticCorrelation):
+        return f"Kendall's tau-b of {quantity.diagnostic} and OOD on {quantity.on}"
     assert isinstance(quantity, Fact), "the claim's schema says so"
     given = ", ".join(str(value) for value in quantity.arguments.values())
     return f"{quantity.measure.replace('_', ' ')} of {quantity.split}{f' ({given})' if given else ''}"
@@ -171,5 +174,5 @@ def evidence(claim: Claim, found: Outcome) -> str:
     parts += [f"{shipped} recorded baseline{'s' if shipped > 1 else ''}"] if shipped else []
     sorts = {quantity.sort for quantity in claim.quantities.values()}
     parts += ["the rows of the split"] if "fact" in sorts else []
-    parts += ["all recorded baselines"] if "rank_correlation" in sorts else []
+    parts += ["all recorded baselines"] if sorts & {"rank_correlation", "diagnostic_correlation"} else []
     return f"Rests on {' and '.join(parts)}; {found.date[:10]}, farshift {found.environment['farshift']}."

@@ -14,10 +14,11 @@ from farshift.baselines.reproduce.facts import MEASURES, fact
 from farshift.baselines.reproduce.measured import Evidence, combined
 from farshift.baselines.reproduce.reproduce import judged_by, keep, reproduce, rescored
 from farshift.baselines.reproduce.verdict import judge, overall
+from farshift.baselines.running.outcome_diagnostics import correlations_on
 from farshift.baselines.running.recorded_scores import kept_scores
 from farshift.baselines.running.results import digest_of
 from farshift.benchmarks.claims import listing
-from farshift.benchmarks.claims.claim import Claim, Fact, RankCorrelation, Score, claim, claims
+from farshift.benchmarks.claims.claim import Claim, DiagnosticCorrelation, Fact, RankCorrelation, Score, claim, claims
 from farshift.benchmarks.claims.measured import Measured, exact
 from farshift.benchmarks.claims.outcome import HOME, Outcome, recorded_outcome
 from farshift.core.clock import Stopwatch
@@ -66,6 +67,8 @@ def test_every_claim_can_be_run_as_written(name, tmp_path):
             assert find(quantity.split)
         if isinstance(quantity, RankCorrelation):
             assert len(set(kept_scores(quantity.left.on)) & set(kept_scores(quantity.right.on))) > 6
+        if isinstance(quantity, DiagnosticCorrelation):
+            assert quantity.diagnostic in {one.diagnostic for one in correlations_on(quantity.on)}
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -372,3 +375,17 @@ def test_a_page_without_outcomes_says_what_it_takes(tmp_path: Path):
     assert "Not yet run: it takes 1 min." in page
     found = replace(recorded_outcome(ALL["scan-length-cut"]), claim="small")
     assert "**Reproduced.**" in listing.markdown([listing.Listed(made(), found)])
+
+
+def test_a_diagnostic_is_held_against_the_scores_as_on_the_page_of_diagnostics():
+    quantity = {"sort": "diagnostic_correlation", "diagnostic": "disagreement.ood", "on": "colored_mnist_irm/color"}
+    rules = [{"shape": "positive", "quantity": "tau"}]
+    one = made(runs={}, quantities={"tau": quantity}, rules=rules)
+    found = Evidence(one, {}).measure("tau")
+    (row,) = [each for each in correlations_on(quantity["on"]) if each.diagnostic == quantity["diagnostic"]]
+    assert (found.value, found.low, found.high) == (row.tau, row.low, row.high)
+    assert f"({row.baselines} of them)" in found.interval
+    assert "disagreement.ood and OOD on colored_mnist_irm/color" in listing.meaning(one, one.quantities["tau"])
+    lost = made(runs={}, quantities={"tau": quantity | {"diagnostic": "disagrement.ood"}}, rules=rules)
+    with pytest.raises(UnknownName, match="disagreement"):
+        Evidence(lost, {}).measure("tau")
