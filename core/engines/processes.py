@@ -17,7 +17,8 @@ from ..errors import FarshiftError
 from . import Engine, Needs, usable_cores
 from .local import Local
 
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""What tells NumPy's and torch's libraries how many threads to use, read when they are loaded."""
 
 
 class Processes:
@@ -76,9 +77,9 @@ def opened(needs: Needs) -> Iterator[Engine]:
 @contextmanager
 def _threads(count: int) -> Iterator[None]:
     """An environment for processes that are begun meanwhile: they read it before they load a library."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ.get(name) for name in THREADS}
     if count:
-        os.environ |= dict.fromkeys(_THREADS, str(count))
+        os.environ |= dict.fromkeys(THREADS, str(count))
     try:
         yield
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from types import FrameType
 
+from ...core.engines.processes import THREADS
 from ...core.errors import FarshiftError, MissingExtra
 from .app import API
 
@@ -49,6 +51,9 @@ class Child:
             stdin=subprocess.PIPE,  # which closes when this process is gone, however it ends
             pass_fds=() if self.fd is None else (self.fd,),
             process_group=0,
+            # One process a core already: threads of NumPy's would wait for each other wherever cores are busy. Who sets
+            # another number keeps it.
+            env=dict.fromkeys(THREADS, "1") | os.environ,
         )
         self.since = time.monotonic()
 

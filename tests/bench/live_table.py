@@ -19,6 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+# As in the processes of a server (leaderboard/server/serving.py); read when NumPy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 from farshift.benchmarks.statistics.interval import gap, mean
 from farshift.benchmarks.statistics.joint_covariance import joint_covariance

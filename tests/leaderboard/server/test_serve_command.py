@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from farshift.leaderboard.server.serving import Child
 from support import one_line_error
 
 PATIENCE = 180
@@ -125,3 +126,17 @@ def test_what_cannot_be_served_is_said_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert "choose another" in refused(tmp_path, "--port", port, "--workers", 0)
+
+
+@pytest.mark.parametrize("own", [None, "3"])
+def test_its_processes_use_one_thread_each_unless_it_was_given_another_number(own, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if own:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", own)
+    told = tmp_path / "told"
+    code = f"import os, pathlib; pathlib.Path({str(told)!r}).write_text(os.environ['OPENBLAS_NUM_THREADS'])"
+    child = Child("a process", [sys.executable, "-c", code])
+    child.start()
+    assert child.process is not None
+    assert child.process.wait(PATIENCE) == 0
+    assert told.read_text() == (own or "1")
