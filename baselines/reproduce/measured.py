@@ -129,10 +129,28 @@ class Evidence:
         return side.benchmark.name, repr(views.get(quantity.view)), quantity.group, quantity.metric
 
     def difference(self, quantity: Difference) -> Measured:
-        return self.between(self._score(quantity.left), self._score(quantity.right))
+        left, right = (self.claim.quantities[name] for name in (quantity.left, quantity.right))
+        if isinstance(left, Score) and isinstance(right, Score):
+            return self.between(left, right)
+        (x, rows), (y, others) = self._side(quantity.left), self._side(quantity.right)
+        if rows != others:
+            raise BadDefinition(f"claim {self.claim.name}: {quantity.left} and {quantity.right} are not of the same rows")
+        return of_estimate(paired_difference(x, y), PAIRED)
+
+    def _side(self, name: str) -> tuple[Sample, tuple[str, ...]]:
+        """A score, or the best of several, and of what rows it is."""
+        quantity = self.claim.quantities[name]
+        if isinstance(quantity, Best):
+            return self._best(quantity), self._rows(self._score(quantity.scores[0]))
+        score = self._score(name)
+        return self.sample(score), self._rows(score)
 
     def best(self, quantity: Best) -> Measured:
-        """The mean over seeds of the best score of each, whose rows are those of the run that it is of."""
+        """The mean over seeds of the best score of each."""
+        return of_estimate(mean(self._best(quantity)), OVER)
+
+    def _best(self, quantity: Best) -> RowScores:
+        """For each seed the rows of the run whose score is the best."""
         found = [self._score(name) for name in quantity.scores]
         samples = [self.sample(one) for one in found]
         of_rows = [one for one in samples if isinstance(one, RowScores)]
@@ -142,7 +160,7 @@ class Evidence:
         sign = 1 if self._metric(self._sides[found[0].run], found[0].metric).better == "higher" else -1
         which = np.argmax(sign * np.array([one.per_seed for one in of_rows]), axis=0)
         chosen = np.stack([of_rows[run].scores[seed] for seed, run in enumerate(which)])
-        return of_estimate(mean(replace(of_rows[0], scores=chosen)), OVER)
+        return replace(of_rows[0], scores=chosen)
 
     def recovered(self, quantity: Recovered) -> Measured:
         three = [self._score(name) for name in (quantity.score, quantity.floor, quantity.ceiling)]

@@ -81,7 +81,7 @@ class Score(_Strict):
 
 
 class Difference(_Strict):
-    """One score minus another: paired where both are of the same rows."""
+    """One score minus another, or the best of several: paired where both are of the same rows."""
 
     sort: Literal["difference"]
     left: Named
@@ -252,7 +252,8 @@ class Claim(_Strict):
                 _there("run", quantity.run, self.runs, f"quantities.{name}")
             for other in parents(quantity):
                 _there("quantity", other, self.quantities, f"quantities.{name}")
-                if not isinstance(self.quantities[other], Score):
+                parts = Score | Best if isinstance(quantity, Difference) else Score
+                if not isinstance(self.quantities[other], parts):
                     raise ValueError(f"quantities.{name}: {other} is no score")
         for rule in (*self.premises, *self.rules, *self.quick.rules):
             for quantity_name in judged(rule):
