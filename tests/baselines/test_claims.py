@@ -216,6 +216,8 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
             "memorised": view | {"run": "mlp", "view": "memorised"},
             "best": {"sort": "best", "scores": names},
             "mixed": {"sort": "best", "scores": ["mlp", "memorised"]},
+            "gain": {"sort": "difference", "left": "best", "right": "mlp"},
+            "askew": {"sort": "difference", "left": "best", "right": "memorised"},
         },
         rules=[{"shape": "positive", "quantity": "best"}],
     )
@@ -225,8 +227,13 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
     assert best.per_seed == tuple(map(max, *(one.per_seed for one in each)))
     assert best.low < best.value < best.high
     assert best.value > max(one.value for one in each), "no run is the best of every seed"
+    gain = evidence.measure("gain")
+    assert gain.value == pytest.approx(best.value - each[0].value)
+    assert gain.low < gain.value < gain.high
     with pytest.raises(BadDefinition, match="best is of means of the same rows"):
         evidence.measure("mixed")
+    with pytest.raises(BadDefinition, match="best and memorised are not of the same rows"):
+        evidence.measure("askew")
 
 
 def test_scores_are_in_order_where_their_difference_is_clear():

@@ -1,0 +1,30 @@
+"""A multi-layer perceptron that sees an image's brightness alone: the sum of its channels at each pixel.
+
+On ColoredMNIST, where a digit stands in one of two channels, it cannot know the colour: the oracle of Arjovsky, Bottou,
+Gulrajani and Lopez-Paz, Invariant Risk Minimization, 2019 (arXiv:1907.02893), section 5.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from ..encoding.encoding import Sizes
+from ..encoding.images import image_size, planes
+from .mlp import SETTINGS as SETTINGS
+from .mlp import TASK as TASK
+from .mlp import Network as Perceptron
+
+
+class Network(Perceptron):
+    def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
+        _, height, width = image_size(sizes.shape)
+        super().__init__(replace(sizes, numbers=height * width, shape=(height, width)), settings)
+        self.shape = sizes.shape
+
+    def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
+        """Pixels (K, n, channels x height x width) to brightness, (K, n, height x width)."""
+        return planes(numbers, self.shape).sum(dim=-3).flatten(-2)
