@@ -14,9 +14,11 @@ from torch import Tensor
 
 from ..encoding.encoding import Sizes
 from ..encoding.images import image_size, planes
-from .mlp import SETTINGS as SETTINGS
-from .mlp import TASK as TASK
 from .mlp import Network as Perceptron
+
+TASK = "classification"
+SETTINGS: dict[str, Any] = {"width": 128, "depth": 1, "dropout": 0.0}
+"""As of `mlp`."""
 
 
 class Network(Perceptron):

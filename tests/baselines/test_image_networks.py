@@ -14,7 +14,7 @@ from farshift.baselines.layers import norm
 from farshift.baselines.layers.convolution import Conv2d
 from farshift.baselines.layers.norm import BatchNorm
 from farshift.baselines.layers.pooling import halved
-from farshift.baselines.networks import cnn, resnet
+from farshift.baselines.networks import cnn, grey_mlp, mlp, resnet
 from farshift.baselines.replicas.rng import Rng, keys
 from farshift.baselines.replicas.stacked import attach, picked, size, stacked
 from farshift.core.errors import ModelError
@@ -283,3 +283,22 @@ def test_settings_of_the_resnet_that_make_no_network_are_refused() -> None:
     ):
         with pytest.raises(ModelError, match=message):
             resnet.Network(sizes((8, 8)), resnet.SETTINGS | settings)
+
+
+@pytest.mark.parametrize("shape", [(2, 14, 14), (9, 7, 3)])
+def test_a_network_that_cannot_see_colour_is_a_perceptron_on_the_sum_of_the_channels(shape):
+    made = built(lambda: grey_mlp.Network(sizes(shape), grey_mlp.SETTINGS), 2)
+    categories, pixels = images(shape, 2)
+    axis = channel_axis(shape)
+    every = pixels.reshape(2, 6, *shape)
+    swapped = every.flip(2 + axis).flatten(2)
+    assert close(made(categories, pixels), made(categories, swapped))
+    grey = every.sum(2 + axis).flatten(2)
+    plain = built(lambda: mlp.Network(Sizes(4, numbers=grey.shape[2]), mlp.SETTINGS), 2)
+    plain.load_state_dict(made.state_dict())
+    assert close(made(categories, pixels), plain(categories, grey))
+
+
+def test_a_network_that_cannot_see_colour_wants_an_image():
+    with pytest.raises(ModelError, match="reads images"):
+        grey_mlp.Network(Sizes(4, numbers=12), grey_mlp.SETTINGS)
