@@ -134,7 +134,8 @@ class Evidence:
             return self.between(left, right)
         (x, rows), (y, others) = self._side(quantity.left), self._side(quantity.right)
         if rows != others:
-            raise BadDefinition(f"claim {self.claim.name}: {quantity.left} and {quantity.right} are not of the same rows")
+            named = f"{quantity.left} and {quantity.right}"
+            raise BadDefinition(f"claim {self.claim.name}: {named} are not of the same rows")
         return of_estimate(paired_difference(x, y), PAIRED)
 
     def _side(self, name: str) -> tuple[Sample, tuple[str, ...]]:
