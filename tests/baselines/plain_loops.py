@@ -36,6 +36,7 @@ TINY: dict[str, Any] = {
 }
 """Sizes under which any network takes a step in a few milliseconds."""
 
+IMAGES = ("cnn", "grey_mlp", "resnet")
 NETWORKS = sorted(set(files("networks")) - {"pretrained"})
 OPTIMISERS = sorted(files("optimisers"))
 
@@ -60,13 +61,21 @@ def case(network: str, rows: int = ROWS) -> tuple[Data, Sizes]:
     generator = torch.Generator().manual_seed(7)
     ones = torch.ones(1, rows, dtype=torch.float64)
     match task_of(network):
-        case "classification" if network in ("cnn", "resnet"):
+        case "classification" if network in IMAGES:
             images = torch.rand(rows, 64, generator=generator, dtype=torch.float64)
             inputs, sizes = (torch.zeros(rows, 0, dtype=torch.int64), images), Sizes(3, numbers=64, shape=(8, 8))
         case "classification":
             categories = torch.randint(4, (rows, 2), generator=generator)
             numbers = torch.randn(rows, 2 if network in ("linear", "mlp") else 0, generator=generator).double()
             inputs, sizes = (categories, numbers), Sizes(3, (4, 4), numbers.shape[1])
+        case "regression":
+            pairs = torch.randn(rows, 5, 4, generator=generator).double()
+            pairs[..., 3] = 1.0
+            pairs[:, -1, 2:] = 0.0  # the query, of which x alone is known
+            prompts = (torch.zeros(rows, 0, dtype=torch.int64), pairs.flatten(1))
+            target = torch.randn(rows, generator=generator).double()
+            sizes = Sizes(1, numbers=20, shape=(5, 4))
+            return Data(prompts, target[None], torch.ones(rows, dtype=torch.int64), ones), sizes
         case task:
             source = torch.randint(4, 9, (rows, 3), generator=generator)
             target = torch.randint(4, 9, (rows, 3), generator=generator)
@@ -89,7 +98,7 @@ def stack(
     algorithm: str = "erm",
     names: Sequence[str] = ("first", "second", "third"),
 ) -> ReplicaStack:
-    task = "classification" if task_of(network) == "classification" else "sequence"
+    task = task_of(network) if task_of(network) in ("classification", "regression") else "sequence"
     return ReplicaStack(network, algorithm, each, names[: len(each)], sizes, task, data, steps, dtype)
 
 
@@ -99,8 +108,10 @@ def as_float(data: Data, dtype: torch.dtype) -> Data:
 
 
 def plain_loss(network: Any, data: Data) -> Tensor:
-    """The mean cross-entropy of a network of one replica on all rows."""
+    """The mean cross-entropy of a network of one replica on all rows, or of numbers the mean squared error."""
     logits = network(*(x[None] for x in data.inputs))
+    if data.target.is_floating_point():
+        return F.mse_loss(logits[..., 0], data.target)
     return F.cross_entropy(logits.flatten(0, -2), data.target.flatten(), ignore_index=PAD if logits.ndim == 4 else -100)
 
 

@@ -11,6 +11,7 @@ from farshift.benchmarks.answers import ABSTAINED, ANSWERED, Answers, Failed
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.parsing import Place, read_answer
 from farshift.core.errors import ModelError
+from farshift.core.listings.plural import counted
 
 CLASSES = Task("classification", ("a",), "label", classes=3)
 NUMBERS = Task("regression", ("a",), "target")
@@ -81,7 +82,7 @@ def test_what_has_no_rows_is_no_answer_even_where_its_length_would_fit(task, ans
 
 @pytest.mark.parametrize("items", [["only"], ["a", "b", "c", "d"], []])
 def test_one_text_is_never_spread_over_all_rows(items):
-    with pytest.raises(ModelError, match=f"predict gave {len(items)} predictions for 3 rows on id_test"):
+    with pytest.raises(ModelError, match=f"predict gave {counted(len(items), 'prediction')} for 3 rows on id_test"):
         read(Sized(3, items), TEXTS)
 
 

@@ -86,9 +86,15 @@ def test_a_list_fits_80_columns_and_breaks_no_interval(farshift, command):
     assert [line for line in lines if re.search(r"\[\d+\.\s*$", line)] == []
 
 
-@pytest.mark.parametrize("command", [("doctor",), ("benchmarks", "show", "scan/length"), ("baselines", "networks")])
+@pytest.mark.parametrize("command", [("doctor",), ("benchmarks", "show", "scan/length")])
 def test_what_is_told_unasked_fits_a_screen(farshift, command):
     assert len(farshift(*command, COLUMNS="80").stdout.splitlines()) <= 24
+
+
+def test_a_narrow_list_has_a_line_for_each_thing_and_for_each_kind_of_them(farshift, farshift_json):
+    known = farshift_json("baselines", "networks")
+    lines = farshift("baselines", "networks", COLUMNS="80").stdout.splitlines()
+    assert len(lines) == len(known) + len({one["task"] for one in known})
 
 
 @pytest.mark.parametrize("command", [("splits", "list"), ("benchmarks", "list"), ("baselines", "list")])
