@@ -111,7 +111,7 @@ def mini_sudoku(text):
 
 
 def prime_factorization(text):
-    left, factor, found = int(re.search(r"factorization of (\d+)\.", text)[1]), 2, []
+    left, factor, found = int(re.search(r"of (\d+)\. Write", text)[1]), 2, []
     while left > 1:
         if left % factor == 0:
             left //= factor
