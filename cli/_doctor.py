@@ -35,6 +35,7 @@ _EXTRAS = {
     "notebook": ("pandas",),
     "ray": ("ray",),
     "molecules": ("rdkit",),
+    "puzzles": ("reasoning-gym",),
     "beacon": ("py_ecc",),
 }
 
@@ -79,7 +80,7 @@ def _source(source: Source) -> str:
     if source.definition.digest and intact(source.cached_at):
         return "in the cache"
     if not source.needs_network:
-        return "generated here when asked for"
+        return f"generated here with farshift[{source.lacks}]" if source.lacks else "generated here when asked for"
     if not source.downloads:
         return "definition: bring the data (farshift splits pull NAME --data DIR)"
     return "to be downloaded (or found in --mirror / FARSHIFT_MIRRORS)"

@@ -136,3 +136,7 @@ class MissingExtra(FarshiftError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional dependency: pip install 'farshift[{extra}]'")
+
+
+class UnmadeRows(MissingExtra, Unavailable):
+    """Rows that an optional package makes, and it is not installed: as out of reach as those that no mirror gives."""

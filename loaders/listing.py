@@ -140,13 +140,14 @@ def modality_of(schema: Schema) -> str:
 
 
 def at_hand(manifest: Manifest) -> bool:
-    """Whether a split's rows can be opened without a download: they are in the cache, or made by a generator."""
+    """Whether a split's rows can be opened without a download: they are in the cache, or made by a generator, whose
+    package is there where it needs one."""
     try:
         source = find_source(manifest.definition.source.name)
     except UnknownName:  # of a source that is private elsewhere
         return False
     pinned = manifest.frozen and source.definition.digest == manifest.definition.source.digest
-    return pinned and (source.cached_at.is_file() or not source.needs_network)
+    return pinned and (source.cached_at.is_file() or not (source.needs_network or source.lacks))
 
 
 def known_name(what: str, name: str | None, known: Collection[str]) -> None:

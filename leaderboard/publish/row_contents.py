@@ -29,7 +29,7 @@ def row_contents(benchmark: str, ids: Sequence[int], published: Collection[str] 
 def _shown(benchmark: Benchmark, published: Collection[str]) -> bool:
     source = source_of(benchmark)
     if source is None or not source.needs_network:
-        return source is not None
+        return source is not None and not source.extra
     return benchmark.name in published and is_here(source) and not why_not(benchmark, source)
 
 

@@ -52,6 +52,8 @@ def why_not(benchmark: Benchmark, source: Source) -> str:
     """Why no page shows rows of a benchmark, wherever it is made; empty where one may."""
     definition, split = source.definition, benchmark.manifest.definition
     if not source.needs_network:
+        if source.extra:
+            return f"No example rows: they are made by a package that not everybody has (farshift[{source.extra}])."
         if definition.rows > MOST_GENERATED:
             return f"Example rows are shown of generated sources of at most {MOST_GENERATED:,} rows."
         return ""

@@ -17,7 +17,7 @@ from pydantic import Field as Item
 
 from ...core.accepted import require_accepted
 from ...core.canonical import identity_of
-from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName
+from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName, UnmadeRows
 from ...core.files import cache_root, user_home
 from ...core.isolation.withheld import refuse_labels
 from ...core.plugins import files, gathered, module, read_definition
@@ -30,6 +30,7 @@ from .expected import Expected
 from .fetch import fetch_file
 from .fetch_tree import fetch_tree
 from .first_file import fetch_first
+from .generator import generator_of, lacking, made_by, required
 from .large import build_in_pieces, in_pieces, with_schema
 from .match import changed_since
 
@@ -110,6 +111,22 @@ class Source:
             one.generator or (one.derivation and not base_of(one).needs_network)
             for one in self.definition.distributions
         )
+
+    @property
+    def extra(self) -> str:
+        """The extra whose package each generator of it leaves the making of rows to; empty where one needs none."""
+        needed = [base_of(one).extra if one.derivation else required(one.generator)[1] for one in self._generated]
+        return needed[0] if needed and all(needed) else ""
+
+    @property
+    def lacks(self) -> str:
+        """`extra` where its package is not installed here."""
+        absent = [base_of(one).lacks if one.derivation else lacking(one.generator) for one in self._generated]
+        return absent[0] if absent and all(absent) else ""
+
+    @property
+    def _generated(self) -> list[Distribution]:
+        return [one for one in self.definition.distributions if one.generator or one.derivation]
 
     @property
     def downloads(self) -> bool:
@@ -196,13 +213,16 @@ class Source:
             try:
                 made, rows, digest = make(distribution)
             except (Unavailable, BadData) as error:
+                if isinstance(error, UnmadeRows) and len(self.definition.distributions) == 1:
+                    raise
                 reasons.append(f"{distribution.name}: {error}")
                 continue
             if not self.definition.digest or digest == self.definition.digest:
                 return made
             known = changed_since(self.name, self.definition.digest, rows)
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
-            reasons.append(f"{distribution.name}: gives {differ}{known and '; '}{known}")
+            by = made_by(distribution.generator, distribution.options)
+            reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", known, by))))
             say(f"{self.name}: {distribution.name} does not give the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 
@@ -221,7 +241,7 @@ class Source:
     def _called(self, distribution: Distribution, arguments: dict[str, Any]) -> pa.Table:
         where = f"source {self.name}, {distribution.name}"
         if distribution.generator:
-            call = module("loaders/generators", distribution.generator, "generator").rows
+            call = generator_of(distribution.generator).rows
         elif distribution.derivation:
             call = module("loaders/derivations", distribution.derivation, "derivation").rows
             arguments = with_schema(call, arguments, self.schema)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...core.draws import shuffled
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.words import numeric_column
+from ..measures.words import numeric_column, text_column
 from ._where import Conditions, where
 
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ def drawn(
     id_test: int,
     seed: str,
     only: Conditions | None = None,
+    group: str | None = None,
 ) -> Assignment:
     """Rows with `field` <= `easy_at_most` are easy: `id_test` of them, drawn by `seed`, are the in-distribution test
     and the others train. Rows from `hard_at_least` on are `ood_test`, those between `ood_val`.
 
-    Severity is the field. Rows that do not meet the conditions `only` are dropped.
+    Severity is the field. Rows that do not meet the conditions `only` are dropped. The values of `group` are groups.
 
     Parameters:
         field: the number field of the grade.
@@ -40,6 +41,7 @@ def drawn(
         hard_at_least: the lowest grade that is `ood_test`.
         id_test: how many of the easy rows are tested.
         only: for each field the values that a row must have one of.
+        group: the text field whose values are groups.
     """
     hardness = numeric_column(table, field)
     part = _graded(hardness, easy_at_most, hard_at_least, field)
@@ -49,7 +51,8 @@ def drawn(
         raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
     ids = table["row_id"].to_numpy()[easy]
     part[easy[shuffled(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
-    return Assignment(part=part, severity=hardness)
+    named = None if group is None else np.asarray(text_column(table, group).to_pylist(), dtype=np.str_)
+    return Assignment(part=part, severity=hardness, group=named)
 
 
 def published(
