@@ -35,7 +35,7 @@ _EXTRAS = {
     "notebook": ("pandas",),
     "ray": ("ray",),
     "molecules": ("rdkit",),
-    "puzzles": ("reasoning-gym",),
+    "puzzles": ("reasoning_gym",),
     "beacon": ("py_ecc",),
 }
 

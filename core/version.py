@@ -9,6 +9,7 @@ def version() -> str:
     from importlib.metadata import version as installed
 
     try:
-        return installed("farshift")
+        # None while pip is at it: a run that ends just then is not lost for it.
+        return installed("farshift") or "unknown"
     except PackageNotFoundError:
         return "unknown"
