@@ -193,9 +193,16 @@ _EXPLAINED = (
 )
 
 
+_UNIT = "in percent, or as they are where a metric does not lie between 0 and 1"
+
+
+def _views(one: RecordedScore) -> list[str]:
+    return [view(estimate.to_dict(), one.in_percent) for estimate in (one.id, one.ood, one.gap)]
+
+
 def _short(one: RecordedScore, marked: str) -> str:
     """The OOD score without its interval, with a star where the result is marked."""
-    return view(one.ood.to_dict()).partition(" ")[0] + ("*" if marked else "")
+    return view(one.ood.to_dict(), one.in_percent).partition(" ")[0] + ("*" if marked else "")
 
 
 @app.command("results")
@@ -262,17 +269,23 @@ def baselines_results(
             [name, first[name].model, _short(first[name], mark(first[name])), counts[name]] for name in sorted(first)
         ]
         told = (
-            f"{counted(len(found), 'result')}, OOD in percent (*: ID not learnt); --on BENCHMARK lists its own, "
+            f"{counted(len(found), 'result')}, OOD {_UNIT} (*: ID not learnt); --on BENCHMARK lists its own, "
             "--all every one."
         )
         table("", ["benchmark", "best baseline", "OOD", "of"], rows, told)
     else:
         rows = [
-            [r.benchmark, r.model, *(view(one.to_dict()) for one in (r.id, r.ood, r.gap)), len(r.seeds), mark(r)]
+            [
+                r.benchmark,
+                r.model,
+                *(view(one.to_dict(), r.in_percent) for one in (r.id, r.ood, r.gap)),
+                len(r.seeds),
+                mark(r),
+            ]
             for r in found
         ]
         columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
-        told = "Brackets are 95 % t intervals over test rows and training seeds. Scores in percent."
+        told = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
         table("", columns, rows, f"{told}{_EXPLAINED if any(map(mark, found)) else ''}")
     if differ:
         say("\n".join(differ))

@@ -24,7 +24,7 @@ def tell_surroundings(around: dict[str, Any]) -> None:
         line(f"licence to accept: {accept}")
     for one in around["benchmarks"]:
         best = one.get("best")
-        told = f"; best recorded OOD: {best['model']} {view(best['ood'])}" if best else ""
+        told = f"; best recorded OOD: {best['model']} {_view(best)}" if best else ""
         prose(f"benchmark: {one['benchmark']}{told}", 4)
     for part, row in around.get("example_rows", {}).items():
         line(f"example row of {part}:")
@@ -69,3 +69,9 @@ def _filled(record: dict[str, Any]) -> dict[str, Any]:
 def without_false(record: dict[str, Any]) -> dict[str, Any]:
     found = {key: without_false(value) if isinstance(value, dict) else value for key, value in record.items()}
     return {key: value for key, value in found.items() if value is not False}
+
+
+def _view(best: dict[str, Any]) -> str:
+    from ..baselines.running.recorded_scores import RecordedScore
+
+    return view(best["ood"], RecordedScore.from_dict(best).in_percent)

@@ -246,9 +246,15 @@ def go_offline(wanted: bool) -> None:
         os.environ["FARSHIFT_OFFLINE"] = "1"
 
 
-def view(estimate: dict[str, Any] | None) -> str:
-    """An estimate in percent with its interval; empty if there is none."""
+def view(estimate: dict[str, Any] | None, percent: bool = True) -> str:
+    """An estimate with its interval, in percent or as it is; empty if there is none."""
     if estimate is None:
         return ""
-    value, low, high = (f"{100 * estimate[key] + 0.0:.1f}".replace("-0.0", "0.0") for key in ("value", "low", "high"))
+    numbers = (estimate[key] for key in ("value", "low", "high"))
+    value, low, high = (_unsigned(f"{100 * one:.1f}" if percent else f"{one:.3f}") for one in numbers)
     return f"{value} [{low}, {high}]"
+
+
+def _unsigned(number: str) -> str:
+    """Zero has no sign."""
+    return number.lstrip("-") if float(number) == 0 else number

@@ -1,13 +1,15 @@
-"""Gradients and Hessians of the cross-entropy by a linear head, in closed form.
+"""Gradients and Hessians of a task's loss by a linear head, in closed form.
 
-With features z (and a 1 for the bias), logits W z, probabilities p and the one-hot label y, the gradient of one row by
-W is (p - y) z^T, and its Hessian takes V to (diag(p) - p p^T) V z z^T. So nothing is differentiated twice: autograd
-goes once through these formulas, into the features too.
+With features z (and a 1 for the bias), outputs W z, e the derivative of a row's loss by its outputs and C the second
+one, the gradient of one row by W is e z^T, and its Hessian takes V to C V z z^T. Under cross-entropy e = p - y and
+C = diag(p) - p p^T, of probabilities p and the one-hot label y; under the squared error e = 2 (W z - y) and C = 2. So
+nothing is differentiated twice: autograd goes once through these formulas, into the features too.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -15,32 +17,83 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..layers.linear import Linear
-from ..training.losses import split
+from ..training.losses import are_numbers, split
 from ..training.sampler import Batch
 
 
 def of_head(network: Any) -> tuple[int, int, int]:
-    """Replicas, classes and width (with the bias) of a network's linear head; `ModelError` if it has another."""
+    """Replicas, outputs and width (with the bias) of a network's linear head; `ModelError` if it has another."""
     head = getattr(network, "head", None)
     if not isinstance(head, Linear):
         raise ModelError("the algorithm looks at gradients of a linear head, and the network has none: use mlp or cnn")
-    replicas, classes, width = head.weight.shape
-    return replicas, classes, width + (head.bias is not None)
+    replicas, outputs, width = head.weight.shape
+    return replicas, outputs, width + (head.bias is not None)
 
 
-def features_and_logits(network: Any, batch: Batch) -> tuple[Tensor, Tensor]:
-    """What the network's linear head is given, with a 1 for the bias where it has one, (K, n, width), and the logits
-    that it gives, (K, n, classes)."""
+def features_and_outputs(network: Any, batch: Batch) -> tuple[Tensor, Tensor]:
+    """What the network's linear head is given, with a 1 for the bias where it has one, (K, n, width), and the
+    outputs that it gives, (K, n, outputs)."""
     features = network.encode(network.embed(*batch.inputs))
-    logits = network.head(features)
+    outputs = network.head(features)
     if network.head.bias is not None:
         features = torch.cat([features, torch.ones_like(features[..., :1])], dim=-1)
-    return features, logits
+    return features, outputs
 
 
-def errors_by_environment(logits: Tensor, batch: Batch) -> Tensor:
-    """p - y of each row, (K, E, n / E, classes)."""
-    return split(logits.softmax(-1) - F.one_hot(batch.target, logits.shape[-1]).to(logits.dtype), batch)
+def errors_by_environment(outputs: Tensor, batch: Batch) -> Tensor:
+    """The derivative of each row's loss by its outputs, (K, E, n / E, outputs)."""
+    if are_numbers(batch.target, outputs):
+        return split(2 * (outputs - batch.target[..., None]), batch)
+    return split(outputs.softmax(-1) - F.one_hot(batch.target, outputs.shape[-1]).to(outputs.dtype), batch)
+
+
+class Curvature(Protocol):
+    """The second derivative C of each row's loss by its outputs."""
+
+    def times(self, moved: Tensor) -> Tensor:
+        """C v of some changes v of outputs, (.., n, some, outputs) each."""
+        ...
+
+    @property
+    def diagonal(self) -> Tensor:
+        """(.., n, outputs)."""
+        ...
+
+
+@dataclass(frozen=True)
+class OfClasses:
+    """Of the cross-entropy: diag(p) - p p^T, of probabilities p (.., n, classes)."""
+
+    probabilities: Tensor
+
+    def times(self, moved: Tensor) -> Tensor:
+        p = self.probabilities.unsqueeze(-2)
+        return p * (moved - (p * moved).sum(-1, keepdim=True))
+
+    @property
+    def diagonal(self) -> Tensor:
+        return self.probabilities * (1 - self.probabilities)
+
+
+@dataclass(frozen=True)
+class OfNumbers:
+    """Of the squared error: 2, whatever the number. outputs: (.., n, 1)."""
+
+    outputs: Tensor
+
+    def times(self, moved: Tensor) -> Tensor:
+        return 2 * moved
+
+    @property
+    def diagonal(self) -> Tensor:
+        return torch.full_like(self.outputs, 2.0)
+
+
+def curvature_by_environment(outputs: Tensor, batch: Batch) -> Curvature:
+    """Of rows (K, E, n / E)."""
+    if are_numbers(batch.target, outputs):
+        return OfNumbers(split(outputs, batch))
+    return OfClasses(split(outputs.softmax(-1), batch))
 
 
 def mean_products(left: Tensor, right: Tensor) -> Tensor:
@@ -48,11 +101,10 @@ def mean_products(left: Tensor, right: Tensor) -> Tensor:
     return left.transpose(-1, -2) @ right / left.shape[-2]
 
 
-def hessian_products(probabilities: Tensor, features: Tensor, directions: Tensor) -> Tensor:
-    """The Hessian of the mean loss of rows (.., n) times each of some directions (.., some, classes, width)."""
+def hessian_products(curvature: Curvature, features: Tensor, directions: Tensor) -> Tensor:
+    """The Hessian of the mean loss of rows (.., n) times each of some directions (.., some, outputs, width)."""
     flat = directions.flatten(-3, -2)
     moved = features @ flat.transpose(-1, -2)
     moved = moved.view(*moved.shape[:-1], *directions.shape[-3:-1])
-    p = probabilities.unsqueeze(-2)
-    products = mean_products((p * (moved - (p * moved).sum(-1, keepdim=True))).flatten(-2), features)
+    products = mean_products(curvature.times(moved).flatten(-2), features)
     return products.view(*products.shape[:-2], *directions.shape[-3:])

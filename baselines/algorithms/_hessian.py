@@ -15,9 +15,16 @@ from typing import Any
 from torch import Tensor
 
 from ..training.algorithm import Build, Clock
-from ..training.losses import cross_entropy, mean, split
+from ..training.losses import mean, split, task_loss
 from ..training.sampler import Batch
-from ._head import errors_by_environment, features_and_logits, mean_products, of_head
+from ._head import (
+    Curvature,
+    curvature_by_environment,
+    errors_by_environment,
+    features_and_outputs,
+    mean_products,
+    of_head,
+)
 from ._penalised import Annealed
 
 
@@ -31,21 +38,21 @@ class HessianAligned(Annealed):
 
     @abstractmethod
     def curvatures(
-        self, features: Tensor, probabilities: Tensor, gradients: Tensor, clock: Clock
+        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: Clock
     ) -> tuple[Tensor, Tensor]:
-        """Of each environment, (K, E, classes, width), and of the mean risk, (K, classes, width).
+        """Of each environment, (K, E, outputs, width), and of the mean risk, (K, outputs, width).
 
-        features: (K, E, n, width). probabilities: (K, E, n, classes). gradients: (K, E, classes, width)."""
+        features: (K, E, n, width). curvature: of rows (K, E, n). gradients: (K, E, outputs, width)."""
 
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
-        features, logits = features_and_logits(network, batch)
-        z, p = split(features, batch), split(logits.softmax(-1), batch)
-        gradients = mean_products(errors_by_environment(logits, batch), z)
-        each, common = self.curvatures(z, p, gradients, clock)
+        features, outputs = features_and_outputs(network, batch)
+        z, curvature = split(features, batch), curvature_by_environment(outputs, batch)
+        gradients = mean_products(errors_by_environment(outputs, batch), z)
+        each, common = self.curvatures(z, curvature, gradients, clock)
         penalty = self.hyperparameters["hessian"] * _distance(each, common)
         # Environments have equal shares, so the mean risk's gradient is the mean of theirs.
         penalty = penalty + self.hyperparameters["gradient"] * _distance(gradients, gradients.mean(1))
-        return mean(cross_entropy(logits, batch.target), batch), penalty
+        return mean(task_loss(outputs, batch.target), batch), penalty
 
 
 def _distance(each: Tensor, common: Tensor) -> Tensor:

@@ -3,8 +3,9 @@
     R + weight x mean_e mean_k (v_e,k - mean_e v_e,k)^2
 
 v_e,k is the variance over the rows of environment e of their gradients by parameter k of the linear head, smoothed over
-steps. A row's gradient is (p - y) z^T, so its mean and mean square are two products of matrices, and no package for
-gradients of single rows is needed.
+steps. A row's gradient is (p - y) z^T, and 2 (o - y) z^T where y is a number and o the output, so its mean and mean
+square are two products of matrices, and no package for gradients of single rows is needed. Numbers are in the units of
+training (`encoding/targets.py`).
 
 Released code: the smoothed variance is divided by 1 - ema, lest the gradient into it shrinks, so that in the long run
 it is 1 / (1 - ema) times a variance; the default weight belongs to that. It is smoothed before the switch, too.
@@ -20,9 +21,9 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import About, Build, Clock
-from ..training.losses import cross_entropy, each_mean, mean, split
+from ..training.losses import each_mean, mean, split, task_loss
 from ..training.sampler import Batch
-from ._head import errors_by_environment, features_and_logits, mean_products, of_head
+from ._head import errors_by_environment, features_and_outputs, mean_products, of_head
 from ._penalised import Annealed
 
 KIND = "domain"
@@ -30,7 +31,7 @@ CITATION = (
     "Rame, Dancette and Cord, Fishr: Invariant Gradient Variances for Out-of-Distribution Generalization, ICML 2022 "
     "(arXiv:2109.02934)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "penalty": 1000.0,
@@ -52,8 +53,8 @@ SEARCH: dict[str, Any] = {
 
 
 def gradient_variances(features: Tensor, errors: Tensor) -> Tensor:
-    """The variance over rows of the head's gradients: features (.., n, width) and p - y (.., n, classes) to
-    (.., classes, width)."""
+    """The variance over rows of the head's gradients: features (.., n, width) and the derivatives of losses by
+    outputs (.., n, outputs) to (.., outputs, width)."""
     return mean_products(errors.square(), features.square()) - mean_products(errors, features).square()
 
 
@@ -76,14 +77,14 @@ class Algorithm(Annealed):
         return network
 
     def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
-        features, logits = features_and_logits(network, batch)
-        variances = gradient_variances(split(features, batch), errors_by_environment(logits, batch))
+        features, outputs = features_and_outputs(network, batch)
+        variances = gradient_variances(split(features, batch), errors_by_environment(outputs, batch))
         ema = self.hyperparameters.on("ema", variances)
         smoothed = ema * self.smoothed + (1 - ema) * variances
         self._next = smoothed.detach()
         corrected = smoothed / (1 - ema)
         deviations = corrected - corrected.mean(1, keepdim=True)
-        return mean(cross_entropy(logits, batch.target), batch), each_mean(deviations.square())
+        return mean(task_loss(outputs, batch.target), batch), each_mean(deviations.square())
 
     def after(self, network: Any, clock: Clock) -> None:
         assert self._next is not None

@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from ..training.algorithm import Clock
-from ._head import hessian_products
+from ._head import Curvature, hessian_products
 from ._hessian import HessianAligned
 
 KIND = "domain"
@@ -22,7 +22,7 @@ CITATION = (
     "Hemati, Zhang, Estiri and Chen, Understanding Hessian Alignment for Domain Generalization, ICCV 2023 "
     "(arXiv:2308.11778)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "hessian": 1e-4,
@@ -42,9 +42,9 @@ SEARCH: dict[str, Any] = {"hessian": ["log10", -5, -3], "gradient": ["log10", -3
 
 class Algorithm(HessianAligned):
     def curvatures(
-        self, features: Tensor, probabilities: Tensor, gradients: Tensor, clock: Clock
+        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: Clock
     ) -> tuple[Tensor, Tensor]:
-        each = hessian_products(probabilities, features, gradients[:, :, None])[:, :, 0]
+        each = hessian_products(curvature, features, gradients[:, :, None])[:, :, 0]
         # The mean risk's Hessian, by its gradient: the mean of all environments' products with that one direction.
-        common = hessian_products(probabilities, features, gradients.mean(1)[:, None, None])[:, :, 0].mean(1)
+        common = hessian_products(curvature, features, gradients.mean(1)[:, None, None])[:, :, 0].mean(1)
         return each, common

@@ -4,7 +4,8 @@
 
 with diag H estimated as the mean over random signs s of s * (H s) (Bekas, Kokiopoulou and Saad, Applied Numerical
 Mathematics 2007). g and H, of the mean risk R, are constants. `samples = 0` takes the diagonal itself, which for a
-linear head is the mean over rows of p (1 - p) z^2: what the estimate tends to, at a fraction of its cost.
+linear head is the mean over rows of p (1 - p) z^2, or of 2 z^2 where labels are numbers: what the estimate tends to, at
+a fraction of its cost.
 
 Released code: signs are drawn anew for every environment, so that the noise of the estimates is penalised as a
 difference between environments; here all environments and the mean share each step's signs.
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from ..replicas.rng import uniform
 from ..training.algorithm import Clock
-from ._head import hessian_products, mean_products
+from ._head import Curvature, hessian_products, mean_products
 from ._hessian import HessianAligned
 
 KIND = "domain"
@@ -27,7 +28,7 @@ CITATION = (
     "Hemati, Zhang, Estiri and Chen, Understanding Hessian Alignment for Domain Generalization, ICCV 2023 "
     "(arXiv:2308.11778)"
 )
-TASKS = ("classification",)
+TASKS = ("classification", "regression")
 TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {
     "hessian": 1e-3,
@@ -49,28 +50,28 @@ TOGETHER = 32
 """Samples whose products are formed at once, lest all of them fill the memory."""
 
 
-def exact_diagonal(probabilities: Tensor, features: Tensor) -> Tensor:
-    """The Hessian's diagonal over rows (.., n): (.., classes, width)."""
-    return mean_products(probabilities * (1 - probabilities), features.square())
+def exact_diagonal(curvature: Curvature, features: Tensor) -> Tensor:
+    """The Hessian's diagonal over rows (.., n): (.., outputs, width)."""
+    return mean_products(curvature.diagonal, features.square())
 
 
-def estimated_diagonal(probabilities: Tensor, features: Tensor, signs: Tensor) -> Tensor:
-    """The same from random signs (K, samples, classes, width), for environments (K, E, n, ..)."""
+def estimated_diagonal(curvature: Curvature, features: Tensor, signs: Tensor) -> Tensor:
+    """The same from random signs (K, samples, outputs, width), for environments (K, E, n, ..)."""
     total = torch.zeros_like(signs[:, :1])
     for some in torch.split(signs, TOGETHER, dim=1):
         directions = some[:, None]
-        total = total + (directions * hessian_products(probabilities, features, directions)).sum(2)
+        total = total + (directions * hessian_products(curvature, features, directions)).sum(2)
     return total / signs.shape[1]
 
 
 class Algorithm(HessianAligned):
     def curvatures(
-        self, features: Tensor, probabilities: Tensor, gradients: Tensor, clock: Clock
+        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: Clock
     ) -> tuple[Tensor, Tensor]:
         if samples := self.hyperparameters["samples"]:
             drawn = uniform(clock.draw("signs"), (samples, *gradients.shape[2:]), features.dtype)
-            each = estimated_diagonal(probabilities, features, torch.where(drawn < 0.5, -1.0, 1.0).to(drawn))
+            each = estimated_diagonal(curvature, features, torch.where(drawn < 0.5, -1.0, 1.0).to(drawn))
         else:
-            each = exact_diagonal(probabilities, features)
+            each = exact_diagonal(curvature, features)
         # Environments have equal shares, so the mean risk's diagonal is the mean of theirs.
         return each, each.mean(1)

@@ -31,7 +31,7 @@ def pinned(spec: str) -> str:
 
 
 class FrozenColumns:
-    """A classification task's columns with features in place of its texts, of its images, or of its sounds.
+    """The columns of a classification or regression task, with features in place of its texts, images or sounds.
 
     spec: `org/name[@revision]` of the Hub, or a folder, `./folder`. A text model's features are the mean of its last
     states over a text's tokens, at most as many as its window holds; an image model's, the mean over all places; a
@@ -42,8 +42,10 @@ class FrozenColumns:
     a folder that holds none, and `ModelError` for a task with nothing that the model reads."""
 
     def __init__(self, spec: str, task: Task, train: Columns, device: str = "cpu") -> None:
-        if task.type != "classification":
-            raise ModelError(f"encoder {spec}: a probe of its features is a classifier, and this is a {task.type} task")
+        if task.type not in ("classification", "regression"):
+            raise ModelError(
+                f"encoder {spec}: a probe of its features tells a class or a number, and this is a {task.type} task"
+            )
         found = from_spec(spec, {})
         self._encoder = _loaded(found.folder, found.code, found.name, device)
         self._scales: dict[str, float] = {}

@@ -19,6 +19,7 @@ from ...loaders.split import load
 from ...splits.catalogue import find
 from ...splits.measures.coverage import covered, rows_to_cover
 from ...splits.measures.divergence import Divergence, divergence
+from .linear_facts import least_squares_error, logistic_accuracy
 
 
 def noise_rate(split: str) -> float:
@@ -140,6 +141,8 @@ MEASURES: dict[str, Callable[..., Value]] = {
         coverage,
         digest,
         growth_of_rows_to_cover,
+        least_squares_error,
+        logistic_accuracy,
         longest,
         noise_rate,
         overlap,

@@ -60,6 +60,11 @@ class RecordedScore:
         read = {name: Estimate.from_dict(record[name]) for name in _ESTIMATES}
         return cls(**{**record, **read, "seeds": tuple(record["seeds"])})
 
+    @property
+    def in_percent(self) -> bool:
+        """Whether the metric lies in [0, 1], and so is listed in percent."""
+        return find_benchmark(self.benchmark).metrics[0].bounds == (0, 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         estimates = {name: getattr(self, name).to_dict() for name in _ESTIMATES}

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import and_mask, fishr, hutchinson, sand_mask
+from farshift.baselines.algorithms._head import OfClasses
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
@@ -118,11 +119,11 @@ def test_the_estimate_over_all_signs_is_the_hessians_diagonal() -> None:
     """The mean over all 2^6 signs of a 3 x 2 matrix is the estimate's expectation."""
     drawn = torch.Generator().manual_seed(0)
     features = torch.randn(1, 2, 5, 2, dtype=torch.float64, generator=drawn)
-    probabilities = torch.randn(1, 2, 5, 3, dtype=torch.float64, generator=drawn).softmax(-1)
+    curvature = OfClasses(torch.randn(1, 2, 5, 3, dtype=torch.float64, generator=drawn).softmax(-1))
     signs = 2.0 * (torch.arange(64)[:, None] >> torch.arange(6) & 1).double().view(1, 64, 3, 2) - 1
-    exact = hutchinson.exact_diagonal(probabilities, features)
-    torch.testing.assert_close(hutchinson.estimated_diagonal(probabilities, features, signs), exact)
-    assert not torch.allclose(hutchinson.estimated_diagonal(probabilities, features, signs[:, :3]), exact)
+    exact = hutchinson.exact_diagonal(curvature, features)
+    torch.testing.assert_close(hutchinson.estimated_diagonal(curvature, features, signs), exact)
+    assert not torch.allclose(hutchinson.estimated_diagonal(curvature, features, signs[:, :3]), exact)
 
 
 def test_the_loss_under_many_samples_is_that_of_the_exact_diagonal() -> None:

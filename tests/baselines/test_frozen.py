@@ -9,20 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny_hf
+import tiny_vision
 import torch
+from encoded_files import sound
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.frozen import FrozenColumns, pinned
 from farshift.benchmarks.adapters._hf_quiet import quiet
 from farshift.benchmarks.model import Task
 from farshift.core.errors import FarshiftError, ModelError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from .toys import words
+from .toys import Rows, recipe, trained, words
 
 pytest.importorskip("transformers")
 
 READ = Task("classification", ("command",), "turn", classes=2)
+RATED = Task("regression", ("command",), "turn")
 SEEN = Task("classification", ("picture",), "shape", classes=2)
 TEXTS = ["walk left twice", "run", "", "look right A B Q : ? . 0 1", "walk left twice", "jump jump"]
 MOMENTS = {"image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.3, 0.5]}
@@ -192,6 +195,33 @@ def test_features_train_a_probe_that_tells_texts_apart(folders: dict[str, Path])
     assert encoding.sizes.numbers == 16
     probe = LogisticRegression(C=1000).fit(encoding.features(read), rows["turn"])
     assert probe.predict(encoding.features(encoder.columns(texts(commands)))).tolist() == rows["turn"].tolist()
+
+
+def test_features_train_a_probe_that_tells_numbers(folders: dict[str, Path]) -> None:
+    commands = [f"{verb} {turn}" for verb in ("walk", "run", "look", "jump") for turn in ("left", "right")]
+    rows = Rows(command=words(commands), turn=100 + 10.0 * np.arange(8))
+    encoder = FrozenColumns(str(folders["bert"]), RATED, rows.columns)
+    read = encoder.columns(rows.columns)
+    features = RowEncoding(RATED, read).features(read)
+    assert features.shape == (8, 16)
+    assert Ridge(alpha=1e-6).fit(features, rows.columns["turn"]).predict(features) == pytest.approx(
+        rows.columns["turn"], abs=0.5
+    )
+    made = recipe("linear", 1500, lr=0.05, batch_size=0).model_copy(update={"encoder": str(folders["bert"])})
+    found: Any = trained(made, RATED, rows).predict(rows.only("command"))
+    assert np.corrcoef(found.prediction, rows.columns["turn"])[0, 1] > 0.95
+
+
+def test_images_and_sounds_are_read_for_a_number_too(folders: dict[str, Path], tmp_path: Path) -> None:
+    seen = pictures(4, 8, 8, 3)
+    as_classes, as_numbers = (
+        FrozenColumns(str(folders["vit"]), task, seen).columns(seen)["picture"]
+        for task in (SEEN, Task("regression", ("picture",), "shape"))
+    )
+    assert np.array_equal(as_classes, as_numbers)
+    heard = {"audio": np.array([sound(0), sound(1)], dtype=object), "pitch": np.array([0.5, 2.0])}
+    encoder = FrozenColumns(str(tiny_vision.sounds(tmp_path / "heard")), Task("regression", ("audio",), "pitch"), heard)
+    assert encoder.columns(heard)["audio"].ndim == 2
 
 
 def test_other_inputs_are_left_as_they_are(folders: dict[str, Path]) -> None:

@@ -175,3 +175,13 @@ def test_a_score_of_another_file_or_scorer_is_not_taken(tmp_path, monkeypatch):
     (home / ON.replace("/", "__") / "scores.json").write_text('{"mlp": {}}')
     with pytest.raises(BadRun, match=r"scores\.json holds no scores of recorded results"):
         kept_scores(ON, home)
+
+
+def test_errors_are_listed_in_their_own_unit(farshift, farshift_json):
+    listed = farshift_json("baselines", "results", "--on", "interventions/held_out")
+    values = [one["ood"]["value"] for one in listed]
+    assert values == sorted(values)
+    shown = farshift("baselines", "results", "--on", "interventions/held_out").stdout
+    for one in listed:
+        assert f"{one['ood']['value']:.3f} [{one['ood']['low']:.3f}, " in shown
+    assert f" {100 * values[0]:.1f} [" not in shown

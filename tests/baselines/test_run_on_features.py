@@ -123,6 +123,40 @@ def test_a_decoder_only_text_model_is_trained_further_on_texts_of_ones_own(farsh
     assert list(cache.glob("tokens/tiny-llama-*/*.arrow"))
 
 
+RATED = """
+name = "commands/rated"
+version = 1
+kind = "domain"
+title = "Rated in another town"
+label = "rating"
+rule = "domain/hold_out"
+parameters = { field = "town", ood = ["there"] }
+data = { files = ["ratings.csv"], inputs = ["text"], labels = ["rating"], meta = ["town"] }
+benchmark = {}
+"""
+
+
+@pytest.mark.slow
+def test_numbers_are_learnt_from_features_too(farshift, home):
+    words = tiny_hf.WORDS[:7]
+    texts = [" ".join(words[n * k % 7] for k in range(1, 2 + n % 9)) for n in range(90)]
+    lines = [f"{text},{n % 9 + 0.25},{('here', 'near', 'there')[n % 3]}" for n, text in enumerate(texts)]
+    (home / "ratings.csv").write_text("\n".join(["text,rating,town", *lines]) + "\n")
+    (home / "ratings.toml").write_text(RATED)
+    tiny_hf.one_way(home / "tiny-llama", "llama")
+    done = farshift("splits", "build", "ratings.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    run = ("--on", "commands/rated", "--budget", "quick", "--seeds", "2", "--steps", "30", "--out", "runs", "--json")
+    done = farshift("run", "mlp", "coral", "ridge", "--encoder", "./tiny-llama", *run)
+    assert done.returncode == 0, done.stderr
+    scores = json.loads(done.stdout)
+    assert [score["model"] for score in scores] == [f"{name} (tiny-llama)" for name in ("mlp", "coral", "ridge")]
+    assert all(0 < score["ood"]["value"] < 10 for score in scores)
+    assert read_run("runs/ridge").card.model.more["pretrained"] == [
+        {"name": "tiny-llama", "digest": pinned("./tiny-llama")}
+    ]
+
+
 def test_what_goes_with_one_baseline_alone_is_refused_of_several(farshift, home):
     for more in (("--diagnose", "all"), ("--search", "2")):
         done = farshift("run", "mlp", "coral", "--on", "modadd97/xi35", "--out", "runs", *more)

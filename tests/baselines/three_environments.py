@@ -59,7 +59,7 @@ def training(
 
 def plain(network: Any, replica: int) -> nn.Sequential:
     """One replica of an MLP as a torch.nn model."""
-    model = nn.Sequential(nn.Linear(WIDTH, 4), nn.ReLU(), nn.Linear(4, CLASSES)).double()
+    model = nn.Sequential(nn.Linear(WIDTH, 4), nn.ReLU(), nn.Linear(4, network.head.weight.shape[1])).double()
     ours = picked(network, [replica])
     for parameter, (name, own) in zip(model.parameters(), ours.named_parameters(), strict=True):
         assert own.shape[1:] == parameter.shape, name

@@ -1,0 +1,38 @@
+"""Anchor regression: a number predicted with errors whose mean is 0 in every environment.
+
+    mean_e R_e + weight x mean_e (mean over e of the errors)^2
+
+The paper's estimator with environments as anchors, onto which the errors are projected as their mean in each
+environment; its gamma is 1 + weight. 0 is least squares, and the larger the weight, the larger the shifts of means,
+along those seen between environments, under which the error is least at worst (theorem 1). For another model than a
+linear one it is the same objective, and has no such guarantee.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ..training.algorithm import Clock
+from ..training.losses import mean, split, task_loss
+from ..training.sampler import Batch
+from ._penalised import Penalised
+
+KIND = "domain"
+CITATION = (
+    "Rothenhäusler, Meinshausen, Bühlmann and Peters, Anchor regression: heterogeneous data meet causality, "
+    "JRSS B 2021 (arXiv:1801.06229)"
+)
+TASKS = ("regression",)
+TOUCHES = ("train", "groups")
+SETTINGS: dict[str, Any] = {"penalty": 10.0, "batch_size": 32}
+"""penalty: gamma - 1; how large, the paper leaves to how far the test may shift."""
+SEARCH: dict[str, Any] = {"penalty": ["log10", -1, 3]}
+
+
+class Algorithm(Penalised):
+    def terms(self, network: Any, batch: Batch, clock: Clock) -> tuple[Tensor, Tensor]:
+        outputs = network(*batch.inputs)
+        errors = split(outputs[..., 0] - batch.target, batch).mean(-1)
+        return mean(task_loss(outputs, batch.target), batch), errors.square().mean(1)

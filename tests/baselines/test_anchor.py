@@ -1,0 +1,48 @@
+"""Anchor regression comes to the paper's estimator, in closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from farshift.baselines.algorithms.anchor import Algorithm
+
+from .numbers_in_environments import NUMBER, measured, training
+from .toys import recipe, trained
+
+
+def closed_form(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], group: np.ndarray[Any, Any], gamma: float) -> Any:
+    """Least squares after (I - P) + sqrt(gamma) P, P the projection on environments, all centred (section 2.1)."""
+    x, y = x - x.mean(0), y - y.mean()
+    one_hot = (group[:, None] == np.unique(group)).astype(float)
+    projection = one_hot @ np.linalg.solve(one_hot.T @ one_hot, one_hot.T)
+    turn = np.eye(len(y)) - projection + np.sqrt(gamma) * projection
+    return np.linalg.lstsq(turn @ x, turn @ y, rcond=None)[0]
+
+
+@pytest.mark.parametrize("penalty", [0.0, 20.0])
+def test_a_linear_network_comes_to_the_closed_form(penalty: float) -> None:
+    rows = measured()
+    x, group = rows.columns["x"].astype(float), rows.columns["group"]
+    y = rows.columns["y"] / 10 + 3 * (group == "1")
+    rows.columns["y"] = y
+    settings = {"batch_size": 0, "lr": 0.3, "schedule": "cosine", "weight_decay": 0.0, "scaled": False}
+    found: Any = trained(recipe("linear", 2000, "anchor", penalty=penalty, **settings), NUMBER, rows)
+    predicted = found.predict(rows.only("x")).prediction
+    best = closed_form(x, y, group, 1 + penalty)
+    assert predicted == pytest.approx((x - x.mean(0)) @ best + y.mean(), abs=0.02)
+    other = closed_form(x, y, group, 21 - penalty)
+    assert np.abs(predicted - ((x - x.mean(0)) @ other + y.mean())).max() > 0.1
+
+
+def test_the_penalty_is_the_mean_square_of_the_environments_mean_errors() -> None:
+    train = training("anchor", {})
+    assert isinstance(train.stack.algorithm, Algorithm)
+    [(batch, _)] = train.sampler.batches(0)
+    risk, penalty = train.stack.algorithm.terms(train.stack.network, batch, None)  # type: ignore[arg-type]
+    errors = (train.stack.network(*batch.inputs)[0, :, 0] - batch.target[0]).detach()
+    assert risk.tolist() == pytest.approx([errors.square().mean().item()])
+    assert penalty.tolist() == pytest.approx([errors.view(3, -1).mean(1).square().mean().item()])
+    assert torch.isfinite(penalty).all()
