@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from ..core.listings.plural import counted
+from . import paging
 from .finding import Words
 from .runs import Caption, Label, Latex, Runs, latex_alone
 from .terminal import Json, block, catalogue, emit_json, line, table, view, watched
@@ -200,6 +201,15 @@ def _views(one: RecordedScore) -> list[str]:
     return [view(estimate.to_dict(), one.in_percent) for estimate in (one.id, one.ood, one.gap)]
 
 
+_LONG = 34
+"""Columns of a benchmark's name that leave room for the others on a narrow screen."""
+
+
+def _folded(name: str) -> str:
+    """A benchmark's name; a long one in two lines where the screen is narrow, so that its score is not squeezed out."""
+    return name.replace("/", "/\n  ", 1) if len(name) > _LONG and paging.columns() < paging.NARROW else name
+
+
 def _short(one: RecordedScore, marked: str) -> str:
     """The OOD score without its interval, with a star where the result is marked."""
     return view(one.ood.to_dict(), one.in_percent).partition(" ")[0] + ("*" if marked else "")
@@ -266,7 +276,8 @@ def baselines_results(
         first = {r.benchmark: r for r in reversed(found)}
         counts = Counter(r.benchmark for r in found)
         rows = [
-            [name, first[name].model, _short(first[name], mark(first[name])), counts[name]] for name in sorted(first)
+            [_folded(name), first[name].model, _short(first[name], mark(first[name])), counts[name]]
+            for name in sorted(first)
         ]
         told = (
             f"{counted(len(found), 'result')}, OOD {_UNIT} (*: ID not learnt); --on BENCHMARK lists its own, "

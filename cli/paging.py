@@ -14,6 +14,9 @@ _held: list[str] | None = None
 WIDE = 200
 """Columns of a table where stdout is no terminal, and `COLUMNS` does not say how many there are."""
 
+NARROW = 120
+"""Columns of a terminal below which lists are cut to one line each."""
+
 
 def columns() -> int:
     """How many columns a line of stdout has."""

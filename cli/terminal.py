@@ -73,7 +73,6 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], cap
         say("\n".join(_broken(visible(caption, LINES), wide)))
 
 
-_NARROW = 120
 _WORD = 10
 """Columns of a table's cell within which no word is broken, such as the ends of an interval."""
 _NAME = 34
@@ -86,7 +85,7 @@ def catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     for each kind; where it is wide the list is a table; where there is none a row is one line, however long, which
     `grep` finds as a whole."""
     wide = paging.columns()
-    if wide >= _NARROW and paging.on_a_screen():
+    if wide >= paging.NARROW and paging.on_a_screen():
         return table("", columns, rows, caption)
     rows = [[visible(cell) for cell in row] for row in rows]
     if not paging.on_a_screen():

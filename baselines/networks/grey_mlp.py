@@ -17,6 +17,7 @@ from ..encoding.images import image_size, planes
 from .mlp import Network as Perceptron
 
 TASK = "classification"
+READS = "images"
 SETTINGS: dict[str, Any] = {"width": 128, "depth": 1, "dropout": 0.0}
 """As of `mlp`."""
 

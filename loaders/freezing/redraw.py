@@ -16,6 +16,7 @@ from ...core.errors import FarshiftError
 from ...core.plugins import module
 from ...splits.manifest import Manifest, assign
 from ...splits.rows import first_ids
+from ..acquire.generator import required
 from ..acquire.source import Distribution, Source, identified
 from ..split import Split, locate
 
@@ -37,6 +38,11 @@ def seeded(source: Source) -> Distribution:
         raise FarshiftError(
             f"source {source.name}: the seed of its generator {drawn.generator} also makes {made}, which training on "
             "the published rows cannot know of another seed"
+        )
+    if package := required(drawn.generator)[0]:
+        raise FarshiftError(
+            f"source {source.name}: the package {package} makes its rows, from seeds so small that anybody can try "
+            "them all"
         )
     return drawn
 

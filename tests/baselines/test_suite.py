@@ -108,7 +108,7 @@ def test_options_of_one_benchmark_are_refused_for_a_suite(tmp_path: Path, two: N
         (
             "lstm",
             "lstm: the network lstm is for sequence tasks, and this is a classification task: "
-            "--network deep_sets, linear, mlp, quadratic_mlp can do it, and of images cnn, resnet too",
+            "--network deep_sets, linear, mlp, quadratic_mlp can do it, and of images cnn, grey_mlp, resnet too",
         ),
         ("irm", "it is for domain shifts, and this is corrupted-label"),
         ("mlp", ""),

@@ -120,7 +120,10 @@ def test_a_definition_has_no_blanks_for_counts_that_it_lacks(farshift):
 def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for(farshift, farshift_json):
     short = farshift("baselines", "results", COLUMNS="80").stdout
     known = farshift_json("baselines", "results")
-    assert len(short.splitlines()) < len({one["benchmark"] for one in known}) + 6
+    names = {one["benchmark"] for one in known}
+    assert len(short.splitlines()) < len(names) + len([name for name in names if len(name) > 34]) + 6
+    scores = [row.split()[-2] for row in short.splitlines() if re.search(r"\d+\.\d+\*? +\d+$", row)]
+    assert len(scores) == len(names), "each has its score"
     assert f"{len(known):,} results" in short
     best = max((one for one in known if one["benchmark"] == "scan/length"), key=lambda one: one["ood"]["value"])
     (told,) = [row.split() for row in short.splitlines() if " scan/length " in row]

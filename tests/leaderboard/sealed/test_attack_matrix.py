@@ -109,7 +109,11 @@ def found_by(under: Attacked, guess: str, looked_for: pa.Table) -> float:
     return float(np.isin(looked_for["check"].to_numpy(), under.shown(under.rows(guess))["check"].to_numpy()).mean())
 
 
-REFUSED = {"rated_sums": "rated_sums/irt_1pl", "xor_clusters": "xor_clusters/eta5"}
+REFUSED = {
+    "rated_sums": "rated_sums/irt_1pl",
+    "reasoning_gym": "reasoning_gym/easy_to_hard",
+    "xor_clusters": "xor_clusters/eta5",
+}
 """Generators whose benchmarks cannot be sealed for another reason than what their seed makes."""
 
 
