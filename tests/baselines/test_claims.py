@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from farshift.baselines.fitness import check_task
 from farshift.baselines.recipe import complete
@@ -397,26 +396,3 @@ def test_a_diagnostic_is_held_against_the_scores_as_on_the_page_of_diagnostics()
     lost = made(runs={}, quantities={"tau": quantity | {"diagnostic": "disagrement.ood"}}, rules=rules)
     with pytest.raises(UnknownName, match="disagreement"):
         Evidence(lost, {}).measure("tau")
-
-
-def test_oracles_of_linear_models_are_those_of_scikit_learn():
-    import farshift as fs
-    from sklearn.linear_model import LinearRegression
-
-    split, chosen = "interventions/cut_off", [0, 1, 2, 3]
-    train, asked = (fs.load(split, one) for one in ("train", "ood_test"))
-    model = LinearRegression().fit(train.numpy()["inputs"][:, chosen], train.truth())
-    wanted = np.sqrt(np.square(model.predict(asked.numpy()["inputs"][:, chosen]) - asked.truth()).mean())
-    given = {"fit": "train", "part": "ood_test", "field": "inputs"}
-    assert fact("least_squares_error", split, given | {"inputs": chosen}) == pytest.approx(wanted)
-    assert fact("least_squares_error", split, given | {"inputs": []}) != pytest.approx(wanted, abs=0.01)
-    both = fact("least_squares_error", split, {**given, "part": "train", "inputs": []})
-    everything = LinearRegression().fit(train.numpy()["inputs"], train.truth())
-    inside = np.sqrt(np.square(everything.predict(train.numpy()["inputs"]) - train.truth()).mean())
-    assert both == pytest.approx(inside, rel=0.01)
-    assert both > inside
-
-
-def test_an_oracle_tells_cows_from_camels_where_the_background_is_shuffled():
-    asked = {"fit": "ood_test", "part": "ood_test", "field": "inputs", "inputs": []}
-    assert fact("logistic_accuracy", "linear_unit_test_2s/shuffled", asked) > 0.95
