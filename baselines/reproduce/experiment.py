@@ -11,6 +11,7 @@ from ...benchmarks.claims.outcome import HOME
 from ...benchmarks.harness.evaluate import seed_numbers
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.run import Run
+from ...benchmarks.settings import NONE
 from ...core.errors import BadRun, UnknownName
 from ..recipe import On, Recipe, Setting, spends
 from ..recipe import recipe as find_recipe
@@ -18,6 +19,7 @@ from ..running.needs import bring
 from ..running.plan import Plan
 from ..running.recorded_scores import RecordedScore, kept_scores
 from ..running.results import recorded, results
+from ..running.search import drawn
 from ..running.sweep import run_all
 from .measured import Evidence
 
@@ -41,7 +43,10 @@ def plan_of(run: Trained, out: Path, quick: bool, seeds: int | None, device: str
     steps = (run.quick.steps or run.steps) if quick else run.steps
     count = seeds or (run.quick.seeds if quick else run.seeds)
     budget = Budget("quick" if quick else run.budget, steps, device)
-    return Plan(made, benchmark, budget, seed_numbers(count, benchmark, budget.name), out, selection=run.selection)
+    tried = (run.quick.search or run.search) if quick else run.search
+    settings = drawn(run.recipe, run.on, tried, made.under(budget.name)) if tried else NONE
+    numbers = seed_numbers(count, benchmark, budget.name)
+    return Plan(made, benchmark, budget, numbers, out, settings, run.selection)
 
 
 def plans(claim: Claim, out: Path, quick: bool, seeds: int | None, device: str) -> dict[str, Plan]:
@@ -103,4 +108,4 @@ def _scores_of(claim: Claim, run: str) -> Sequence[Score]:
 
 def _plain(score: Score) -> bool:
     """Whether a score is one that is kept of every recorded result."""
-    return score.view in ("id", "ood", "gap") and not score.metric and not score.group
+    return score.view in ("id", "ood", "gap") and not (score.metric or score.group or score.rule)

@@ -38,6 +38,7 @@ from .facts import fact
 
 OVER = "95 % t interval over test rows and training seeds"
 PAIRED = "95 % t interval over paired test rows and the training seeds of both"
+CHOSEN = "95 % t interval over paired test rows and paired training seeds"
 UNPAIRED = "95 % interval made of those of its scores, as independent (Zou and Donner 2008)"
 FIELLER = "95 % Fieller interval over paired test rows and training seeds"
 BY_ENTRIES = "95 % interval over baselines, as drawn from others like them"
@@ -95,7 +96,7 @@ class Evidence:
         """The rows of a score with their answers, by its metric."""
         view = view or quantity.view
         side = self._sides[quantity.run]
-        rows = side.rows(view)
+        rows = side.rows(view, quantity.rule)
         if quantity.group:
             groups = side.benchmark.view(view)[0].carried.get("group")
             known = [] if groups is None else sorted(set(map(str, groups.tolist())))
@@ -116,11 +117,23 @@ class Evidence:
         if "gap" in (left.view, right.view) or {left.run, right.run} & set(self.kept):
             return combined([self.score(left), self.score(right)], [1.0, -1.0])
         x, y = self.sample(left), self.sample(right)
-        if left.run == right.run and left.view != right.view and not (left.group or right.group):
+        if left.run == right.run and left.rule != right.rule and self._rows(left) == self._rows(right):
+            return of_estimate(mean(x.minus(y)), CHOSEN)
+        apart = left.run == right.run and left.rule == right.rule and left.view != right.view
+        if apart and not (left.group or right.group):
             return of_estimate(gap(x, y), OVER)
         if left.run != right.run and self._rows(left) == self._rows(right):
             return of_estimate(paired_difference(x, y), PAIRED)
         return combined([self.score(left), self.score(right)], [1.0, -1.0])
+
+    def chosen(self, run: str) -> dict[str, dict[str, str]]:
+        """Of a run with several candidates, what each rule that a score names chose for each seed."""
+        named = {one.rule for one in self.claim.quantities.values() if isinstance(one, Score) and one.run == run}
+        side = self._sides[run]
+        return {
+            rule or side.run.selection: {str(seed): candidate for seed, candidate in side.chosen(rule).items()}
+            for rule in sorted(named)
+        }
 
     def _rows(self, quantity: Score) -> tuple[str, str, str, str]:
         """By what two scores are of the same rows, compared with the same labels, measured alike."""

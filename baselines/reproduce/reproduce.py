@@ -65,7 +65,7 @@ def judged_by(evidence: Evidence, form: str, watch: Stopwatch) -> Outcome:
         premises=tuple(met),
         rules=tuple(found),
         quantities=measured,
-        runs={name: _told(claim, name, run) for name, run in evidence.runs.items()}
+        runs={name: _told(evidence, name, run) for name, run in evidence.runs.items()}
         | {name: _told_recorded(claim, name) for name in evidence.kept},
         environment={"farshift": version(), "python": platform.python_version(), "machine": platform.machine()},
         date=now(),
@@ -73,11 +73,14 @@ def judged_by(evidence: Evidence, form: str, watch: Stopwatch) -> Outcome:
     )
 
 
-def _told(claim: Claim, name: str, run: Run) -> dict[str, Any]:
+def _told(evidence: Evidence, name: str, run: Run) -> dict[str, Any]:
     """What an outcome says of a run: enough to find it again, and to see that it is the same."""
-    if claim.runs[name].recorded:
-        return _told_recorded(claim, name)
-    return {
+    if evidence.claim.runs[name].recorded:
+        return _told_recorded(evidence.claim, name)
+    tried: dict[str, Any] = {}
+    if len(run.candidates) > 1:
+        tried = {"settings": run.card.model.more.get("settings", {}), "chosen": evidence.chosen(name)}
+    return tried | {
         "benchmark": run.benchmark,
         "model": run.model,
         "budget": run.budget,
@@ -101,7 +104,9 @@ def keep(found: Outcome, evidence: Evidence, quick: Outcome | None = None, home:
     if found.form != "full":
         raise FarshiftError(f"claim {claim.name}: only an outcome in full is recorded, and this one is {found.form}")
     files = [
-        record(run, home / claim.name / name) for name, run in evidence.runs.items() if not claim.runs[name].recorded
+        record(run, home / claim.name / name, several=True)
+        for name, run in evidence.runs.items()
+        if not claim.runs[name].recorded
     ]
     runs = {name: dict(one) for name, one in found.runs.items()}
     for name, file in zip((name for name in evidence.runs if not claim.runs[name].recorded), files, strict=True):

@@ -1,8 +1,9 @@
 """Recorded results: what the shipped baselines predicted, small enough to travel with the package.
 
 `baselines/results/BENCHMARK/BASELINE.parquet`, the slash of the benchmark's name written as two underscores: one row
-per part, seed and row, rows in the order of their ids, which the manifest knows. Class probabilities are left out, so
-that losses and calibration need a run of one's own. The file's metadata say what was run, where, and what it spent.
+per part, seed and row, rows in the order of their ids, which the manifest knows; a run of several settings has a column
+`candidate` too. Class probabilities are left out, so that losses and calibration need a run of one's own. The file's
+metadata say what was run, where, and what it spent.
 Those are of the budget `quick`; results under `full` are in `baselines/results/full/`, by the same names.
 
 `recorded` makes a run folder of it in the cache, which is scored, compared and packed as any other.
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.blind.data import blind_data
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.predictions import ARROW_TYPES, in_order, read_answers
-from ...benchmarks.runs.replay import write_recorded_run
+from ...benchmarks.runs.replay import ONLY, asked, write_recorded_run
 from ...benchmarks.runs.run import Run, read_run
 from ...core.canonical import canonical_json
 from ...core.errors import BadRun, FarshiftError, UnknownName, first_line
@@ -78,16 +78,17 @@ def card_of(benchmark: str, name: str, home: Path = HOME) -> dict[str, Any]:
     return card
 
 
-def record(run: Run | Path | str, home: Path | None = None) -> Path:
+def record(run: Run | Path | str, home: Path | None = None, *, several: bool = False) -> Path:
     """Write a finished run of a baseline into `home`, by default where the package keeps those of the run's budget;
-    returns the file. Only the last candidate of one setting can be recorded: `BadRun` for a run with more."""
+    returns the file. Only the last candidate of one setting can be recorded, or, with `several`, that of each of
+    several settings: `BadRun` for a run with more."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     run = run if isinstance(run, Run) else read_run(run)
     if run.card.model.kind != "baseline":
         raise BadRun(f"{run.path} is the run of {run.model}, which is not a baseline")
-    if run.candidates != ("last",):
+    if run.candidates != (ONLY,) and not (several and run.candidates == run.finals):
         raise BadRun(f"{run.path} has the candidates {', '.join(run.candidates)}: only runs of one can be recorded")
     benchmark = find_benchmark(run.benchmark)
     _check_identity(benchmark, run.card.to_dict(), str(run.path))
@@ -108,16 +109,34 @@ def answers_of(run: Run, benchmark: Benchmark) -> pa.Table:
     import pyarrow as pa
 
     table = run.predictions()
-    return pa.concat_tables([_piece(table, part, seed) for part in benchmark.predicted_parts for seed in run.seeds])
+    rows = [one.name for one in asked(benchmark, blind_data(benchmark), run.selection)]
+    return pa.concat_tables(
+        [
+            _piece(table, part, seed, candidate, len(run.candidates) > 1)
+            for candidate in run.candidates
+            for part in rows
+            for seed in run.seeds
+        ]
+    )
 
 
-def _piece(table: pa.Table, part: str, seed: int) -> pa.Table:
-    """The predictions of one part and seed in the order of the row ids, without the ids."""
+def _piece(table: pa.Table, part: str, seed: int, candidate: str, told: bool) -> pa.Table:
+    """The predictions of one candidate, part and seed in the order of the row ids, without the ids. told: with the
+    candidate's name."""
     import pyarrow as pa
+
+    rows = in_order(_of(table, part=part, seed=seed, candidate=candidate))
+    columns = ("part", "seed", *(("candidate",) if told else ()), "prediction", "status")
+    return pa.table({name: rows[name] for name in columns})
+
+
+def _of(table: pa.Table, **values: str | int) -> pa.Table:
+    """The rows that have some values."""
     import pyarrow.compute as pc
 
-    rows = in_order(table.filter(pc.and_(pc.equal(table["part"], part), pc.equal(table["seed"], seed))))
-    return pa.table({name: rows[name] for name in ("part", "seed", "prediction", "status")})
+    for name, value in values.items():
+        table = table.filter(pc.equal(table[name], value))
+    return table
 
 
 def _check_identity(benchmark: Benchmark, card: dict[str, Any], where: str) -> None:
@@ -172,30 +191,26 @@ def recorded(benchmark: str, name: str, home: Path | None = None, *, budget: str
             shutil.rmtree(out, ignore_errors=True)
     model = card["model"] | {"recorded": digest, "spent": json.dumps(card["spent"], sort_keys=True)[:2000]}
     model = {key: value for key, value in model.items() if key not in ("candidates", "finals")}
-    answers = _answers(found, table, stated["seeds"])
+    names = card["model"].get("candidates", [ONLY])
+    answers = [{one: _answers(found, table, seed, one, rule) for one in names} for seed in stated["seeds"]]
     return write_recorded_run(found, out, model, answers, spent, stated["seeds"], rule)
 
 
-def _answers(benchmark: Benchmark, table: pa.Table, seeds: Sequence[int]) -> list[dict[str, Answers]]:
-    """For each seed, the answers to every part in the order of the part's rows."""
-    import pyarrow.compute as pc
-
+def _answers(benchmark: Benchmark, table: pa.Table, seed: int, candidate: str, rule: str) -> dict[str, Answers]:
+    """The answers of a seed's candidate to every part in the order of the part's rows."""
     kind = ARROW_TYPES[benchmark.task.type]
     if str(table.schema.field("prediction").type) != kind:
         raise FarshiftError(f"a recorded result of {benchmark.name} predicts {table['prediction'].type}, not {kind}")
-    blind = blind_data(benchmark)
-    found: list[dict[str, Answers]] = []
-    for seed in seeds:
-        each = {}
-        for part in benchmark.predicted_parts:
-            rows = table.filter(pc.and_(pc.equal(table["part"], part), pc.equal(table["seed"], seed)))
-            ids = blind.part(part).row_ids
-            if rows.num_rows != len(ids):
-                raise BadRun(
-                    f"a recorded result of {benchmark.name} has {rows.num_rows} rows of {part}, not {len(ids)}"
-                )
-            place = np.empty(len(ids), np.int64)
-            place[np.argsort(ids, kind="stable")] = np.arange(len(ids))
-            each[part] = read_answers(rows, benchmark.task)[place]
-        found.append(each)
-    return found
+    if "candidate" in table.column_names:
+        table = _of(table, candidate=candidate)
+    each = {}
+    for inputs in asked(benchmark, blind_data(benchmark), rule):
+        rows, ids = _of(table, part=inputs.name, seed=seed), inputs.row_ids
+        if rows.num_rows != len(ids):
+            raise BadRun(
+                f"a recorded result of {benchmark.name} has {rows.num_rows} rows of {inputs.name}, not {len(ids)}"
+            )
+        place = np.empty(len(ids), np.int64)
+        place[np.argsort(ids, kind="stable")] = np.arange(len(ids))
+        each[inputs.name] = read_answers(rows, benchmark.task)[place]
+    return each

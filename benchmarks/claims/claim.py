@@ -47,6 +47,7 @@ class Short(_Strict):
 
     seeds: Annotated[int, Field(gt=0)] = 2
     steps: Annotated[int, Field(gt=0)] | None = None
+    search: Annotated[int, Field(ge=2)] | None = None
 
 
 class Trained(_Strict):
@@ -59,7 +60,11 @@ class Trained(_Strict):
     budget: Literal["full", "quick"] = "quick"
     steps: Annotated[int, Field(gt=0)] | None = None
     seeds: Annotated[int, Field(gt=0)] = 5
+    search: Annotated[int, Field(ge=2)] | None = None
+    """How many settings are tried beside each other: the recipe's, and others drawn from the algorithm's published
+    ranges as by `farshift baselines run --search`. Its `settings` are then those of every draw that names no other."""
     selection: str | None = None
+    """The rule that chooses among candidates, where a score names no other; by default the protocol's."""
     recorded: bool = False
     quick: Short = Short()
 
@@ -67,6 +72,8 @@ class Trained(_Strict):
     def _whole(self) -> Trained:
         if self.recorded and self.model_fields_set - {"recipe", "on", "recorded"}:
             raise ValueError("a recorded run has its own settings, budget and seeds: give recipe and on alone")
+        if self.quick.search and not self.search:
+            raise ValueError("quick.search: the run has no search")
         return self
 
 
@@ -78,6 +85,9 @@ class Score(_Strict):
     view: str = "ood"
     metric: str = ""
     group: str = ""
+    rule: str = ""
+    """The selection rule that chooses among the run's candidates; by default the run's own. `oracle` chooses by the
+    shifted test rows, which no entry may."""
 
 
 class Difference(_Strict):
@@ -293,6 +303,11 @@ class Claim(_Strict):
     def identity(self) -> str:
         """sha256 of all that its verdict hangs on: it changes when what is run, or the rule, does."""
         whole = self.model_dump(mode="json", include=set(DECIDES), exclude={"runs": {"__all__": {"quick"}}})
+        # Fields that came later count where they say something: what was recorded before them stays as it is.
+        for late, table in (("search", whole["runs"]), ("rule", whole["quantities"])):
+            for one in table.values():
+                if not one.get(late):
+                    one.pop(late, None)
         return identity_of(whole)
 
 

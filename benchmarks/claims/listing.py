@@ -79,7 +79,10 @@ def meaning(claim: Claim, quantity: Quantity) -> str:
         what = "gap" if quantity.view == "gap" else f"{quantity.view.upper()} score"
         by = f" by {quantity.metric}" if quantity.metric else ""
         group = f", rows of {quantity.group} alone" if quantity.group else ""
-        return f"{what}{by} of {run.recipe} on {run.on}{group}"
+        tried = f", {run.search} settings tried" if run.search else ""
+        rule = quantity.rule or run.selection or ""
+        chosen = f", chosen by {rule}" if run.search and rule else ""
+        return f"{what}{by} of {run.recipe} on {run.on}{group}{tried}{chosen}"
     if isinstance(quantity, Difference):
         return f"{quantity.left} minus {quantity.right}"
     if isinstance(quantity, Best):

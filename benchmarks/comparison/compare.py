@@ -7,14 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import FarshiftError, UnknownName
+from ...core.errors import BadRun, FarshiftError, UnknownName
 from ...core.listings.plural import counted
 from ..benchmark import Benchmark
 from ..metrics import Metric
 from ..runs.asked import limit_of
 from ..runs.run import Run, read_run
-from ..scoring.measured import AnsweredRows, RunPredictions
+from ..scoring.apply_selection import unavailable
+from ..scoring.measured import AnsweredRows, Chosen, RunPredictions
 from ..scoring.score import current, entry_identity
+from ..selection import Rule, rules
 from ..statistics.clusters import in_plain_english
 from ..statistics.interval import Estimate, difference_of_gaps, paired_difference
 from ..statistics.margin import LEVEL
@@ -24,7 +26,7 @@ from .record import Comparison
 
 @dataclass(frozen=True)
 class Side:
-    """One of the runs that are compared: its predictions, loaded once, as its own selection rule chooses."""
+    """One of the runs that are compared: its predictions, loaded once, by default as its own selection rule chooses."""
 
     run: Run
 
@@ -42,17 +44,38 @@ class Side:
         return RunPredictions(self.benchmark, self.run.predictions(), self.run)
 
     @cached_property
-    def _views(self) -> dict[str, AnsweredRows]:
+    def _chosen(self) -> dict[str, Chosen]:
         return {}
 
-    def rows(self, view: str) -> AnsweredRows:
-        """A view's rows with the answers to them; `UnknownName` for a view that the benchmark lacks."""
+    @cached_property
+    def _views(self) -> dict[tuple[str, str], AnsweredRows]:
+        return {}
+
+    def chosen(self, rule: str = "") -> Chosen:
+        """The candidate of each seed that a selection rule chooses, by default the run's own; `UnknownName` where
+        there is no such rule, `BadRun` where it cannot be applied to the run."""
+        if rule not in self._chosen:
+            self._chosen[rule] = self.scored.choose(self._rule(rule))
+        return self._chosen[rule]
+
+    def _rule(self, name: str) -> Rule:
+        if not name:
+            return self.benchmark.rule(self.run.selection)
+        known = rules()
+        if name not in known:
+            raise UnknownName("selection rule", name, known)
+        if reason := unavailable(self.scored, known[name]):
+            raise BadRun(f"{self.run.path}: {name} cannot choose: {reason}")
+        return known[name]
+
+    def rows(self, view: str, rule: str = "") -> AnsweredRows:
+        """A view's rows with the answers to them, as a selection rule chooses; `UnknownName` for a view that the
+        benchmark lacks."""
         if view not in self.benchmark.definition.views:
             raise UnknownName(f"view of {self.benchmark.name}", view, self.benchmark.definition.views)
-        if view not in self._views:
-            chosen = self.scored.choose(self.benchmark.rule(self.run.selection))
-            self._views[view] = self.scored.view(view, chosen)
-        return self._views[view]
+        if (view, rule) not in self._views:
+            self._views[view, rule] = self.scored.view(view, self.chosen(rule))
+        return self._views[view, rule]
 
     def sample(self, view: str) -> Sample:
         """A view by the primary metric."""

@@ -20,7 +20,7 @@ from ...core.canonical import identity_of
 from ...core.errors import BadRun, UnknownName
 from ...core.plugins import module, named
 from ..benchmark import find_benchmark
-from ..runs.replay import write_recorded_run
+from ..runs.replay import ONLY, write_recorded_run
 from ..runs.run import Run
 from ._folder import write_folder
 from ._logs import answers_to, digests, model_of, transcript
@@ -76,7 +76,9 @@ def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str
         "tool": ", ".join(sorted({log.tool for log in found} - {""})) or source,
         "prompt": "wrapped" if said.wrapped else "exact",
     }
-    return write_recorded_run(benchmark, out, card, [answers_to(benchmark, prompt, seed) for seed in said.seeds])
+    return write_recorded_run(
+        benchmark, out, card, [{ONLY: answers_to(benchmark, prompt, seed)} for seed in said.seeds]
+    )
 
 
 def _tool(name: str) -> ModuleType:

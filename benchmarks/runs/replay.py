@@ -9,19 +9,21 @@ from typing import Any
 from ..answers import Answers
 from ..benchmark import Benchmark
 from ..blind.data import blind_data
+from ..blind.rows import BlindData, Inputs
 from ..harness.evaluate import begin, seed_numbers
 from ..model import Budget
 from .run import Run
 from .shards import Shard
 
-_CANDIDATE = "last"
+ONLY = "last"
+"""The candidate of a model that has one."""
 
 
 def write_recorded_run(
     benchmark: Benchmark,
     out: Path,
     model: dict[str, Any],
-    answers: Sequence[Mapping[str, Answers]],
+    answers: Sequence[Mapping[str, Mapping[str, Answers]]],
     budget: Budget = Budget(),  # noqa: B008  (frozen)
     seeds: Sequence[int] | None = None,
     selection: str | None = None,
@@ -29,8 +31,9 @@ def write_recorded_run(
     """Write a finished run into the folder `out`; one that holds this very run is given back.
 
     model: what the run card says of the model: `name`, `kind`, `code` (a digest), and whatever else there is to say.
-    answers: for each of `seeds` (0, 1, 2 .. where not given) the answers to every predicted part, by its name, in the
-    order of its rows.
+    answers: for each of `seeds` (0, 1, 2 .. where not given) and candidate the answers to every predicted part, by its
+    name, in the order of its rows; under the name of the run's selection rule, where it asks for rows of its own, those
+    to its ballot. Each candidate is the last checkpoint of a setting.
 
     Raises `FarshiftError` for a name that no run card takes or more seeds than a run may have, `BadRun` where the
     folder holds anything else.
@@ -39,12 +42,26 @@ def write_recorded_run(
     numbers = seed_numbers(len(answers) if seeds is None else seeds, benchmark, budget.name)
     with begin(benchmark, out, model, budget, numbers, selection) as folder:
         for seed in folder.missing():
-            job = folder.job(seed, "main", benchmark.task)
-            for name in benchmark.predicted_parts:
-                inputs = blind.part(name)
-                job.asks(_CANDIDATE, inputs)
-                with Shard(job, _CANDIDATE, inputs) as shard:
-                    shard.add(0, len(inputs), inputs.row_ids, answers[numbers.index(seed)][name])
-            job.finish({}, [])
-            folder.finish_seed(seed, [job])
+            jobs = []
+            for number, (candidate, parts) in enumerate(answers[numbers.index(seed)].items()):
+                job = folder.job(seed, "main" if candidate == ONLY else f"candidate-{number}", benchmark.task)
+                for inputs in asked(benchmark, blind, selection):
+                    job.asks(candidate, inputs)
+                    with Shard(job, candidate, inputs) as shard:
+                        shard.add(0, len(inputs), inputs.row_ids, parts[inputs.name])
+                job.finish({}, [])
+                jobs.append(job)
+            folder.finish_seed(seed, jobs)
         return folder.finish()
+
+
+def asked(benchmark: Benchmark, blind: BlindData, selection: str | None) -> list[Inputs]:
+    """The rows that a candidate answers: those of every predicted part, and those that a selection rule asks for in a
+    part of its own (its folds), whose inputs are left out."""
+    found = [blind.part(name) for name in benchmark.predicted_parts]
+    rule = benchmark.rule(selection)
+    if rule.folds is not None:
+        ballot = rule.ballot(benchmark)
+        assert ballot is not None  # a rule with folds judges what they answer
+        found.append(Inputs(rule.part, ballot.row_ids, {}))
+    return found

@@ -19,7 +19,7 @@ def selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailabl
     chosen: dict[str, Chosen] = {}
     found: dict[str, SelectionScore | NotAvailable] = {}
     for name, rule in known.items():
-        reason = _unavailable(scored, rule)
+        reason = unavailable(scored, rule)
         if reason:
             found[name] = NotAvailable(reason)
         else:
@@ -41,7 +41,8 @@ def selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailabl
     return dict(sorted(found.items()))
 
 
-def _unavailable(scored: RunPredictions, rule: Rule) -> str:
+def unavailable(scored: RunPredictions, rule: Rule) -> str:
+    """Why a rule cannot be applied to a run; "" where it can."""
     if reason := rule.unavailable(scored.benchmark):
         return reason
     if rule.folds is not None and rule.name not in scored.benchmark.definition.protocol.selection:

@@ -1,0 +1,102 @@
+"""Claims about choosing settings: several are tried, rules choose among them, and what was predicted is kept of all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from farshift.baselines.reproduce.experiment import kept, plan_of
+from farshift.baselines.reproduce.reproduce import keep, reproduce, rescored
+from farshift.baselines.running.search import drawn
+from farshift.benchmarks.claims import listing
+from farshift.benchmarks.claims.claim import Claim
+from farshift.benchmarks.claims.outcome import recorded_outcome
+from farshift.benchmarks.scoring.score import score
+from farshift.core.errors import BadRun, UnknownName
+
+ON = "optdigits/writers"
+RULES = ("id_val", "last", "oracle")
+RUN = {"recipe": "mlp", "on": ON, "steps": 8, "seeds": 2, "search": 3, "selection": "crafted_shift"}
+
+
+def made(run: dict | None = None, **changes) -> Claim:
+    scores = {rule: {"sort": "score", "run": "network", "rule": rule} for rule in RULES}
+    whole = {
+        "name": "chosen",
+        "title": "Which settings are chosen",
+        "kind": "domain",
+        "citation": "None",
+        "cost": {"cpu_minutes": 1},
+        "published": {"test": {"value": 0.01, "mark": "seen", "where": "here"}},
+        "runs": {"network": run or RUN},
+        "quantities": scores
+        | {
+            "crafted": {"sort": "score", "run": "network"},
+            "regret": {"sort": "difference", "left": "oracle", "right": "id_val"},
+        },
+        "rules": [{"shape": "at_least", "quantity": "regret", "limit": 0.0}],
+    }
+    return Claim.model_validate(whole | changes)
+
+
+def test_what_each_rule_chooses_is_measured_kept_and_judged_again(tmp_path):
+    one = made()
+    found, evidence = reproduce(one, tmp_path / "out")
+    run = evidence.runs["network"]
+    assert run.candidates == run.finals == ("draw-0/last", "draw-1/last", "draw-2/last")
+    by_rules = score(run).selections
+    for quantity, rule in {"crafted": "crafted_shift", **{rule: rule for rule in RULES}}.items():
+        expected = by_rules[rule]
+        assert found.quantities[quantity].value == pytest.approx(expected.ood.value, abs=1e-6)
+        assert found.runs["network"]["chosen"][rule] == {str(seed): name for seed, name in expected.chosen.items()}
+    assert found.runs["network"]["settings"]["draw-0"] == {}
+    assert found.runs["network"]["settings"]["draw-1"] == drawn("mlp", ON, 3)["draw-1"]
+    regret, expected = found.quantities["regret"], by_rules["id_val"].regret
+    assert (regret.value, regret.low, regret.high) == pytest.approx(
+        (expected.value, expected.low, expected.high), abs=1e-6
+    )
+    assert regret.interval == "95 % t interval over paired test rows and paired training seeds"
+
+    home = tmp_path / "home"
+    keep(found, evidence, home=home)
+    again = rescored(one, home)
+    assert {name: value.to_dict() for name, value in again.quantities.items()} == {
+        name: value.to_dict() for name, value in found.quantities.items()
+    }
+    assert json.loads(json.dumps(recorded_outcome(one, home).to_dict()))["runs"] == recorded_outcome(one, home).runs
+    columns = ["part", "row_id", "seed", "candidate", "prediction", "status"]
+    before, after = (each.predictions().select(columns) for each in (run, kept(one, home).runs["network"]))
+    assert sorted(set(before["part"].to_pylist())) == ["crafted_shift", "id_test", "id_val", "ood_test"]
+    keys = [(name, "ascending") for name in ("part", "seed", "candidate", "row_id")]
+    assert before.sort_by(keys).equals(after.sort_by(keys))
+
+
+def test_the_short_form_may_try_fewer_settings(tmp_path):
+    run = made(RUN | {"quick": {"search": 2}}).runs["network"]
+    assert len(plan_of(run, tmp_path, True, None, "cpu").settings) == 2
+    assert len(plan_of(run, tmp_path, False, None, "cpu").settings) == 3
+    with pytest.raises(ValueError, match=r"quick\.search: the run has no search"):
+        made({"recipe": "mlp", "on": ON, "quick": {"search": 2}})
+
+
+def test_the_rule_and_the_number_of_settings_are_part_of_a_claims_identity():
+    plain = {name: value for name, value in RUN.items() if name != "search"}
+    assert len({made().identity, made(RUN | {"search": 4}).identity, made(plain).identity}) == 3
+    turned = {"regret": {"sort": "difference", "left": "id_val", "right": "oracle"}}
+    assert made(quantities=made().model_dump()["quantities"] | turned).identity != made().identity
+
+
+def test_a_rule_that_cannot_choose_is_refused(tmp_path):
+    run = RUN | {"selection": "id_val"}
+    quantity = {"sort": "score", "run": "network", "rule": "crafted_shift"}
+    rules = [{"shape": "positive", "quantity": "x"}]
+    with pytest.raises(BadRun, match="crafted_shift cannot choose: the run has no predictions for crafted_shift"):
+        reproduce(made(run, quantities={"x": quantity}, rules=rules), tmp_path)
+    with pytest.raises(UnknownName, match="oracle"):
+        reproduce(made(run, quantities={"x": quantity | {"rule": "orakle"}}, rules=rules), tmp_path)
+
+
+def test_the_page_says_how_many_settings_were_tried_and_who_chose():
+    said = listing.meaning(made(), made().quantities["oracle"])
+    assert said == "OOD score of mlp on optdigits/writers, 3 settings tried, chosen by oracle"
+    assert "chosen by crafted_shift" in listing.meaning(made(), made().quantities["crafted"])
