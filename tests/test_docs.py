@@ -19,6 +19,7 @@ from support import ROOT
 PAGES = (
     "evaluate.md",
     "own-splits.md",
+    "own-claims.md",
     "corruptions.md",
     "audit.md",
     "scoring.md",

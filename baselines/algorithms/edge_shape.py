@@ -1,9 +1,11 @@
 """A bias towards shape: images and their edge maps are both learned from, and their predictions averaged.
 
-    min  [CE(f(x), y) + CE(f(e(x)), y)] / 2;   prediction: [softmax f(x) + softmax f(e(x))] / 2
+    min  [CE(f(x), y) + w CE(f(e(x)), y)] / 2;   prediction: [softmax f(x) + softmax f(e(x))] / 2
 
-e(x) is Canny's edge map, given as an image like x. Efthymiadis et al., WACV 2025: its thin binary edges as a second
-domain, in training and prediction, from one detector. Its augmentations and its validation are not part of this.
+e(x) is Canny's edge map, given as an image like x, and w its weight. Efthymiadis et al., WACV 2025: its thin binary
+edges as a second domain, in training and prediction, from one detector; the authors search w from 0 to 1, beside the
+learning rate, by validation on crafted shifts (the selection rule `crafted_shift`). Its augmentations are not part of
+this.
 
 Held to no released numbers: the released code trains under its own augmentations, which are no part of this, and was
 not compared.
@@ -33,9 +35,9 @@ CITATION = (
 )
 TASKS = ("classification",)
 TOUCHES = ("train",)
-SETTINGS: dict[str, Any] = {}
-"""None of its own."""
-SEARCH: dict[str, Any] = {}
+SETTINGS: dict[str, Any] = {"shape_weight": 1.0}
+"""shape_weight: of the loss on edge maps (their `method_loss`)."""
+SEARCH: dict[str, Any] = {"shape_weight": ["uniform", 0.0, 1.0]}
 
 ROWS = 1024
 """Images whose edges are looked for at once."""
@@ -77,7 +79,7 @@ class Algorithm(Base):
             mean(cross_entropy(network(categories, seen), batch.target), batch)
             for seen in (numbers, self.maps.flat[batch.rows])
         ]
-        return (risks[0] + risks[1]) / 2
+        return (risks[0] + self.hyperparameters["shape_weight"] * risks[1]) / 2
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         """The logarithms of the averaged probabilities, (K, n, classes)."""

@@ -124,7 +124,8 @@ that fails stays here, with our best explanation.
 Settings are small: what two cores can train in minutes. A verdict is of the setting that is named, not of the paper.
 What needs a GPU and has not had one is *not yet run*: its rule stands, and its notes say how its cost was estimated.
 Rules of claims that train something were written before it was trained; those of claims that rest on recorded
-baselines, when these had been recorded already. A claim is one file, and found by its name: to add one, copy another.
+baselines, when these had been recorded already. A claim is one file, and found by its name: see
+[a claim of your own](own-claims.md).
 
 This page is written by `farshift reproduce --list --markdown`.
 """

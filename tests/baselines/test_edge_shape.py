@@ -95,16 +95,16 @@ def test_an_edge_map_has_the_layout_of_its_image_and_the_same_edges_in_every_cha
     assert np.array_equal(algorithm.drawn(flat).view(image.shape).numpy(), expected)
 
 
-def test_the_loss_is_the_mean_of_those_on_images_and_on_their_edge_maps() -> None:
-    training = begun("edge_shape", {}, {}, sizes=GREY)
+def test_the_loss_is_the_mean_of_those_on_images_and_weighted_on_their_edge_maps() -> None:
+    training = begun("edge_shape", {}, {"shape_weight": 0.25}, sizes=GREY)
     stack, batch, before = training.stack, batch_of(training), [weights(training, k) for k in (0, 1)]
     losses, expected = stack.algorithm.loss(stack.network, batch, clock_of(training)), []
     training.step()
     for k, w in enumerate(before):
         image = batch.inputs[1][k]
         outline = torch.stack([torch.from_numpy(canny(one.view(8, 9).numpy())).flatten() for one in image])
-        both = (F.cross_entropy(head(w, encode(w, seen)), batch.target[k]) for seen in (image, outline))
-        expected.append(sum(both) / 2)
+        both = [F.cross_entropy(head(w, encode(w, seen)), batch.target[k]) for seen in (image, outline)]
+        expected.append((both[0] + (1.0, 0.25)[k] * both[1]) / 2)
     assert close(losses, torch.stack(expected))
     assert moved_along(training, before, expected)
 
@@ -126,4 +126,4 @@ def test_inputs_that_are_no_images_are_refused() -> None:
 
 
 def test_replicas_come_out_the_same_alone_or_together() -> None:
-    assert farthest_alone("edge_shape", {}, {"lr": 3e-3}, {}, steps=30, sizes=GREY) < 1e-12
+    assert farthest_alone("edge_shape", {}, {"lr": 3e-3}, {"shape_weight": 0.1}, steps=30, sizes=GREY) < 1e-12
