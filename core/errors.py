@@ -139,4 +139,5 @@ class MissingExtra(FarshiftError):
 
 
 class UnmadeRows(MissingExtra, Unavailable):
-    """Rows that an optional package makes, and it is not installed: as out of reach as those that no mirror gives."""
+    """Rows that an optional package makes or reads, and it is not installed: as out of reach as those that no mirror
+    gives."""

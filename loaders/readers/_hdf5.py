@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import MissingExtra
+from ...core.errors import UnmadeRows
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ def is_matlab_hdf5(raw: Path | bytes) -> bool:
 class Hdf5Arrays(Mapping[str, Array]):
     """The arrays of a file by their paths ("group/x"); each is read when it is asked for.
 
-    `matlab`: axes in MATLAB's order (at least two), texts as one a row. Raises `MissingExtra` without h5py; asking
+    `matlab`: axes in MATLAB's order (at least two), texts as one a row. Raises `UnmadeRows` without h5py; asking
     raises `ValueError` or `OSError` where the file or the array is damaged or lies elsewhere.
     """
 
@@ -46,7 +46,7 @@ class Hdf5Arrays(Mapping[str, Array]):
         try:
             import h5py
         except ImportError as error:
-            raise MissingExtra("HDF5 files", "hdf5") from error
+            raise UnmadeRows("HDF5 files", "hdf5") from error
         self._raw, self._matlab, self._h5py = raw, matlab, h5py
         self._names: list[str] = []
         with self._opened() as file:

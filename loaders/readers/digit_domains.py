@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, MissingExtra, first_line
+from ...core.errors import BadData, UnmadeRows, first_line
 from ._idx import images_and_labels
 from ._rdata import read_rdata
 from ._tensors import tensor_column
@@ -95,7 +95,7 @@ def _pixels(content: bytes, where: str) -> NDArray[np.uint8]:
     try:
         from PIL import Image
     except ImportError as error:
-        raise MissingExtra("decoding pictures", "train") from error
+        raise UnmadeRows("decoding pictures", "train") from error
     try:
         with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
             found = np.asarray(picture.convert("RGB"))
