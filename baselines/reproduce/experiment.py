@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...benchmarks.benchmark import find_benchmark
@@ -12,11 +13,12 @@ from ...benchmarks.harness.evaluate import seed_numbers
 from ...benchmarks.model import Budget
 from ...benchmarks.runs.run import Run
 from ...benchmarks.settings import NONE
+from ...core.canonical import identity_of
 from ...core.errors import BadRun, UnknownName
 from ..recipe import On, Recipe, Setting, spends
 from ..recipe import recipe as find_recipe
 from ..running.needs import bring
-from ..running.plan import Plan
+from ..running.plan import Plan, code_digest
 from ..running.recorded_scores import RecordedScore, kept_scores
 from ..running.results import recorded, results
 from ..running.search import drawn
@@ -50,13 +52,23 @@ def plan_of(run: Trained, out: Path, quick: bool, seeds: int | None, device: str
 
 
 def plans(claim: Claim, out: Path, quick: bool, seeds: int | None, device: str) -> dict[str, Plan]:
-    """The plans of all that is trained for a claim, by run."""
+    """The plans of all that is trained for a claim, by run. A run's folder is named by what is run, too: where the
+    claim, the number of seeds or Farshift's code is another, it begins anew beside what was run before."""
     left_out = claim.quick.skip if quick else []
-    return {
-        name: plan_of(run, out / name, quick, seeds, device)
-        for name, run in claim.runs.items()
-        if not run.recorded and name not in left_out
-    }
+    found = {}
+    for name, run in claim.runs.items():
+        if not run.recorded and name not in left_out:
+            plan = plan_of(run, out / name, quick, seeds, device)
+            found[name] = replace(plan, out=out / f"{name}-{mark(plan)}")
+    return found
+
+
+def mark(plan: Plan) -> str:
+    """Eight hexadecimal digits that tell a plan from others of the same name."""
+    spent = [plan.budget.name, plan.budget.steps, plan.budget.device]
+    identity = plan.benchmark.identity(plan.budget.name, plan.budget.steps, plan.selection)
+    settings = {name: dict(values) for name, values in plan.settings.items()}
+    return identity_of([identity, code_digest(plan.recipe), settings, plan.seeds, spent])[:8]
 
 
 def trained(claim: Claim, out: Path, quick: bool, seeds: int | None, device: str) -> Evidence:

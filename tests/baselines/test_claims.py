@@ -139,6 +139,19 @@ def test_a_claim_is_run_kept_and_judged_again(tmp_path):
         recorded_outcome(one, tmp_path / "home")
 
 
+def test_another_plan_begins_anew_beside_the_one_before(tmp_path):
+    first, _ = reproduce(made(), tmp_path)
+    again, _ = reproduce(made(), tmp_path)
+    assert again.runs["network"]["digest"] == first.runs["network"]["digest"]
+    (before,) = tmp_path.iterdir()
+    other = made(runs={"network": SMALL["runs"]["network"] | {"settings": {"lr": 0.1}}})
+    for one, seeds in ((other, None), (made(), 1)):
+        found, _ = reproduce(one, tmp_path, seeds=seeds)
+        assert found.runs["network"]["digest"] != first.runs["network"]["digest"]
+    assert len(list(tmp_path.iterdir())) == 3
+    assert (before / "run.toml").is_file()
+
+
 class Known(Evidence):
     """Evidence whose scores are given."""
 
