@@ -62,7 +62,7 @@ class Trained(_Strict):
     seeds: Annotated[int, Field(gt=0)] = 5
     search: Annotated[int, Field(ge=2)] | None = None
     """How many settings are tried beside each other: the recipe's, and others drawn from the algorithm's published
-    ranges as by `farshift baselines run --search`. Its `settings` are then those of every draw that names no other."""
+    ranges as by `farshift run --search`. Its `settings` are then those of every draw that names no other."""
     selection: str | None = None
     """The rule that chooses among candidates, where a score names no other; by default the protocol's."""
     recorded: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...core.errors import BadRun
 from ..answers import Answers
 from ..benchmark import Benchmark
 from ..blind.data import blind_data
@@ -36,16 +37,20 @@ def write_recorded_run(
     to its ballot. Each candidate is the last checkpoint of a setting.
 
     Raises `FarshiftError` for a name that no run card takes or more seeds than a run may have, `BadRun` where the
-    folder holds anything else.
+    folder holds anything else, or a part has no answers.
     """
     blind = blind_data(benchmark)
+    rows = asked(benchmark, blind, selection)
+    for one in rows:
+        if any(one.name not in parts for each in answers for parts in each.values()):
+            raise BadRun(f"{benchmark.name}: there are no answers to {one.name}")
     numbers = seed_numbers(len(answers) if seeds is None else seeds, benchmark, budget.name)
     with begin(benchmark, out, model, budget, numbers, selection) as folder:
         for seed in folder.missing():
             jobs = []
             for number, (candidate, parts) in enumerate(answers[numbers.index(seed)].items()):
                 job = folder.job(seed, "main" if candidate == ONLY else f"candidate-{number}", benchmark.task)
-                for inputs in asked(benchmark, blind, selection):
+                for inputs in rows:
                     job.asks(candidate, inputs)
                     with Shard(job, candidate, inputs) as shard:
                         shard.add(0, len(inputs), inputs.row_ids, parts[inputs.name])

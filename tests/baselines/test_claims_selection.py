@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from farshift.baselines.reproduce.experiment import kept, plan_of
 from farshift.baselines.reproduce.reproduce import keep, reproduce, rescored
 from farshift.baselines.running.search import drawn
+from farshift.benchmarks.answers import Answers
+from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.claims import listing
 from farshift.benchmarks.claims.claim import Claim
 from farshift.benchmarks.claims.outcome import recorded_outcome
+from farshift.benchmarks.runs.replay import write_recorded_run
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadRun, UnknownName
 
@@ -94,6 +98,19 @@ def test_a_rule_that_cannot_choose_is_refused(tmp_path):
         reproduce(made(run, quantities={"x": quantity}, rules=rules), tmp_path)
     with pytest.raises(UnknownName, match="oracle"):
         reproduce(made(run, quantities={"x": quantity | {"rule": "orakle"}}, rules=rules), tmp_path)
+
+
+def test_a_recorded_run_needs_answers_to_the_rows_that_its_rule_asks_for(tmp_path):
+    benchmark = find_benchmark(ON)
+    parts = {
+        part: Answers(np.zeros(len(benchmark.part(part)), np.int64), np.zeros(len(benchmark.part(part)), np.int8))
+        for part in benchmark.predicted_parts
+    }
+    model = {"name": "zeros", "kind": "own", "code": "none"}
+    assert write_recorded_run(benchmark, tmp_path / "plain", model, [{"last": parts}]).candidates == ("last",)
+    with pytest.raises(BadRun, match="optdigits/writers: there are no answers to crafted_shift"):
+        write_recorded_run(benchmark, tmp_path / "x", model, [{"last": parts}], selection="crafted_shift")
+    assert not (tmp_path / "x").exists()
 
 
 def test_the_page_says_how_many_settings_were_tried_and_who_chose():
