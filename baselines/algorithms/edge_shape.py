@@ -79,7 +79,8 @@ class Algorithm(Base):
             mean(cross_entropy(network(categories, seen), batch.target), batch)
             for seen in (numbers, self.maps.flat[batch.rows])
         ]
-        return (risks[0] + self.hyperparameters["shape_weight"] * risks[1]) / 2
+        both: Tensor = risks[0] + self.hyperparameters["shape_weight"] * risks[1]
+        return both / 2
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         """The logarithms of the averaged probabilities, (K, n, classes)."""
