@@ -18,6 +18,8 @@ from farshift.benchmarks.runs.replay import write_recorded_run
 from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadRun, UnknownName
 
+from . import small_claim
+
 ON = "optdigits/writers"
 RULES = ("id_val", "last", "oracle")
 RUN = {"recipe": "mlp", "on": ON, "steps": 8, "seeds": 2, "search": 3, "selection": "crafted_shift"}
@@ -26,12 +28,7 @@ RUN = {"recipe": "mlp", "on": ON, "steps": 8, "seeds": 2, "search": 3, "selectio
 def made(run: dict | None = None, **changes) -> Claim:
     scores = {rule: {"sort": "score", "run": "network", "rule": rule} for rule in RULES}
     whole = {
-        "name": "chosen",
-        "title": "Which settings are chosen",
         "kind": "domain",
-        "citation": "None",
-        "cost": {"cpu_minutes": 1},
-        "published": {"test": {"value": 0.01, "mark": "seen", "where": "here"}},
         "runs": {"network": run or RUN},
         "quantities": scores
         | {
@@ -40,7 +37,7 @@ def made(run: dict | None = None, **changes) -> Claim:
         },
         "rules": [{"shape": "at_least", "quantity": "regret", "limit": 0.0}],
     }
-    return Claim.model_validate(whole | changes)
+    return small_claim.made(**whole | changes)
 
 
 def test_what_each_rule_chooses_is_measured_kept_and_judged_again(tmp_path):

@@ -34,6 +34,7 @@ def handed_in(opened, clock, handed, tmp_path, cases: int, name: str) -> None:
         submit_answers(opened, WINDOW, file, clock=clock)
         return "FAILED\nit was taken"
 
+    refused = 0
     for case in range(cases):
         draw = Draw(f"{name}/{case}")
         file.write_bytes(draw.damaged(good, near=draw.one([None, 400, 3000])))
@@ -41,6 +42,8 @@ def handed_in(opened, clock, handed, tmp_path, cases: int, name: str) -> None:
             continue  # nothing that the team signed: a file's date or rights in the archive
         found = outcome_of(look)
         assert found == "refused", f"case {case}: {found}"
+        refused += 1
+    assert refused > cases // 2, "the damage is to what was signed"
     assert kinds(opened) == before, "nothing of it is in the ledger"
     submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
 
