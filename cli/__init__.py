@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,18 +20,16 @@ from .compare import app as compare_app
 from .contamination import app as contamination_app
 from .intake import app as intake_app
 from .paging import paged
-from .replicates import app as replicates_app
+from .plot import app as plot_app
 from .reproduce import app as reproduce_app
-from .run import plan, run
+from .run import run
 from .runs import app as runs_app
 from .sealed import app as sealed_app
 from .serve import app as serve_app
 from .splits import app as splits_app
 from .standings import app as standings_app
-from .statistics import app as statistics_app
 from .team import app as team_app
 from .terminal import Json, complain, debugging, emit_json, exit_if, go_offline, line, table, view, watched
-from .variation import app as variation_app
 
 app = typer.Typer(
     name="farshift",
@@ -43,13 +42,10 @@ app.add_typer(splits_app, name="splits")
 app.add_typer(benchmarks_app, name="benchmarks")
 app.add_typer(runs_app)
 app.add_typer(compare_app)
-app.add_typer(replicates_app)
-app.add_typer(variation_app)
-app.add_typer(statistics_app)
+app.add_typer(plot_app)
 app.add_typer(cache_app, name="cache")
 app.add_typer(baselines_app, name="baselines")
 app.command()(run)
-app.command()(plan)
 app.add_typer(reproduce_app)
 app.add_typer(submissions_app)
 board_app.add_typer(sealed_app)
@@ -153,6 +149,17 @@ _COMPLAINTS: tuple[type[Any], ...] = tuple(
 the version has it."""
 
 
+MOVED = {
+    "plan": "run BASELINE --on BENCHMARK --dry-run",
+    "robustness": "compare RUN BASELINE BASELINE BASELINE --statistic robustness",
+    "recovered": "compare RUN FLOOR CEILING --statistic recovered",
+    "replicates": "compare RUN .. --statistic replicates",
+    "variation": "compare RUN .. --statistic variance",
+    "detectable": "compare --on BENCHMARK --statistic detectable",
+}
+"""Commands that have another name now, by their old names."""
+
+
 def _way_on(error: Any, message: str) -> str:
     """What there is instead of a command that is none, and how one is used that was given too much."""
     from ..core.errors import some_of
@@ -160,9 +167,26 @@ def _way_on(error: Any, message: str) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return ""
+    path = context.command_path.split()[1:]
+    former = re.search(r"No such command '([^']+)'", message)
+    if former and (now := MOVED.get(" ".join([*path, former[1]]))):
+        return f" It is now: farshift {now}"
     if message.startswith("No such command") and "Did you mean" not in message:
         return f" There are: {some_of(sorted(getattr(context.command, 'commands', {})))}"
     return f". {context.get_usage()}" if message.startswith("Got unexpected extra") else ""
+
+
+def build_command() -> Any:
+    """The command with all below it. Help is wrapped to the screen: the line breaks within a docstring's paragraphs are
+    those of the source file."""
+    root = typer.main.get_command(app)
+    pending = [root]
+    while pending:
+        command = pending.pop()
+        pending += getattr(command, "commands", {}).values()
+        if command.help:
+            command.help = "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", command.help))
+    return root
 
 
 def main() -> None:
@@ -172,7 +196,7 @@ def main() -> None:
     streams.ready()
     try:
         with paged():
-            status = typer.main.get_command(app).main(prog_name="farshift", standalone_mode=False)
+            status = build_command().main(prog_name="farshift", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
         complain(_INTERRUPTED)

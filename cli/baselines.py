@@ -11,7 +11,7 @@ import typer
 from ..core.listings.plural import counted
 from . import paging
 from .finding import Words
-from .runs import Caption, Label, Latex, Runs, latex_alone
+from .runs import Caption, Label, Latex, Runs, refuse_latex_options
 from .terminal import Json, block, catalogue, emit_json, line, table, view, watched
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def baselines_results(
     from ..core.errors import UnknownName
     from ..core.progress import advance, say
 
-    latex_alone(latex, json, caption, label)
+    refuse_latex_options(latex, json, caption, label)
     home = home_of(budget)
     known = results(home)
     if on and on not in {benchmark for benchmark, _ in known}:

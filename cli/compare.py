@@ -1,202 +1,270 @@
-"""`farshift compare`, `robustness`, `recovered` and `plot`: runs held against one another."""
+"""`farshift compare`: runs held against one another by one statistic."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
-from .runs import Caption, Label, Latex, NoNote, Other, RunPath, Runs, Title, latex_alone, run_path
+from ..core.errors import FarshiftError, UnknownName
+from ..core.listings.plural import counted
+from .runs import NAMED_RUN, Caption, Label, Latex, NoNote, Title, refuse_figure_options, refuse_latex_options, run_path
 from .terminal import Json, block, emit_json, line, table, watched
 
 app = typer.Typer()
 
+STATISTICS = ("difference", "robustness", "recovered", "replicates", "variance", "detectable")
+
+ComparedRuns = Annotated[
+    Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
+    typer.Argument(metavar="[RUN]...", help=NAMED_RUN, parser=run_path),
+]
+Statistic = Annotated[
+    str,
+    typer.Option(
+        "--statistic",
+        metavar="S",
+        help="difference (of RUN minus OTHER, on the same rows), robustness (effective robustness of RUN over the line "
+        "of three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN recovers: RUN FLOOR "
+        "CEILING), replicates (mean and standard deviation over seeds, or over runs on the folds of a set), variance "
+        "(variance components), detectable (minimum detectable difference of the benchmark --on).",
+    ),
+]
+
 
 @app.command()
 def compare(
-    left: RunPath,
-    right: Other,
+    runs: ComparedRuns = None,
+    statistic: Statistic = "difference",
     plot: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--plot", metavar="FILE", help="Also draw a figure: .png, .svg or .pdf."),
+        typer.Option("--plot", metavar="FILE", help="Also draw the difference: .png, .svg or .pdf."),
     ] = None,
     title: Title = "",
     no_note: NoNote = False,
-    full: Annotated[bool, typer.Option("--full", help="Also each severity, each group, and exact tests.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="The difference at each severity and in each group too, and exact tests.")
+    ] = False,
     latex: Latex = False,
     caption: Caption = "",
     label: Label = "",
+    view: Annotated[str, typer.Option("--view", metavar="V", help="For recovered: the view that is scored.")] = "ood",
+    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="For detectable: the benchmark.")] = "",
+    assumed: Annotated[
+        bool,
+        typer.Option(
+            "--assumed",
+            help="For detectable: assume that two entries disagree on a tenth of the rows. Default: measure it on the "
+            "RUNs, or on the recorded baselines.",
+        ),
+    ] = False,
+    seeds: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--seeds", min=2, help="For detectable: plan for this many seeds a run."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Compare two runs on the same rows: the paired difference, with its interval."""
-    from ..benchmarks.comparison.compare_full import compare_in_full as go
+    """Compare runs: the paired difference of two with its interval, or another statistic."""
+    paths = runs or []
+    if statistic not in STATISTICS:
+        raise UnknownName("statistic", statistic, STATISTICS)
+    options = {
+        "difference": {"--plot": plot, "--title": title, "--no-note": no_note, "--full": full, "--latex": latex},
+        "recovered": {"--view": view if view != "ood" else ""},
+        "detectable": {"--on": on, "--assumed": assumed, "--seeds": seeds},
+    }
+    for owner, values in options.items():
+        for name, value in values.items():
+            if value and owner != statistic:
+                raise FarshiftError(f"compare: {name} goes with --statistic {owner}, not {statistic}")
+    refuse_latex_options(latex, json, caption, label)
+    if statistic == "difference":
+        return _print_difference(paths, plot, title, not no_note, full, latex, caption, label, json)
+    if statistic == "detectable":
+        return _print_detectable(on, paths, assumed, seeds, json)
+    if statistic == "recovered":
+        return _print_recovered(paths, view, json)
+    print_statistic = {"robustness": _print_robustness, "replicates": _print_replicates, "variance": _print_variance}
+    print_statistic[statistic](paths, json)
+
+
+def _require_runs(statistic: str, paths: Sequence[Path], usage: str, least: int, most: int | None = None) -> None:
+    if len(paths) < least or (most is not None and len(paths) > most):
+        raise FarshiftError(f"compare --statistic {statistic} takes {usage}: {counted(len(paths), 'run')} named")
+
+
+def _print_difference(
+    paths: Sequence[Path],
+    plot: Path | None,
+    title: str,
+    note: bool,
+    full: bool,
+    latex: bool,
+    caption: str,
+    label: str,
+    json: bool,
+) -> None:
+    from ..benchmarks.comparison.compare_full import compare_in_full
     from ..benchmarks.plot import writable
     from ..benchmarks.plot._compare import draw_comparison, picture_note
 
-    latex_alone(latex, json, caption, label)
+    _require_runs("difference", paths, "two runs, RUN OTHER", 2, 2)
     if plot is None:
-        _figure_alone("compare", "--plot FILE", title, no_note)
+        refuse_figure_options("compare", "--plot FILE", title, not note)
     else:
-        writable(plot)  # said before minutes are spent
+        writable(plot)  # an unwritable file is refused before minutes are spent
+    left, right = paths
     with watched():
-        found = go(left, right)
-        file = None if plot is None else draw_comparison(found, plot, title=title, note=not no_note)
+        record = compare_in_full(left, right)
+        file = None if plot is None else draw_comparison(record, plot, title=title, note=note)
     if json:
-        return emit_json(found | ({} if file is None else {"file": str(file)}))
+        return emit_json(record | ({} if file is None else {"file": str(file)}))
     if latex:
         from ..benchmarks.tables._difference import rendered
 
-        return block(rendered(found, full, caption, label).rstrip())
-    rows = [[name, *_difference(item)] for name, item in found["difference"].items()]
+        return block(rendered(record, full, caption, label).rstrip())
+    rows = [[name, *_difference_cells(item)] for name, item in record["difference"].items()]
     if full:
-        rows += [[_severity(point), *_difference(point)] for point in found["severity"]]
-        rows += [[f"group {name}", *_difference(item)] for name, item in found["groups"].items()]
-    title = f"{found['left']} minus {found['right']} on {found['benchmark']}"
-    tests = [_test(view, test) for view, test in found["test"].items() if full and (test["test"] or test["t"])]
-    caption = "\n".join([found["interval"], *tests])
-    table(title, ["score", "difference", "95 % interval", "distinguishable"], rows, caption)
+        rows += [[_severity_name(point), *_difference_cells(point)] for point in record["severity"]]
+        rows += [[f"group {name}", *_difference_cells(item)] for name, item in record["groups"].items()]
+    heading = f"{record['left']} minus {record['right']} on {record['benchmark']}"
+    tests = [_test_line(view, test) for view, test in record["test"].items() if full and (test["test"] or test["t"])]
+    below = "\n".join([record["interval"], *tests])
+    table(heading, ["score", "difference", "95 % interval", "distinguishable"], rows, below)
     if file is not None:
         line(str(file))
-        if no_note:
-            line(picture_note(found))
+        if not note:
+            line(picture_note(record))
 
 
-def _figure_alone(command: str, needs: str, title: str, no_note: bool) -> None:
-    """Refuse what only figures take where none is asked for."""
-    from ..core.errors import FarshiftError
-
-    for name, given in (("--title", title), ("--no-note", no_note)):
-        if given:
-            raise FarshiftError(f"{command}: {name} is of figures: add {needs}, or leave it out")
-
-
-def _test(view: str, test: dict[str, Any]) -> str:
+def _test_line(view: str, test: dict[str, Any]) -> str:
     if not test["test"]:
         return f"{view}: t test over all that the interval covers: p = {test['t']['p']:.3g}"
     return f"{view}: {test['test']}: p = {test['p']:.3g} ({test['tests']})"
 
 
-def _severity(point: dict[str, Any]) -> str:
+def _severity_name(point: dict[str, Any]) -> str:
     low, high = point["from"], point["to"]
     return f"{point['view']} at severity {low:g}" + (f" to {high:g}" if high > low else "")
 
 
-def _difference(found: dict[str, Any]) -> list[str]:
+def _difference_cells(record: dict[str, Any]) -> list[str]:
     from ..benchmarks.statistics.interval import read_interval
     from ..benchmarks.statistics.not_available import NotAvailable
 
-    known = read_interval(found)
+    known = read_interval(record)
     if isinstance(known, NotAvailable):
         return ["n/a", known.reason, ""]
     words = {True: "yes", False: "no", None: "needs more seeds"}
     interval = f"[{known.low:+.4f}, {known.high:+.4f}]"
-    return [f"{known.value:+.4f}", interval, words[found["distinguishable"]]]
+    return [f"{known.value:+.4f}", interval, words[record["distinguishable"]]]
 
 
-@app.command()
-def robustness(
-    run: RunPath,
-    against: Annotated[
-        list[Path],
-        typer.Option(
-            "--against", metavar="RUN", parser=run_path, help="A baseline's run; at least three. May be repeated."
-        ),
-    ],
-    json: Json = False,
-) -> None:
-    """Effective robustness: OOD above what the baselines' line predicts from ID (logit scale)."""
+def _print_robustness(paths: Sequence[Path], json: bool) -> None:
     from ..benchmarks.comparison.relate import effective_robustness
     from ..benchmarks.scoring.record import in_words
     from ..benchmarks.statistics.interval import read_interval
 
+    _require_runs("robustness", paths, "a run and at least three baselines, RUN BASELINE BASELINE BASELINE ..", 4)
     with watched():
-        found = effective_robustness(run, against)
+        record = effective_robustness(paths[0], paths[1:])
     if json:
-        return emit_json(found)
-    above = in_words(read_interval(found["robustness"]))
-    line(f"{found['model']} on {found['benchmark']}: {above} above the line of {found['line']}")
-    line(found["interval"])
+        return emit_json(record)
+    above = in_words(read_interval(record["robustness"]))
+    line(f"{record['model']} on {record['benchmark']}: {above} above the line of {record['line']}")
+    line(record["interval"])
 
 
-@app.command()
-def recovered(
-    run: RunPath,
-    floor: Annotated[
-        Path, typer.Option("--floor", metavar="RUN", parser=run_path, help="The run that recovers nothing.")
-    ],
-    ceiling: Annotated[
-        Path, typer.Option("--ceiling", metavar="RUN", parser=run_path, help="The run that recovers everything.")
-    ],
-    view: Annotated[str, typer.Option("--view", help="The rows that are scored.")] = "ood",
-    json: Json = False,
-) -> None:
-    """The share of the gap between two runs that a third one recovers (SGR, PGR, noise-ceiling form)."""
+def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
     from ..benchmarks.comparison.relate import gap_recovered
     from ..benchmarks.scoring.record import in_words
     from ..benchmarks.statistics.interval import read_interval
 
+    _require_runs("recovered", paths, "three runs, RUN FLOOR CEILING", 3, 3)
+    run, floor, ceiling = paths
     with watched():
-        found = gap_recovered(run, floor, ceiling, view)
+        record = gap_recovered(run, floor, ceiling, view)
     if json:
-        return emit_json(found)
-    line(
-        f"{found['model']} recovers {in_words(read_interval(found['recovered']))} of the gap "
-        f"from {found['floor']} to {found['ceiling']}"
+        return emit_json(record)
+    share = in_words(read_interval(record["recovered"]))
+    line(f"{record['model']} recovers {share} of the gap from {record['floor']} to {record['ceiling']}")
+    line(record["interval"])
+
+
+def _print_replicates(paths: Sequence[Path], json: bool) -> None:
+    from ..benchmarks.comparison.replicates import replicates
+
+    _require_runs("replicates", paths, "a run, or a run for each fold of a set", 1)
+    with watched():
+        record = replicates(*paths)
+    if json:
+        return emit_json(record)
+    rows = [
+        [view.upper(), f"{item['mean']:.3f}", "" if item["sd"] is None else f"{item['sd']:.3f}"]
+        for view, item in record["views"].items()
+    ]
+    heading = f"{record['model']} on {', '.join(record['benchmarks'])} ({record['metric']})"
+    table(heading, ["score", "mean", "sd"], rows, f"over {record['replicates']}; sd: sample standard deviation (n - 1)")
+
+
+def _print_variance(paths: Sequence[Path], json: bool) -> None:
+    from ..benchmarks.comparison.variation import variation
+
+    _require_runs("variance", paths, "a run, or a run for each draw of the data", 1)
+    with watched():
+        record = variation(*paths)
+    if json:
+        return emit_json(record)
+    parts = {view: item["components"] for view, item in record["views"].items()}
+    rows = [
+        [name.replace("_", " "), *map(_share, (parts["id"][name], parts["ood"][name]))]
+        for name in parts["id"]
+        if parts["id"][name] or parts["ood"][name]
+    ]
+    rows += [["total variance", *(f"{record['views'][view]['total']:.4f}" for view in ("id", "ood"))]]
+    heading = f"{record['model']} on {record['benchmark']} ({record['metric']})"
+    table(heading, ["source", "ID", "OOD"], rows, record["meaning"])
+
+
+def _share(component: dict[str, Any] | None) -> str:
+    return "" if component is None else f"{component['share']:.1%}"
+
+
+def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int | None, json: bool) -> None:
+    from ..benchmarks.comparison.detecting import VIEWS, detectable
+
+    if not on:
+        raise FarshiftError("compare --statistic detectable: name the benchmark (--on BENCHMARK)")
+    if assumed and paths:
+        raise FarshiftError("compare: --assumed measures on no runs: leave the runs out, or --assumed")
+    with watched():
+        record = detectable(on, [] if assumed else paths or _recorded_runs(on), seeds)
+    if json:
+        return emit_json(record)
+    rows = [[view, *_detectable_cells(record[view])] for view in VIEWS]
+    table(
+        f"{record['benchmark']} ({record['metric']})",
+        ["score", "detectable", "rows", "clusters"],
+        rows,
+        record["how"],
     )
-    line(found["interval"])
 
 
-@app.command()
-def plot(
-    runs: Runs,
-    what: Annotated[
-        str, typer.Option("--what", metavar="W", help="severity, gap, id_ood, noise, calibration, or one of your own.")
-    ] = "gap",
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf."),
-    ] = None,
-    title: Title = "",
-    no_note: NoNote = False,
-    form: Annotated[
-        str,
-        typer.Option("--table", metavar="F", help="A table instead: latex, markdown, csv, or a form of your own."),
-    ] = "",
-    caption: Caption = "",
-    label: Label = "",
-    json: Json = False,
-) -> None:
-    """Plot runs as a figure for a paper, or write them as a table."""
-    from ..benchmarks.comparison.leaders import leaders
-    from ..benchmarks.plot import draw, note_of
-    from ..benchmarks.scoring.score import score as go
-    from ..benchmarks.tables import render
-    from ..core.errors import FarshiftError
+def _recorded_runs(benchmark: str) -> list[Any]:
+    from ..baselines.running.results import recorded, results
 
-    if bool(form) == (out is not None and not form):
-        raise FarshiftError("plot: name a picture to write (--out FIGURE.png) or a table (--table markdown)")
-    if form and out is not None and out.suffix in (".png", ".svg", ".pdf"):
-        raise FarshiftError(f"plot: {out} is named like a picture, and --table {form} is text: leave one of them out")
-    if form:
-        _figure_alone("plot", "--out FIGURE.png without --table", title, no_note)
-    for name, given in (("caption", caption), ("label", label)):
-        if given and not form:
-            raise FarshiftError(f"plot: --{name} is of tables: add --table latex, or leave it out")
-    with watched():
-        scores = [go(path) for path in runs]
-        leads = leaders(runs) if form == "latex" else None
-    if form:
-        text = render(scores, form, caption=caption, label=label, leaders=leads)
-        if out is not None:
-            from ..core.files import write_atomically
+    names = [name for on, name in results() if on == benchmark]
+    return [recorded(benchmark, name) for name in names] if len(names) > 1 else []
 
-            write_atomically(out, text.encode())
-        return emit_json({"table": text, "file": None if out is None else str(out)}) if json else block(text.rstrip())
-    assert out is not None
-    file = draw(scores, what, out, title=title, note=not no_note)
-    found = {"file": str(file), "what": what, "runs": len(runs)}
-    note = {"note": note_of(scores, what)} if no_note else {}
-    if json:
-        return emit_json(found | note)
-    block("\n".join([str(file), *note.values()]))
+
+def _detectable_cells(record: dict[str, Any]) -> list[Any]:
+    from ..benchmarks.statistics.not_available import NotAvailable, read_available
+
+    known = read_available(lambda item: float(item["value"]), record)
+    value = known.reason if isinstance(known, NotAvailable) else f"{known:.4f}"
+    if record.get("pairs"):
+        value += f" [{record['low']:.4f}, {record['high']:.4f}]"
+    clusters = "" if record["clusters"] is None else f"{record['clusters']} ({record['clusters_are']})"
+    return [value, record["rows"], clusters]

@@ -1,4 +1,4 @@
-"""`farshift run`, and `farshift plan` of the same arguments: what a run would take."""
+"""`farshift run`, and with `--dry-run` what it would take."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ Stream = Annotated[
 
 @dataclass(frozen=True)
 class Asked:
-    """The arguments of `run` and `plan`."""
+    """The arguments of `run`."""
 
     baselines: Named = None
     on: On = ""
@@ -160,15 +160,27 @@ class Asked:
         return [plan_of(name, self.on, out, budget, self.seeds, *more)]
 
 
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Print what the run would take (steps, rows, disk, memory, time) and train nothing. A few real steps, "
+        "decodings and answers are timed on this machine; nothing is downloaded or written to --out. Exit code 2 where "
+        "it does not fit.",
+    ),
+]
+
+
 @taking(Asked)
-def run(asked: Asked, json: Json = False) -> None:
+def run(asked: Asked, dry_run: DryRun = False, json: Json = False) -> None:
     """Train baselines on a benchmark or on a whole suite, evaluate and score them. Finished work is kept.
 
     Several baselines on one benchmark get a run folder each, DIR/BASELINE.
 
     A replica that fails stops no other. Of several runs all that finished are scored, what failed is listed, and the
-    exit code is then 1. What is known not to fit memory or the disk is refused before it is begun: `farshift plan`
-    tells what a run takes."""
+    exit code is then 1. What is known not to fit memory or the disk is refused before it is begun (--dry-run)."""
+    if dry_run:
+        return _print_estimates(asked, json)
     from ..baselines.running.needs import bring
     from ..baselines.running.sweep import run_plans
     from ..core.errors import FarshiftError
@@ -209,12 +221,8 @@ def _run_several(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
         raise typer.Exit(1)
 
 
-@taking(Asked)
-def plan(asked: Asked, json: Json = False) -> None:
-    """Tell what a run would take, with the arguments of `farshift run`: steps, rows, disk, memory, time.
-
-    A few real steps, decodings and answers are timed on this machine. Nothing is downloaded or written to --out. What
-    does not fit is named with what to change, and the exit code is then 2."""
+def _print_estimates(asked: Asked, json: bool) -> None:
+    """What each run would take; what does not fit is named with what to change, by a `FarshiftError`."""
     from ..baselines.running.forecast import forecast, refuse_problems
     from ..baselines.running.sweep import require_extras
     from ..core.errors import FarshiftError
@@ -222,7 +230,7 @@ def plan(asked: Asked, json: Json = False) -> None:
     go_offline(True)
     with watched():
         if asked.stream:
-            raise FarshiftError("plan reads nothing from elsewhere: leave --stream out")
+            raise FarshiftError("run --dry-run reads nothing from elsewhere: leave --stream out")
         require_extras()
         found = [forecast(one, asked.engine) for one in asked.plans(asked.out or Path("runs"))]
     if json:

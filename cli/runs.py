@@ -79,10 +79,8 @@ def _of_no_benchmark(text: str) -> str:
     return f"{text}: write baseline:NAME@BENCHMARK for a recorded result{such}"
 
 
-_NAMED = "A finished run's folder, or baseline:NAME@BENCHMARK for a recorded result (NAME:full: of the full budget)."
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help=_NAMED, parser=run_path)]
-Other = Annotated[Path, typer.Argument(metavar="OTHER", help="The run that it is compared with.", parser=run_path)]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=_NAMED, parser=run_path)]
+NAMED_RUN = "A finished run's folder, or baseline:NAME@BENCHMARK for a recorded result (NAME:full: of the full budget)."
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=NAMED_RUN, parser=run_path)]
 
 
 @app.command()
@@ -184,13 +182,20 @@ def score(runs: Runs, selection: Rescored = None, json: Json = False) -> None:
         block(str(item))
 
 
-def latex_alone(latex: bool, json: bool, caption: str, label: str) -> None:
+def refuse_latex_options(latex: bool, json: bool, caption: str, label: str) -> None:
     """Refuse what only LaTeX tables take where none is asked for."""
     if latex and json:
         raise FarshiftError("choose one of --json and --latex")
     for name, given in (("caption", caption), ("label", label)):
         if given and not latex:
             raise FarshiftError(f"--{name} is of LaTeX tables: add --latex, or leave it out")
+
+
+def refuse_figure_options(command: str, needs: str, title: str, no_note: bool) -> None:
+    """Refuse what only figures take where none is asked for."""
+    for name, value in (("--title", title), ("--no-note", no_note)):
+        if value:
+            raise FarshiftError(f"{command}: {name} is of figures: add {needs}, or leave it out")
 
 
 @app.command()

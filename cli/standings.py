@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from ..core.listings.plural import counted
-from .runs import Caption, Label, latex_alone
+from .runs import Caption, Label, refuse_latex_options
 from .terminal import Json, block, emit_json, exit_if, line, table, watched
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def standings(
     forms = [name for name, wanted in (("csv", csv), ("latex", latex), ("markdown", markdown)) if wanted]
     if len(forms) + json > 1:
         raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
-    latex_alone(latex, False, caption, label)
+    refuse_latex_options(latex, False, caption, label)
     with watched():
         found = _snapshot(place, benchmark, baseline)
     if json:

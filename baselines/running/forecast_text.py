@@ -1,4 +1,4 @@
-"""A forecast in words: what `farshift plan` prints."""
+"""A forecast in words: what `farshift run --dry-run` prints."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What a run is known to take before anything of it is begun: of the disk and of memory, beside what is free.
 
 Known are sizes that definitions state and that the rows have: files to download, training rows in memory, their numbers
-as a network reads them. What only a step shows (activations, gradients) is measured by `probe.py`, for `farshift plan`.
+as a network reads them. What only a step shows (activations, gradients) is measured by `probe.py`, for
+`farshift run --dry-run`.
 """
 
 from __future__ import annotations

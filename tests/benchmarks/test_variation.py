@@ -16,7 +16,7 @@ from farshift.benchmarks.statistics.variation import (
     components_over_draws,
     variation_of,
 )
-from farshift.cli.variation import app
+from farshift.cli.compare import app
 from farshift.core.errors import FarshiftError
 from typer.testing import CliRunner
 
@@ -176,8 +176,8 @@ def test_runs_on_several_draws_show_the_part_of_the_draw(runs, farshift_json):
     assert found["draws"] == 2
     for view in found["views"].values():
         assert view["components"]["draws"]["variance"] >= 0
-    assert farshift_json("variation", *(run.path for run in runs)) == found
-    told = CliRunner().invoke(app, [str(run.path) for run in runs]).stdout
+    assert farshift_json("compare", *(run.path for run in runs), "--statistic", "variance") == found
+    told = CliRunner().invoke(app, [*(str(run.path) for run in runs), "--statistic", "variance"]).stdout
     assert "optdigits/symmetric_exclusive_40" in told
     assert "draws" in told
     assert "variance of the score of one prediction" in told

@@ -100,8 +100,6 @@ def test_the_leaderboard_never_imports_torch():
         "evaluate",
         "score",
         "compare",
-        "robustness",
-        "recovered",
         "plot",
         "status",
         "benchmarks list",
@@ -141,8 +139,6 @@ def test_the_leaderboard_never_imports_torch():
         "board work",
         "board audit",
         "board state",
-        "variation",
-        "detectable",
         "doctor",
     ],
 )
@@ -389,10 +385,31 @@ def test_the_version_is_printed(farshift):
             "No such command 'show'. There are: algorithms, budgets, costs, diagnostics, list, ",
         ),
         (["benchmarks", "lst"], "No such command 'lst'. Did you mean 'list'?"),
-        (["compare", "a", "b", "c"], "Got unexpected extra argument(s) (c). Usage: farshift compare [OPTIONS] "),
+        (["doctor", "c"], "Got unexpected extra argument(s) (c). Usage: farshift doctor [OPTIONS] "),
         (["plot", "baseline:knn@scan/lengt", "--out", "x.png"], "no benchmark with recorded baselines named "),
     ],
 )
 def test_a_wrong_command_says_how_to_go_on(farshift, given, said):
     refused = farshift(*given)
     assert one_line_error(refused).startswith(f"farshift: error: {said}")
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        (["plan", "mlp"], "farshift run BASELINE --on BENCHMARK --dry-run"),
+        (["robustness", "run"], "farshift compare RUN BASELINE BASELINE BASELINE --statistic robustness"),
+        (["detectable", "scan/length"], "farshift compare --on BENCHMARK --statistic detectable"),
+    ],
+)
+def test_a_former_name_of_a_command_is_answered_with_the_new_one(farshift, former, now):
+    assert f"It is now: {now}" in one_line_error(farshift(*former))
+
+
+def test_an_option_of_another_statistic_is_refused_by_name(farshift):
+    refused = farshift("compare", "a", "b", "--statistic", "variance", "--plot", "x.png")
+    assert "--plot goes with --statistic difference, not variance" in one_line_error(refused)
+    assert "takes three runs, RUN FLOOR CEILING: 2 runs named" in one_line_error(
+        farshift("compare", "a", "b", "--statistic", "recovered")
+    )
+    assert "did you mean variance?" in one_line_error(farshift("compare", "a", "--statistic", "varience"))

@@ -35,28 +35,28 @@ def runs(tmp_path_factory) -> dict[str, Path]:
 
 
 def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, farshift_json, farshift):
-    against = [part for name in ("wrong-0.2", "wrong-0.4", "wrong-0.6") for part in ("--against", runs[name])]
-    found = farshift_json("robustness", runs["wrong-0.05"], *against)
+    against = [runs[name] for name in ("wrong-0.2", "wrong-0.4", "wrong-0.6")]
+    found = farshift_json("compare", runs["wrong-0.05"], *against, "--statistic", "robustness")
     assert found == effective_robustness(runs["wrong-0.05"], [runs[f"wrong-{w}"] for w in (0.2, 0.4, 0.6)])
     assert found["robustness"]["low"] <= found["robustness"]["value"] <= found["robustness"]["high"]
     assert abs(found["robustness"]["value"]) < 0.05, "an adder's OOD accuracy is what its ID accuracy foretells"
     assert "3 baselines (wrong-0.2, wrong-0.4, wrong-0.6)" in found["line"]
-    few = farshift("robustness", runs["wrong-0.05"], "--against", runs["wrong-0.2"])
+    few = farshift("compare", runs["wrong-0.05"], runs["wrong-0.2"], "--statistic", "robustness")
     assert "3" in one_line_error(few)
-    other = farshift("robustness", runs["wrong-0.05"], *against, "--against", runs["echo"])
+    other = farshift("compare", runs["wrong-0.05"], *against, runs["echo"], "--statistic", "robustness")
     assert "cannot be related: wrong-0.05 is on modadd97/xi35" in one_line_error(other)
 
 
 def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, farshift_json, farshift):
     floor, run, ceiling = (runs[f"wrong-{w}"] for w in (0.6, 0.4, 0.05))
-    found = farshift_json("recovered", run, "--floor", floor, "--ceiling", ceiling)
+    found = farshift_json("compare", run, floor, ceiling, "--statistic", "recovered")
     assert found == gap_recovered(run, floor, ceiling)
     scores = [fs.score(one).ood.value for one in (floor, run, ceiling)]
     assert found["recovered"]["value"] == pytest.approx((scores[1] - scores[0]) / (scores[2] - scores[0]), abs=1e-5)
     assert found["recovered"]["low"] < found["recovered"]["value"] < found["recovered"]["high"]
     nothing = gap_recovered(run, floor, floor)
     assert "standard errors" in nothing["recovered"]["n/a"] or "n/a" in nothing["recovered"]
-    wrong = farshift("recovered", run, "--floor", floor, "--ceiling", ceiling, "--view", "odd")
+    wrong = farshift("compare", run, floor, ceiling, "--statistic", "recovered", "--view", "odd")
     assert "no view of modadd97/xi35 named 'odd': did you mean ood" in one_line_error(wrong)
 
 

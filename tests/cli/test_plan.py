@@ -1,4 +1,4 @@
-"""`farshift plan`: what a run takes, told before it starts; and what is known not to fit is refused, by `run` too."""
+"""`farshift run --dry-run`: what a run takes, before it starts; and what is known not to fit is refused, with and without it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ON = "modadd97/xi35"
 def test_a_plan_tells_the_steps_and_parameters_that_the_run_then_has(farshift, farshift_json, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = ("mlp", "--on", ON, "--budget", "quick", "--seeds", "2", "--steps", "7")
-    (found,) = farshift_json("plan", *asked)
+    (found,) = farshift_json("run", *asked, "--dry-run")
     assert list(tmp_path.iterdir()) == []
     done = farshift("run", *asked, "--out", "run")
     assert done.returncode == 0, done.stderr
@@ -41,7 +41,7 @@ def test_a_plan_tells_the_steps_and_parameters_that_the_run_then_has(farshift, f
 
 
 def test_a_plan_is_printed_as_an_estimate_with_where_it_comes_from(farshift):
-    done = farshift("plan", "mlp", "--on", ON, "--budget", "quick", "--seeds", "2")
+    done = farshift("run", "mlp", "--on", ON, "--budget", "quick", "--seeds", "2", "--dry-run")
     assert done.returncode == 0, done.stderr
     lines = dict(re.findall(r"^ (\w[\w ]*?)  +(\S.*)$", done.stdout, re.MULTILINE))
     assert lines["training"].startswith("2 replicas (2 seeds), ")
@@ -55,7 +55,7 @@ def test_a_plan_is_printed_as_an_estimate_with_where_it_comes_from(farshift):
 def test_settings_and_processes_multiply_what_is_trained(farshift_json, tmp_path):
     (tmp_path / "two.toml").write_text("[a]\nlr = 0.1\n[b]\nlr = 0.2\n")
     (found,) = farshift_json(
-        *("plan", "mlp", "--on", ON, "--seeds", "2", "--steps", "3"),
+        *("run", "--dry-run", "mlp", "--on", ON, "--seeds", "2", "--steps", "3"),
         *("--settings", tmp_path / "two.toml", "--engine", "processes"),
     )
     assert found["replicas"] == 4
@@ -63,7 +63,7 @@ def test_settings_and_processes_multiply_what_is_trained(farshift_json, tmp_path
 
 
 def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(farshift):
-    done = farshift("plan", "mlp", "knn", "--on", ON, "--budget", "quick", "--seeds", "1", "--steps", "3")
+    done = farshift("run", "--dry-run", "mlp", "knn", "--on", ON, "--budget", "quick", "--seeds", "1", "--steps", "3")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^ mlp +modadd97/xi35 +1 +3 ", done.stdout, re.MULTILINE)
     assert re.search(r"^ knn +modadd97/xi35 +1 +to its end ", done.stdout, re.MULTILINE)
@@ -71,9 +71,9 @@ def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(farshift)
 
 
 @pytest.mark.slow
-def test_what_run_refuses_plan_refuses_alike(farshift):
-    for command in ("run", "plan"):
-        done = farshift(command, "lstm", "--on", ON, "--seeds", "1", "--out", "nowhere")
+def test_what_a_run_refuses_its_dry_run_refuses_alike(farshift):
+    for more in ((), ("--dry-run",)):
+        done = farshift("run", *more, "lstm", "--on", ON, "--seeds", "1", "--out", "nowhere")
         assert done.returncode == 2
         assert "the network lstm is for sequence tasks" in done.stderr
         assert done.stderr.count("\n") == 1
@@ -136,10 +136,10 @@ def home(tmp_path_factory, python):
 
 
 def refused(farshift, home, tmp_path, *arguments, **more) -> str:
-    """The one line in which both commands refuse the same."""
+    """The one line in which a run and its dry run refuse the same."""
     said = []
-    for command in ("plan", "run"):
-        done = farshift(command, *arguments, "--out", tmp_path / "out", FARSHIFT_PATH=str(home), **more)
+    for how in ((), ("--dry-run",)):
+        done = farshift("run", *how, *arguments, "--out", tmp_path / "out", FARSHIFT_PATH=str(home), **more)
         assert done.returncode == 2, done.stderr
         (line,) = done.stderr.splitlines()[-1:]
         assert line.startswith("farshift: error: ")
@@ -189,7 +189,17 @@ def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshi
 
     before = entries()
     done = farshift(
-        "plan", "cnn", "--on", "photos/sketch", "--seeds", "1", "--steps", "3", "--json", FARSHIFT_PATH=str(home)
+        "run",
+        "--dry-run",
+        "cnn",
+        "--on",
+        "photos/sketch",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--json",
+        FARSHIFT_PATH=str(home),
     )
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)
@@ -202,7 +212,9 @@ def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshi
 
 
 def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(farshift_json, tmp_path):
-    (found,) = farshift_json("plan", "mlp", "--on", "vowel/speakers", FARSHIFT_CACHE=str(tmp_path / "empty"))
+    (found,) = farshift_json(
+        "run", "--dry-run", "mlp", "--on", "vowel/speakers", FARSHIFT_CACHE=str(tmp_path / "empty")
+    )
     assert found["measured"] is None
     assert found["not_measured"] == "the data are not here: farshift splits pull vowel/speakers"
     assert found["download"]["bytes"] > 0
