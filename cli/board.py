@@ -162,14 +162,6 @@ def board_verify(
         Optional[str],  # noqa: UP045
         typer.Option("--key", metavar="HEX", help="The board's public key, from an earlier look."),
     ] = None,
-    witness: Annotated[
-        Optional[list[Path]],  # noqa: UP045
-        typer.Option("--witness", metavar="FILE", help="A checkpoint that the ledger must extend. May be repeated."),
-    ] = None,
-    witness_key: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--witness-key", metavar="KEY", help="A key that must have signed one. May be repeated."),
-    ] = None,
     pages: Annotated[
         str, typer.Option("--pages", metavar="DIR|URL", help="Where its pages are. Default: its folder's site/.")
     ] = "",
@@ -181,9 +173,8 @@ def board_verify(
     recomputed. Goes on where an earlier verification was cut off."""
     from ..leaderboard.operations.places import verify_at
 
-    seen, signed = witness or [], witness_key or []
     with watched():
-        found = verify_at(place, head, key, witness=seen, witness_key=signed, pages=pages, workers=workers, fresh=fresh)
+        found = verify_at(place, head, key, pages=pages, workers=workers, fresh=fresh)
     if json:
         emit_json({"board": place, **found.__dict__, "entries_verified": found.verified, "verified": found.whole})
     else:
@@ -197,47 +188,6 @@ def board_verify(
             line(f"  note: {text}")
         line(f"{counted(found.records, 'record')}, head {found.head}, key {found.key}")
     exit_if(not found.whole)
-
-
-@board_app.command("checkpoint")
-def board_checkpoint(
-    folder: Folder,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")],
-    json: Json = False,
-) -> None:
-    """Write the ledger's size and Merkle root, signed with the board's key: a C2SP tlog-checkpoint."""
-    from ..core.files import write_atomically
-    from ..leaderboard.board import Board
-    from ..leaderboard.operations.witness import checkpoint
-
-    made = checkpoint(Board(folder))
-    write_atomically(out, made.note().encode(), "write it to another place")
-    if json:
-        return emit_json({"file": str(out), "origin": made.origin, "size": made.size})
-    line(f"{out}: a checkpoint of {counted(made.size, 'record')}")
-
-
-@board_app.command("witness")
-def board_witness(
-    place: Place,
-    key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="The witness's private key: made where there is none.")
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="The checkpoint to write; an earlier one must be extended.")
-    ],
-    name: Annotated[str, typer.Option("--name", help="The witness's name, such as an address.")] = "witness",
-    json: Json = False,
-) -> None:
-    """Sign, as a witness, that a board's ledger extends what was seen of it before."""
-    from ..leaderboard.operations.places import opened
-    from ..leaderboard.operations.witness import witness
-
-    with watched(), opened(place) as board:
-        made, told = witness(board, key, out, name)
-    if json:
-        return emit_json({"file": str(out), "origin": made.origin, "size": made.size, "key": told})
-    line(f"{out}: {counted(made.size, 'record')} witnessed; others check it with --witness {out} --witness-key {told}")
 
 
 @board_app.command("export")

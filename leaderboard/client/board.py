@@ -1,8 +1,8 @@
 """A board wherever it is, to be read and handed in to: `farshift.Board`.
 
-What a server says is held to its ledger: the signed head must extend the one that this user last saw (a consistency
-proof), and the record that an answer counts must lie under it (an inclusion proof). The numbers themselves are the
-server's word until `farshift board verify` computes them again.
+The client checks a server's answers against its ledger: the chain and its signatures must hold, the ledger must extend
+the one that this user last saw, and the record that an answer counts must be in it. The numbers themselves are the
+server's until `farshift board verify` computes them again.
 """
 
 from __future__ import annotations

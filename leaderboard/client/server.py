@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ...core.canonical import canonical_json
 from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName, first_line
 from ...core.files import offline
 from ...core.listings.frame import frame
 from ...core.listings.html import table
 from ...core.retry import Broken, may_pass, persist, retry_after
 from ...loaders.remote.received import json_object
-from ..ledger.checkpoint import ED25519, Checkpoint, origin_of, read_checkpoint, signed_with, verifier_key
-from ..ledger.heads import remember_root, seen_root, unlike_place
-from ..ledger.proofs import extends, included
-from ..ledger.record import read_line
-from ..ledger.rotation import current_key
+from ..ledger import Record
+from ..operations.places import read_history
+from ..storage.readers import UrlReader
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +57,7 @@ class Server:
     this user saw of it, or an answer counts a record that is not in it."""
 
     url: str
-    key: str
-    _head: Checkpoint | None = field(default=None, repr=False)
+    _records: list[Record] = field(default_factory=list, repr=False)
 
     def start(self) -> dict[str, Any]:
         return self._held(self._json("api/v1/"))
@@ -91,53 +89,17 @@ class Server:
         return [self._held(self._json(f"api/v1/windows/{one['window']}")) for one in listed]
 
     def _held(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """An answer whose record is in the ledger that the server signs, and that extends what was seen."""
+        """An answer whose record is in the server's ledger, which extends what was seen."""
         head = answer.get("head")
         if not isinstance(head, dict) or not isinstance(head.get("seq"), int) or not isinstance(head.get("hash"), str):
             raise BadData(f"{self.url}: an answer does not say which record it counts")
         seq = head["seq"]
-        if self._head is None or seq >= self._head.size:
-            self._head = self._newer()
-        proof = self._json("api/v1/ledger/proof/inclusion", {"seq": str(seq), "size": str(self._head.size)})
-        leaf, path = _nodes([head["hash"]], self.url)[0], _nodes(proof.get("path"), self.url)
-        if not included(leaf, seq, self._head.size, path, self._head.root):
-            raise FarshiftError(f"{self.url}: record {seq}, which an answer counts, is not in the ledger that it signs")
+        if seq >= len(self._records):
+            with TemporaryDirectory(prefix="farshift-board-") as folder:
+                self._records = read_history(UrlReader(self.url, Path(folder)))
+        if not 0 <= seq < len(self._records) or self._records[seq].hash != head["hash"]:
+            raise FarshiftError(f"{self.url}: record {seq}, which an answer counts, is not in its ledger")
         return answer
-
-    def _newer(self) -> Checkpoint:
-        """The ledger's signed head, which extends the one that was last seen."""
-        found = read_checkpoint(self._content("api/v1/ledger/checkpoint"), f"{self.url}: its checkpoint")
-        origin = origin_of(self.key)
-        if found.origin != origin or signed_with(found, verifier_key(origin, ED25519, self._signing())) is None:
-            raise FarshiftError(f"{self.url}: its checkpoint is not signed by the board's key {self.key}")
-        if problems := unlike_place(self.url, self.key):
-            raise FarshiftError(problems[0])
-        known = seen_root(self.key)
-        if known is not None:
-            size, root = known
-            if found.size < size:
-                raise FarshiftError(
-                    f"{self.url} shows {found.size} records, and this user saw {size}: the last were cut off, or this "
-                    "is an older copy"
-                )
-            proof = self._json("api/v1/ledger/proof/consistency", {"from": str(size), "to": str(found.size)})
-            if not extends(size, root, found.size, found.root, _nodes(proof.get("path"), self.url)):
-                raise FarshiftError(
-                    f"{self.url}: the history was rewritten: it does not begin with the {size} records "
-                    "that this user saw"
-                )
-        remember_root(self.key, found.size, found.root, self.url)
-        return found
-
-    def _signing(self) -> str:
-        """The key that signs now: each that the server names is signed by the one before it, the board's first
-        first."""
-        said = self._json("api/v1/ledger/keys").get("rotations")
-        try:
-            named = [read_line(canonical_json(one)) for one in said] if isinstance(said, list) else []
-        except (TypeError, ValueError) as error:
-            raise BadData(f"{self.url}: its rotations of keys are not records: {error}") from error
-        return current_key(named, self.key)
 
     def _json(self, path: str, parameters: dict[str, str] | None = None) -> dict[str, Any]:
         try:
@@ -162,8 +124,8 @@ def server_at(url: str) -> Server | None:
         return None
     key = said.get("key")
     if not isinstance(key, str) or len(key) != 64 or said.get("read_only"):
-        return None  # a copy signs no checkpoint: it is read as an export is
-    return Server(url, key)
+        return None  # a copy is read as an export is
+    return Server(url)
 
 
 def fetched(target: str, parameters: dict[str, str] | None = None) -> bytes:
@@ -208,13 +170,3 @@ def _error(content: bytes) -> str:
         return str(json_object(content).get("error", ""))[:200]
     except ValueError:
         return "there is nothing here"
-
-
-def _nodes(said: Any, where: str) -> list[bytes]:
-    try:
-        nodes = [bytes.fromhex(node) for node in said]
-    except (TypeError, ValueError) as error:
-        raise BadData(f"{where}: a proof is not of hashes") from error
-    if any(len(node) != 32 for node in nodes):
-        raise BadData(f"{where}: a proof is not of hashes")
-    return nodes

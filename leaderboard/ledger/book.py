@@ -40,11 +40,6 @@ class Ledger:
         """The public key that signs now."""
         return current_key(self.store.of_kind(ROTATED), self.key)
 
-    def signer(self) -> SigningKey:
-        """The private key that signs now; `FarshiftError` where another lies here."""
-        self._require(self.current())
-        return self.signing
-
     def _require(self, key: str) -> None:
         if self.signing.public != key:  # another process may have put a new one in its place
             self.signing = self.signing.again()

@@ -1,7 +1,6 @@
 """The histories that this user has seen: of every board, by its public key, the hash of every record.
 
-`FARSHIFT_HOME/heads/<key>.hashes` holds 32 bytes a record; `<key>.root` the size and Merkle root of a ledger that was
-seen by its signed head alone. A board that shows a history which does not extend what was
+`FARSHIFT_HOME/heads/<key>.hashes` holds 32 bytes a record. A board that shows a history which does not extend what was
 seen has rewritten it, with its own key, or holds records back; no signature tells that. A board behind an address is
 known by its address too: `places/<digest>.key` notes the key that was first seen there.
 """
@@ -15,7 +14,6 @@ from pathlib import Path
 
 from ...core.errors import FarshiftError
 from ...core.files import locked, user_home, write_atomically
-from .checkpoint import merkle_root
 from .record import Record
 
 _HASH = 32
@@ -23,60 +21,6 @@ _HASH = 32
 
 def unlike_seen(records: Sequence[Record], key: str) -> list[str]:
     """What says that a history is not the continuation of the one that was last seen under a key."""
-    return _unlike_records(records, key) or _unlike_root(records, key)
-
-
-def _unlike_root(records: Sequence[Record], key: str) -> list[str]:
-    known = _read_root(key)
-    if known is None:
-        return []
-    size, root = known
-    if len(records) < size:
-        return [
-            f"the ledger has {len(records)} records, and a server showed this user {size}: the last were cut off, or "
-            f"this is an older copy (kept in {_root(key)})"
-        ]
-    if merkle_root([bytes.fromhex(record.hash) for record in records[:size]]) != root:
-        return [
-            f"the history was rewritten: its first {size} records are not those that a server showed this user (kept "
-            f"in {_root(key)})"
-        ]
-    return []
-
-
-def seen_root(key: str) -> tuple[int, bytes] | None:
-    """How many records of the ledger under a key were seen, and their Merkle root; None where none were."""
-    known = _read_root(key)
-    path = _place(key)
-    content = path.read_bytes() if path.is_file() else b""
-    size = len(content) // _HASH
-    if not size or (known is not None and known[0] >= size):
-        return known
-    return size, merkle_root([content[at : at + _HASH] for at in range(0, size * _HASH, _HASH)])
-
-
-def remember_root(key: str, size: int, root: bytes, place: str) -> None:
-    """Keep the head of a ledger that extends what was seen, and the address that showed it."""
-    with locked(_root(key)):
-        known = _read_root(key)
-        if known is None or known[0] < size:
-            write_atomically(_root(key), f"{size} {root.hex()}\n".encode())
-        if not _address(place).is_file():
-            write_atomically(_address(place), key.encode())
-
-
-def _read_root(key: str) -> tuple[int, bytes] | None:
-    path = _root(key)
-    if not path.is_file():
-        return None
-    size, _, root = path.read_text("ascii", "replace").strip().partition(" ")
-    try:
-        return int(size), bytes.fromhex(root)
-    except ValueError as error:
-        raise FarshiftError(f"{path} was changed: it is not the size and root of a ledger") from error
-
-
-def _unlike_records(records: Sequence[Record], key: str) -> list[str]:
     path = _place(key)
     if not path.is_file():
         return []
@@ -123,10 +67,6 @@ def remember(records: Sequence[Record], key: str, place: str = "") -> str:
 
 def _place(key: str) -> Path:
     return user_home() / "heads" / f"{key[:64]}.hashes"
-
-
-def _root(key: str) -> Path:
-    return user_home() / "heads" / f"{key[:64]}.root"
 
 
 def _address(place: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +11,7 @@ from ...core.errors import FarshiftError
 from ...core.plugins import read_toml
 from ..board import Board
 from ..board_view import BoardView, Reading
+from ..ledger import Record
 from ..ledger.chain import chain_problems
 from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader, ZipReader
@@ -18,7 +19,6 @@ from ..submission.remote import RemoteBoard
 from .submit import submit
 from .verify import Verification, verify
 from .verify_shown import PageFolder, Pages, PageUrl
-from .witness import witnessed_by
 
 
 @contextmanager
@@ -42,14 +42,20 @@ def viewed(place: str) -> Iterator[BoardView]:
         if isinstance(found, Board):
             yield found
             return
-        records, problems = found.read()
-        key = str(found.card.get("key"))
-        problems += chain_problems(records, key)
-        problems = problems or unlike_seen(records, key) + (unlike_place(found.address, key) if found.address else [])
-        if problems:
-            raise FarshiftError(f"{place}: {problems[0]}")
-        remember(records, key, found.address)
-        yield Reading(found, records)
+        yield Reading(found, read_history(found))
+
+
+def read_history(copy: BoardReader) -> list[Record]:
+    """The records of a copy: its chain and signatures are checked, it must extend what this user saw of it, and is
+    remembered. `FarshiftError` names the first thing that is wrong."""
+    records, problems = copy.read()
+    key = str(copy.card.get("key"))
+    problems += chain_problems(records, key)
+    problems = problems or unlike_seen(records, key) + (unlike_place(copy.address, key) if copy.address else [])
+    if problems:
+        raise FarshiftError(f"{copy.place}: {problems[0]}")
+    remember(records, key, copy.address)
+    return records
 
 
 def verify_at(
@@ -57,20 +63,14 @@ def verify_at(
     head: str | None = None,
     key: str | None = None,
     *,
-    witness: Sequence[Path] = (),
-    witness_key: Sequence[str] = (),
     pages: str = "",
     workers: int = 1,
     fresh: bool = False,
 ) -> Verification:
-    """Verify the board at a place; see `verify`. witness: files of checkpoints; witness_key: the keys that must have
-    signed one each (NAME+ID+KEY); pages: the folder or address of its pages."""
-    witnessed, remarks = witnessed_by(witness, witness_key)
+    """Verify the board at a place; see `verify`. pages: the folder or address of its pages."""
     with opened(place) as found:
         shown = _pages(pages) if pages else None
-        done = verify(found, head, key, witnessed=witnessed, pages=shown, workers=workers, fresh=fresh)
-    done.notes += remarks
-    return done
+        return verify(found, head, key, pages=shown, workers=workers, fresh=fresh)
 
 
 def _pages(place: str) -> Pages:

@@ -18,7 +18,6 @@ from ..board_view import derived_here
 from ..entries import Entry, read_entries
 from ..ledger import Record
 from ..ledger.chain import chain_problems
-from ..ledger.checkpoint import Witnessed, not_extended
 from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..ledger.objects import foreign_objects
 from ..ledger.rotation import next_key, rotations
@@ -107,7 +106,6 @@ def verify(
     head: str | None = None,
     key: str | None = None,
     *,
-    witnessed: Sequence[Witnessed] = (),
     pages: Pages | None = None,
     workers: int = 1,
     fresh: bool = False,
@@ -115,12 +113,12 @@ def verify(
     """Recompute everything: the chain, each signature, each file's digest, each score from its predictions, each
     challenge, each window, the pages.
 
-    head: the hash of a record, key: the board's public key, known from an earlier look; witnessed: checkpoints that
-    others signed; pages: where its pages are, by default its folder's `site/`;
-    workers: how many processes compute, 0 for as many as there are cores; fresh: without what an earlier verification
-    computed. The history is kept (`ledger/heads.py`), and held to the one that was last seen."""
+    head: the hash of a record, key: the board's public key, known from an earlier look; pages: where its pages are,
+    by default its folder's `site/`; workers: how many processes compute, 0 for as many as there are cores; fresh:
+    without what an earlier verification computed. The history is kept (`ledger/heads.py`), and held to the one that
+    was last seen."""
     with _reader(board) as copy:
-        return _verified(board, copy, head, key, witnessed, pages, workers, fresh)
+        return _verified(board, copy, head, key, pages, workers, fresh)
 
 
 @contextmanager
@@ -140,14 +138,13 @@ def _verified(
     copy: BoardReader,
     head: str | None,
     key: str | None,
-    witnessed: Sequence[Witnessed],
     pages: Pages | None,
     workers: int,
     fresh: bool,
 ) -> Verification:
     records, unread = copy.read()
     found = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
-    _verify_history(copy, records, unread, found, head, key, witnessed)
+    _verify_history(copy, records, unread, found, head, key)
     found.differences += named_problems(records) + verify_card(copy.card, records) + verify_times(records)
     if isinstance(board, Board):
         found.differences += foreign_objects(board.ledger.store)
@@ -199,12 +196,9 @@ def _verify_history(
     found: Verification,
     head: str | None,
     key: str | None,
-    witnessed: Sequence[Witnessed],
 ) -> None:
     """Hold the ledger to itself, and to what was seen of it before."""
     problems = unread + _key_problems(records, found.key, key) + chain_problems(records, found.key, head)
-    for one in witnessed:
-        problems += not_extended(records, found.key, one)
     if not unread and not problems:
         problems += unlike_seen(records, found.key)
         problems += unlike_place(copy.address, found.key) if copy.address else []

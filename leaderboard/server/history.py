@@ -8,8 +8,6 @@ from typing import Any
 
 from ..entries import Entry, entries
 from ..ledger import Record
-from ..ledger.checkpoint import Checkpoint, checkpoint_at
-from ..ledger.proofs import Tree
 from ..sealed.times import stamp, utc_now
 from ..sealed.window import Window, windows
 from ..storage.board_files import named_files, sealed_answers, sealed_draws
@@ -17,10 +15,10 @@ from .answers import Stored
 
 
 class History:
-    """The first records of a ledger. tree: a Merkle tree that has them, and may have more since."""
+    """The first records of a ledger. key: the board's first public key."""
 
-    def __init__(self, records: Sequence[Record], key: str, tree: Tree) -> None:
-        self.records, self.key, self.tree = tuple(records), key, tree
+    def __init__(self, records: Sequence[Record], key: str) -> None:
+        self.records, self.key = tuple(records), key
         self._kept: dict[str, Any] = {}
 
     @property
@@ -62,11 +60,6 @@ class History:
     def lines(self) -> Stored:
         """The ledger as an export has it."""
         return Stored(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
-
-    @cached_property
-    def checkpoint(self) -> Checkpoint:
-        """Its checkpoint, unsigned."""
-        return checkpoint_at(self.size, self.tree.root(self.size), self.key)
 
     def kept(self, name: str, make: Callable[[], Any]) -> Any:
         """What was made of it once."""

@@ -255,35 +255,6 @@ class Ledger(Answer):
     next: int | None = Field(description="The next page, null on the last one.")
 
 
-class Keys(Answer):
-    """The board's first key, and the records that name the next ones, each signed by the key before it."""
-
-    key: str
-    rotations: list[RecordItem]
-
-
-class Inclusion(Answer):
-    """Shows that a record is in the tree of the first `size` (RFC 6962, 2.1.1). Nodes are hexadecimal."""
-
-    seq: int
-    size: int
-    leaf: str = Field(description="The record's hash.")
-    root: str
-    path: list[str]
-
-
-class Consistency(Answer):
-    """Shows that the first `to` records begin with the first `from` (RFC 6962, 2.1.2). Nodes are hexadecimal."""
-
-    model_config = ConfigDict(extra="allow", populate_by_name=True)
-
-    first: int = Field(alias="from")
-    to: int
-    from_root: str
-    to_root: str
-    path: list[str]
-
-
 def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What OpenAPI says of answers that are refusals."""
     said = {404: "It is not here.", 422: "A parameter is not as described.", 503: "Try again later."}

@@ -16,12 +16,10 @@ import tomli_w
 
 from ...benchmarks.scoring.record import Score
 from ...core.clock import Stopwatch
-from ...core.errors import FarshiftError, Unavailable, first_line
+from ...core.errors import Unavailable, first_line
 from ..board import Board
 from ..board_view import BoardView, Reading
 from ..entries import Entry, Standing
-from ..ledger.checkpoint import signed
-from ..ledger.proofs import Tree
 from ..operations.export import public_card
 from ..operations.places import viewed
 from ..operations.verify import FolderReader
@@ -119,7 +117,6 @@ class Published:
         self._exit = ExitStack()
         self._view: BoardView | None = None
         self._history: History | None = None
-        self._tree = Tree()
         self._shown: Shown | None = None
         self._live: LiveBoard | None = None
         self._scores: dict[str, Score] = {}
@@ -200,31 +197,20 @@ class Published:
             return Stored(tomli_w.dumps(public_card(self._view)).encode(), "application/toml")
         return self.history().lines if path == LEDGER else None
 
-    def checkpoint(self) -> bytes:
-        """The ledger's checkpoint, signed. `FarshiftError` where the key is not here."""
-        history = self.history()
-        if self.board is None:
-            raise FarshiftError("this is a copy of the board, without its key: checkpoints are signed by the board")
-        return signed(history.checkpoint, self.board.ledger.signer()).note().encode()
-
     def _open(self) -> None:
         with self._opening:
             if self._view is not None:
                 return
             view = self._exit.enter_context(viewed(self.place))
             self.board = view if isinstance(view, Board) else None
-            self._take(view.settled(), str(view.card["key"]))
+            self._history = History(view.settled(), str(view.card["key"]))
             self._view = view
 
     def _read_on(self) -> None:
         """Take what the ledger has now."""
         assert self.board is not None and self._history is not None
         known = self._history
-        self._take([*known.records, *self.board.following(known.head)], known.key)
-
-    def _take(self, records: list[Any], key: str) -> None:
-        self._tree.extend(bytes.fromhex(one.hash) for one in records[len(self._tree) :])
-        self._history = History(records, key, self._tree)
+        self._history = History([*known.records, *self.board.following(known.head)], known.key)
 
     def _watch(self) -> None:
         """Keep the tables and pages those of the ledger, until `close`."""
@@ -284,4 +270,4 @@ class Published:
     def _at(self, snapshot: Snapshot) -> History:
         """The ledger as it stood at a snapshot's record."""
         now = self.history()
-        return History(now.records[: snapshot.head.seq + 1], now.key, now.tree)
+        return History(now.records[: snapshot.head.seq + 1], now.key)

@@ -10,7 +10,6 @@ from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.ledger.chain import chain_problems
-from farshift.leaderboard.ledger.checkpoint import ED25519, signed_with, verifier_key
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.ledger.record import hash_of
 from farshift.leaderboard.ledger.rotation import current_key
@@ -18,7 +17,6 @@ from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.places import verify_at
 from farshift.leaderboard.operations.rotate import rotate_key
 from farshift.leaderboard.operations.verify import verify
-from farshift.leaderboard.operations.witness import checkpoint, witness
 from farshift.leaderboard.publish.write import build
 
 
@@ -98,17 +96,6 @@ def test_the_old_key_appends_nothing_more(board):
     old.rename(new)
     with pytest.raises(FarshiftError, match=f"is not this board's key, whose public half is {record.body['key']}"):
         note(Board(board.path))
-
-
-def test_checkpoints_are_signed_by_the_new_key_under_the_old_name_and_witnesses_go_on(board, tmp_path):
-    out = tmp_path / "seen.checkpoint"
-    witness(board, tmp_path / "witness.pem", out, "example.org/w")
-    record, _ = rotate_key(board, "a new machine")
-    made, _ = witness(board, tmp_path / "witness.pem", out, "example.org/w")
-    assert made.size == 2
-    found = checkpoint(board)
-    assert found.origin == f"farshift-board/{board.ledger.key}"
-    assert signed_with(found, verifier_key(found.origin, ED25519, record.body["key"])) is not None
 
 
 @pytest.mark.parametrize("killed", ["before the record", "after it"])

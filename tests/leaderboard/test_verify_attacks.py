@@ -7,8 +7,6 @@ import re
 import shutil
 import sys
 import zipfile
-from base64 import b64decode
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -17,25 +15,13 @@ from farshift.benchmarks.benchmark import SCORER
 from farshift.core.errors import BadData, FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.exports import publish, unlike
-from farshift.leaderboard.ledger.checkpoint import (
-    COSIGNATURE,
-    Checkpoint,
-    Signature,
-    cosigned,
-    merkle_root,
-    read_checkpoint,
-    signed_with,
-    verifier_key,
-)
-from farshift.leaderboard.ledger.keys import create_key
 from farshift.leaderboard.operations import recompute as recomputing
 from farshift.leaderboard.operations.export import export
-from farshift.leaderboard.operations.places import opened, verify_at, viewed
+from farshift.leaderboard.operations.places import verify_at, viewed
 from farshift.leaderboard.operations.reference import reference
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.operations.withdraw import withdraw
-from farshift.leaderboard.operations.witness import checkpoint, witness
 from farshift.leaderboard.publish.write import build
 from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables.row_scores import packed, unpacked
@@ -236,89 +222,14 @@ def test_an_address_that_gets_another_board_with_another_key_is_told(board, expo
     assert f"has the key {Board(tmp_path / 'other').ledger.key}, and had {board.ledger.key} when" in found
 
 
+def test_files_that_an_older_version_or_its_user_put_beside_an_export_are_ignored(exported):
+    """Signed checkpoints of the ledger: this version reads none."""
+    (exported / "seen.checkpoint").write_text("farshift-board/ab\n4\nAA==\n\n- example.org/w AA==\n")
+    assert verify_at(str(exported)).whole
+
+
 def served(place: Path) -> dict[str, bytes]:
     return {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-
-
-@pytest.mark.attack("operator", "a history rewritten with the same key")
-def test_a_witness_signs_what_it_saw_and_holds_the_board_to_it(board, exported, tmp_path, monkeypatch):
-    file = tmp_path / "seen.checkpoint"
-    with opened(str(exported)) as copy:
-        _, told = witness(copy, tmp_path / "witness.pem", file, "example.org/w")
-    assert file.read_text().splitlines()[:2] == [f"farshift-board/{board.ledger.key}", "4"]
-    known = {"witness": [file], "witness_key": [told]}
-    found = verify_at(str(exported), **known)
-    assert found.whole
-    assert found.notes[-1].startswith(f"{file}: example.org/w saw 4 records at 2")
-    withdraw(board, board.standings()[0].entry, "a bug")
-    assert verify_at(str(board.path), **known).differences == []
-    with opened(str(board.path)) as copy:
-        assert witness(copy, tmp_path / "witness.pem", file, "example.org/w")[0].size == 5
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "who never looked"))
-    assert f"{file} is of 5 records, and the ledger has 4" in verify_at(str(exported), **known).differences[0]
-    forged = rewritten(board)
-    (found,) = verify_at(str(forged.path), **known).differences
-    assert "the first 5 records are not those that were witnessed: the history was rewritten" in found
-    with pytest.raises(FarshiftError, match="not signed: .* the history was rewritten"):
-        witness(forged, tmp_path / "witness.pem", file)
-
-
-def test_a_record_that_is_later_than_the_witness_who_saw_it_is_named(board, tmp_path):
-    file = tmp_path / "seen.checkpoint"
-    made = cosigned(checkpoint(board), create_key(tmp_path / "witness.pem"), "w", 1_000_000_000)
-    file.write_text(made.note())
-    told = verifier_key("w", COSIGNATURE, create_key(tmp_path / "witness.pem").public)
-    (found,) = verify_at(str(board.path), witness=[file], witness_key=[told]).differences
-    assert found == f"{file} was signed at 2001-09-09T01:46:40Z, and record 0 in it is of a later time"
-
-
-@pytest.mark.attack("operator", "a forged witness's checkpoint")
-def test_a_checkpoint_that_was_changed_or_is_of_another_is_refused(board, tmp_path):
-    file = tmp_path / "seen.checkpoint"
-    made, told = witness(board, tmp_path / "witness.pem", file)
-    other = witness(board, tmp_path / "other.pem", tmp_path / "other.checkpoint")[1]
-    with pytest.raises(BadData, match="is not signed with a key that was given"):
-        verify_at(str(board.path), witness=[file], witness_key=[other])
-    with pytest.raises(BadData, match="is not a key as NAME"):
-        verify_at(str(board.path), witness=[file], witness_key=["witness+00+AA"])
-    file.write_text(made.note().replace("\n4\n", "\n3\n"))
-    with pytest.raises(BadData, match="signature by witness is wrong"):
-        verify_at(str(board.path), witness=[file], witness_key=[told])
-    for bad in ("", "x\n\n", "x\ny\nz\n\n— a b\n", "x\n1\n" + "A" * 43 + "=\n\n— a ?\n", "x" * (1 << 17)):
-        with pytest.raises(BadData, match="is not a checkpoint|not one"):
-            read_checkpoint(bad.encode(), "it")
-
-
-def test_a_board_signs_its_own_checkpoint(board):
-    made = checkpoint(board)
-    read = read_checkpoint(made.note().encode(), "it")
-    assert read == made
-    assert made.root == merkle_root([bytes.fromhex(record.hash) for record in board.records()])
-
-
-def test_notes_are_those_of_other_programs():
-    """The example of the signed-note specification (C2SP)."""
-    key = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
-    line = "Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM="
-    signature = Signature("example.com/foo", b64decode(line))
-    note = Checkpoint("", 0, b"", "This is an example message.\n", (signature,))
-    assert signed_with(note, key) == signature
-    with pytest.raises(BadData, match="is wrong"):
-        signed_with(Checkpoint("", 0, b"", "This is another message.\n", (signature,)), key)
-
-
-def test_a_merkle_root_is_that_of_the_standard():
-    """RFC 6962, section 2.1, by its recursion."""
-
-    def recursive(leaves: list[bytes]) -> bytes:
-        if len(leaves) < 2:
-            return sha256(b"\0" + leaves[0]).digest() if leaves else sha256().digest()
-        k = 1 << (len(leaves) - 1).bit_length() - 1
-        return sha256(b"\1" + recursive(leaves[:k]) + recursive(leaves[k:])).digest()
-
-    for count in range(34):
-        leaves = [bytes([number]) for number in range(count)]
-        assert merkle_root(leaves) == recursive(leaves)
 
 
 def test_outsiders_draw_the_tables_and_pages_of_an_export_as_the_board_does(board, exported, tmp_path, cache):

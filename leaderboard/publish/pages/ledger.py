@@ -4,7 +4,6 @@ changes."""
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ....core.listings.visible import visible_json
 from ...ledger import Record
-from ...ledger.checkpoint import checkpoint_of
 from ..page import Page
 
 if TYPE_CHECKING:
@@ -48,7 +46,6 @@ def ranges(records: int) -> int:
 
 def _head(site: Site) -> dict[str, Any]:
     records, key = site.records, site.key
-    checkpoint = checkpoint_of(records, key)
     numbers = range(ranges(len(records)) - 1, -1, -1)
     gone = [
         (f"ledger/{record.seq // SIZE}.html#record-{record.seq}", line_of(record, site.models))
@@ -61,8 +58,6 @@ def _head(site: Site) -> dict[str, Any]:
         "key": key,
         "head": records[-1],
         "size": len(records),
-        "root_hash": b64encode(checkpoint.root).decode(),
-        "checkpoint": checkpoint.text,
         "ranges": [(number, number * SIZE, min(len(records), (number + 1) * SIZE) - 1) for number in numbers],
         "gone": gone[-MOST_GONE:][::-1],
         "more_gone": max(0, len(gone) - MOST_GONE),

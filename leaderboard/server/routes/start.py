@@ -20,7 +20,6 @@ _LINKS = {
     "teams": "teams",
     "windows": "windows",
     "ledger": "ledger",
-    "checkpoint": "ledger/checkpoint",
     "ready": "readyz",
     "export": "../../board.toml",
 }

@@ -1,4 +1,4 @@
-"""The ledger from a real server: records, the signed head, proofs; and the board as an export of it."""
+"""The ledger from a real server: its records, and the board as an export of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import sqlite3
 
 import pytest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.ledger.checkpoint import ED25519, origin_of, read_checkpoint, signed_with, verifier_key
-from farshift.leaderboard.ledger.proofs import extends, included
 from farshift.leaderboard.ledger.record import Record
 from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.places import verify_at, viewed
@@ -41,37 +39,6 @@ def test_a_full_page_of_records_may_be_kept_for_ever(site, records, monkeypatch)
     assert "no-cache" in pages[2].headers["Cache-Control"]
 
 
-def test_the_head_is_signed_by_the_board(site, records):
-    key = records[0].body["key"]
-    found = read_checkpoint(site.get("api/v1/ledger/checkpoint").content, "the server's")
-    assert (found.origin, found.size) == (origin_of(key), len(records))
-    assert signed_with(found, verifier_key(origin_of(key), ED25519, key)) is not None
-
-
-def test_each_record_is_shown_to_be_under_the_signed_root(site, records):
-    root = read_checkpoint(site.get("api/v1/ledger/checkpoint").content, "the server's").root
-    for record in records:
-        proof = models.Inclusion.model_validate(site.json("ledger/proof/inclusion", seq=record.seq))
-        path = [bytes.fromhex(node) for node in proof.path]
-        assert proof.leaf == record.hash
-        assert included(bytes.fromhex(record.hash), record.seq, proof.size, path, root)
-
-
-def test_the_ledger_is_shown_to_extend_each_earlier_one(site, records):
-    root = read_checkpoint(site.get("api/v1/ledger/checkpoint").content, "the server's").root
-    for size in range(len(records) + 1):
-        proof = models.Consistency.model_validate(site.json("ledger/proof/consistency", **{"from": size}))
-        path = [bytes.fromhex(node) for node in proof.path]
-        assert extends(size, bytes.fromhex(proof.from_root), proof.to, root, path)
-
-
-@pytest.mark.parametrize(
-    "path", ["inclusion?seq=8", "inclusion?seq=0&size=9", "consistency?from=9", "consistency?from=3&to=2"]
-)
-def test_a_proof_of_what_is_not_there_is_refused(site, path):
-    assert site.get(f"api/v1/ledger/proof/{path}").status_code == 404
-
-
 def test_a_server_verifies_and_is_read_as_a_static_export_is(site, filled, tmp_path):
     board = Board(filled)
     export(board, tmp_path / "public")
@@ -90,9 +57,6 @@ def test_a_copy_of_a_board_is_served_to_be_read(own, serve, site, tmp_path, copy
     served = serve(tmp_path / "public" if copy == "folder" else site.url)
     assert served.json("standings") == site.json("standings")
     assert served.json("")["read_only"]
-    answer = served.get("api/v1/ledger/checkpoint")
-    assert answer.status_code == 404
-    assert "without its key" in answer.json()["error"]
     assert served.get("").content == site.get("").content
 
 
@@ -105,7 +69,7 @@ def test_an_entry_that_another_process_makes_is_seen_at_once(filled, packed, ser
     digest = served.json(f"entries/{names[0]}")["entry"]["submission"]
     assert served.get(f"submissions/{digest}.zip").content == packed[0].read_bytes()
     served.until(lambda: names[0] in served.get("").text)
-    assert served.json("ledger/proof/consistency", **{"from": 1})["to"] == 3
+    assert served.json("ledger")["size"] == 3
 
 
 def test_a_reader_gets_one_state_of_a_ledger_that_grows_meanwhile(own, serve, monkeypatch):
