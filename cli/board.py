@@ -162,19 +162,16 @@ def board_verify(
         Optional[str],  # noqa: UP045
         typer.Option("--key", metavar="HEX", help="The board's public key, from an earlier look."),
     ] = None,
-    pages: Annotated[
-        str, typer.Option("--pages", metavar="DIR|URL", help="Where its pages are. Default: its folder's site/.")
-    ] = "",
     workers: Annotated[int, typer.Option("--workers", min=0, help="Processes at work; 0 for one a core.")] = 0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Use nothing that an earlier verification computed.")] = False,
     json: Json = False,
 ) -> None:
-    """Recompute all that a board shows from its predictions. Exit code 1 where something differs, or could not be
-    recomputed. Goes on where an earlier verification was cut off."""
+    """Check the ledger, and recompute every score from its predictions. Exit code 1 where something differs, or could
+    not be recomputed. Goes on where an earlier verification was cut off."""
     from ..leaderboard.operations.places import verify_at
 
     with watched():
-        found = verify_at(place, head, key, pages=pages, workers=workers, fresh=fresh)
+        found = verify_at(place, head, key, workers=workers, fresh=fresh)
     if json:
         emit_json({"board": place, **found.__dict__, "entries_verified": found.verified, "verified": found.whole})
     else:

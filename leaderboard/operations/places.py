@@ -18,7 +18,6 @@ from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader
 from ..submission.remote import RemoteBoard
 from .submit import submit
 from .verify import Verification, verify
-from .verify_shown import PageFolder, Pages, PageUrl
 
 
 @contextmanager
@@ -63,22 +62,12 @@ def verify_at(
     head: str | None = None,
     key: str | None = None,
     *,
-    pages: str = "",
     workers: int = 1,
     fresh: bool = False,
 ) -> Verification:
-    """Verify the board at a place; see `verify`. pages: the folder or address of its pages."""
+    """Verify the board at a place; see `verify`."""
     with opened(place) as found:
-        shown = _pages(pages) if pages else None
-        return verify(found, head, key, pages=shown, workers=workers, fresh=fresh)
-
-
-def _pages(place: str) -> Pages:
-    if is_url(place):
-        return PageUrl(place)
-    if not Path(place).is_dir():
-        raise FarshiftError(f"{place}: there is no folder of pages")
-    return PageFolder(Path(place))
+        return verify(found, head, key, workers=workers, fresh=fresh)
 
 
 def submit_at(place: str, file: Path, token: str = "") -> tuple[list[str], bool]:

@@ -1,4 +1,5 @@
-"""Verification: everything that a board shows computed again from its submissions, by anybody who has an export."""
+"""Verification: the ledger's chain, and everything that it says of scores computed again from the submissions, by
+anybody who has an export."""
 
 from __future__ import annotations
 
@@ -21,7 +22,6 @@ from ..ledger.chain import chain_problems
 from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..ledger.objects import foreign_objects
 from ..ledger.rotation import next_key, rotations
-from ..publish.write import SITE
 from ..sealed.times import stamp, utc_now
 from ..sealed.verify import verify_sealed
 from ..storage.board_files import files_in, held_back, named_files, named_problems, place_problem, plain_file
@@ -30,7 +30,7 @@ from ..storage.readers import BoardReader, GoodFiles
 from ..validation.limits import SUBMISSION_BYTES
 from .challenge import read_challenge_bodies, verify_challenges
 from .verify_entries import compute, verify_entry
-from .verify_shown import PageFolder, Pages, verify_card, verify_pages, verify_rows, verify_times
+from .verify_shown import verify_card, verify_rows, verify_times
 
 
 @dataclass
@@ -106,19 +106,17 @@ def verify(
     head: str | None = None,
     key: str | None = None,
     *,
-    pages: Pages | None = None,
     workers: int = 1,
     fresh: bool = False,
 ) -> Verification:
     """Recompute everything: the chain, each signature, each file's digest, each score from its predictions, each
-    challenge, each window, the pages.
+    challenge, each window, and the row scores that the board keeps.
 
-    head: the hash of a record, key: the board's public key, known from an earlier look; pages: where its pages are,
-    by default its folder's `site/`; workers: how many processes compute, 0 for as many as there are cores; fresh:
-    without what an earlier verification computed. The history is kept (`ledger/heads.py`), and held to the one that
-    was last seen."""
+    head: the hash of a record, key: the board's public key, known from an earlier look; workers: how many processes
+    compute, 0 for as many as there are cores; fresh: without what an earlier verification computed. The history is kept
+    (`ledger/heads.py`), and held to the one that was last seen."""
     with _reader(board) as copy:
-        return _verified(board, copy, head, key, pages, workers, fresh)
+        return _verified(board, copy, head, key, workers, fresh)
 
 
 @contextmanager
@@ -138,7 +136,6 @@ def _verified(
     copy: BoardReader,
     head: str | None,
     key: str | None,
-    pages: Pages | None,
     workers: int,
     fresh: bool,
 ) -> Verification:
@@ -154,12 +151,10 @@ def _verified(
     good = _verify_files(copy, records, found)
     intact = GoodFiles(copy, good)
     kept = board.derived if isinstance(board, Board) and board.derived != derived_here() else None
-    site = (board.path if isinstance(board, Board) else copy.folder) / SITE
-    pages = pages or (PageFolder(site, SITE) if site.is_dir() else None)
     challenges, problems = read_challenge_bodies(records)
     found.differences += problems
     known = benchmarks()
-    rows = pages is not None or (kept is not None and (kept / "rows").is_dir())
+    rows = kept is not None and (kept / "rows").is_dir()
     made = compute(intact, list(there.values()), challenges, known, good, rows, workers, fresh)
     found.before = sum(one.before for one in made.values())
     for entry in there.values():
@@ -171,11 +166,6 @@ def _verified(
     _guarded(found, "sealed windows", lambda: verify_sealed(intact, records))
     if kept is not None:
         found.differences += verify_rows(kept, list(there.values()))
-    if pages is not None:
-        differences, unsure, remarks = verify_pages(intact, records, pages)
-        found.differences += differences
-        found.not_recomputed += unsure
-        found.notes += remarks
     found.notes += _replaced(list(there.values()))
     for rotation in rotations(records):
         following = next_key(rotation, "")

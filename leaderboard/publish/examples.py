@@ -9,7 +9,7 @@ Beside each test row stands the training row that is nearest to it of the first 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
@@ -61,15 +61,14 @@ class Examples:
     sides: tuple[Side, Side]
 
 
-def examples_of(benchmark: Benchmark, published: Collection[str] = ()) -> tuple[Examples | None, str]:
-    """The examples of a benchmark, or None and why there are none. published: the benchmarks over published data whose
-    rows the site shows."""
+def examples_of(benchmark: Benchmark) -> tuple[Examples | None, str]:
+    """The examples of a benchmark, or None and why there are none."""
     source = source_of(benchmark)
     if source is None:
         return None, "No example rows: this version does not know the data."
     if why := why_not(benchmark, source):
         return None, why
-    if source.needs_network and (benchmark.name not in published or not is_here(source)):
+    if source.needs_network and not is_here(source):
         load = f"farshift splits pull {benchmark.definition.split}"
         return None, f"No example rows: the data were not on the disk where this page was made ({load})."
     try:

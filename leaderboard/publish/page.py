@@ -17,7 +17,7 @@ class File(Protocol):
     def path(self) -> str: ...
 
     def render(self) -> bytes:
-        """Its bytes: the same for the same board, whenever and wherever they are asked for."""
+        """Its bytes."""
         ...
 
     def same_as(self, other: File) -> bool:
@@ -31,8 +31,6 @@ class Page:
     Besides it every template is given `root`, the relative way to the site's root, `here`, the page's path, and
     `frame`, what all pages of its site have around them.
 
-    rows_of: the benchmark whose published rows it shows where they are on the disk; empty for none.
-
     of: all that a board has in the page, objects that nobody changes, besides the board's name; empty where more than
     these are in it."""
 
@@ -41,7 +39,6 @@ class Page:
     context: Callable[[], Mapping[str, Any]]
     frame: Frame | None = None
     of: tuple[object, ...] = ()
-    rows_of: str = ""
 
     def same_as(self, other: File) -> bool:
         """Whether it surely has the bytes of another page: made of the very same objects, with the same around them."""

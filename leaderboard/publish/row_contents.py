@@ -5,7 +5,7 @@ ids alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,11 +14,10 @@ from .examples import ExampleRow, example_row
 from .shown_rows import is_here, source_of, why_not
 
 
-def row_contents(benchmark: str, ids: Sequence[int], published: Collection[str] = ()) -> dict[int, ExampleRow]:
-    """Inputs and label of some rows of the OOD view, by row id; empty where no page shows rows of the benchmark.
-    published: the benchmarks over published data whose rows the site shows."""
+def row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, ExampleRow]:
+    """Inputs and label of some rows of the OOD view, by row id; empty where no page shows rows of the benchmark."""
     known = benchmarks().get(benchmark)
-    if known is None or not ids or not _shown(known, published):
+    if known is None or not ids or not _shown(known):
         return {}
     part, _ = known.view("ood")
     places = np.searchsorted(part.row_ids, np.array(ids, np.uint64))
@@ -26,11 +25,11 @@ def row_contents(benchmark: str, ids: Sequence[int], published: Collection[str] 
     return {one: example_row(known, rows, at) for at, one in enumerate(ids)}
 
 
-def _shown(benchmark: Benchmark, published: Collection[str]) -> bool:
+def _shown(benchmark: Benchmark) -> bool:
     source = source_of(benchmark)
     if source is None or not source.needs_network:
         return source is not None and not source.extra
-    return benchmark.name in published and is_here(source) and not why_not(benchmark, source)
+    return is_here(source) and not why_not(benchmark, source)
 
 
 def code_for(benchmark: str, ids: Sequence[int]) -> str:

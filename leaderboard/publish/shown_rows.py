@@ -1,16 +1,11 @@
 """Of which benchmarks a page may show rows: of generated data always; of published data where their licence lets all
-pass them on, and they are on the disk of who makes the pages.
-
-Pages are to be made again byte for byte by whoever verifies a board, whose disk may hold other data. So the first page
-names the benchmarks whose published rows its site shows (`farshift-rows`), and a verification shows the same ones.
-"""
+pass them on, and they are on the disk of who makes the pages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from ...benchmarks.benchmark import Benchmark, benchmarks
+from ...benchmarks.benchmark import Benchmark
 from ...core.errors import FarshiftError
 from ...loaders.acquire.source import Source, find_source
 
@@ -68,26 +63,3 @@ def why_not(benchmark: Benchmark, source: Source) -> str:
 def is_here(source: Source) -> bool:
     """Whether a source's rows are on this disk: a page downloads nothing."""
     return bool(source.definition.digest) and source.cached_at.is_file()
-
-
-def published_rows(names: Iterable[str]) -> frozenset[str]:
-    """Of benchmarks by name those over published data whose rows pages may show, and whose data are on this disk."""
-    return frozenset(name for name in allowed(names) if not lacking([name]))
-
-
-def allowed(names: Iterable[str]) -> frozenset[str]:
-    """Of benchmarks by name those over published data whose rows pages may show where the data are."""
-    known = benchmarks()
-    held = {name: source_of(known[name]) for name in names if name in known}
-    return frozenset(
-        name
-        for name, source in held.items()
-        if source is not None and source.needs_network and not why_not(known[name], source)
-    )
-
-
-def lacking(names: Iterable[str]) -> list[str]:
-    """Of benchmarks by name those whose data are not on this disk, sorted."""
-    known = benchmarks()
-    held = {name: source_of(known[name]) if name in known else None for name in names}
-    return sorted(name for name, source in held.items() if source is None or not is_here(source))

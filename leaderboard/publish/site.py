@@ -1,9 +1,7 @@
-"""A board as a site: pages, and the files that they refer to. The same board always gives the same bytes, whether they
-are written into a folder or served."""
+"""A board as a site: pages, and the files that they refer to, to be written into a folder or served."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -17,7 +15,6 @@ from ..tables.snapshot import Snapshot
 from . import pages as kinds
 from .frame import Frame
 from .page import Asset, File, Page
-from .shown_rows import allowed, published_rows
 
 INDEX = "index.html"
 
@@ -25,23 +22,15 @@ INDEX = "index.html"
 @dataclass(frozen=True)
 class Site:
     """What the pages of a board are made from. view: the board behind the snapshot; None where there is only the
-    snapshot, which has no pages about the ledger; published: the benchmarks over published data whose rows pages are to
-    show, as far as licences permit; None for those whose data are on this disk."""
+    snapshot, which has no pages about the ledger."""
 
     snapshot: Snapshot
     view: BoardView | None = None
-    published: frozenset[str] | None = None
 
     @cached_property
     def records(self) -> list[Record]:
         """The ledger up to the snapshot's record; none without a board."""
         return [] if self.view is None else self.view.records()[: self.snapshot.head.seq + 1]
-
-    @cached_property
-    def shows_rows_of(self) -> frozenset[str]:
-        """The benchmarks over published data whose rows the pages show, where the data are."""
-        named = {view.table.benchmark for view in self.snapshot.views}
-        return published_rows(named) if self.published is None else allowed(named & self.published)
 
     @property
     def key(self) -> str:
@@ -74,20 +63,6 @@ class Site:
             if path != INDEX:
                 yield path, page.render()
         yield INDEX, self.pages[INDEX].render()
-
-
-def made_from(index: bytes) -> tuple[str, int, str] | None:
-    """Of an index page the version that wrote it, and the record that the ledger was at: its number and hash. None
-    where it does not say."""
-    writer = re.search(rb'<meta name="generator" content="Farshift ([^"<>]{1,60})">', index)
-    head = re.search(rb'<meta name="farshift-ledger" content="([0-9]{1,12}) ([0-9a-f]{64})">', index)
-    return (writer[1].decode("utf-8", "replace"), int(head[1]), head[2].decode()) if writer and head else None
-
-
-def rows_shown(index: bytes) -> frozenset[str]:
-    """Of an index page the benchmarks over published data whose rows its site shows."""
-    found = re.search(rb'<meta name="farshift-rows" content="([^"<>]{1,100000})">', index)
-    return frozenset(found[1].decode("utf-8", "replace").split()) if found else frozenset()
 
 
 @cache

@@ -154,9 +154,7 @@ def challenged_once(entered_once, again, tmp_path_factory) -> Path:
     return board.path
 
 
-@pytest.mark.attack(
-    "operator", "anything that is shown, edited: challenges, times, cards, triggers, derived files, pages"
-)
+@pytest.mark.attack("operator", "anything that is stated, edited: challenges, times, cards, triggers, derived files")
 @pytest.mark.parametrize("what", FORGED)
 def test_a_board_that_signs_another_challenge_than_was_filed_is_found_by_verify(challenged_once, tmp_path, what):
     board = Board(shutil.copytree(challenged_once, tmp_path / "board"))

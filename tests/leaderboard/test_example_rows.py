@@ -12,16 +12,12 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.cli._own_benchmark import write_benchmark
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.submit import submit
-from farshift.leaderboard.operations.verify_shown import PageFolder, verify_pages
 from farshift.leaderboard.publish.examples import examples_of
 from farshift.leaderboard.publish.figures.png import data_uri, encoded_uri
 from farshift.leaderboard.publish.pages.compare import pair_path, pairs_of
 from farshift.leaderboard.publish.shown_rows import is_here, redistributable, source_of
-from farshift.leaderboard.publish.site import Site, rows_shown
-from farshift.leaderboard.publish.write import write_site
-from farshift.leaderboard.storage.readers import ExportReader
+from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.loaders.freezing.freeze import freeze
@@ -55,8 +51,6 @@ def test_pictures_that_are_on_the_disk_are_shown_as_pictures_with_their_licence(
     page = site.pages["benchmarks/photos/sketch.html"].render().decode()
     assert page.count('<img src="data:image/png;base64,') == 6
     assert "CC0 1.0" in words(site, "photos/sketch")
-    assert rows_shown(site.pages["index.html"].render()) == {"photos/sketch"}
-    assert Site(board).pages["benchmarks/photos/sketch.html"].render().decode() == page
 
 
 def test_data_that_are_not_on_the_disk_are_not_fetched_for_a_page_and_a_line_says_so(tmp_path, monkeypatch):
@@ -66,7 +60,6 @@ def test_data_that_are_not_on_the_disk_are_not_fetched_for_a_page_and_a_line_say
     source.cached_at.unlink()
     site = Site(board)
     assert "the data were not on the disk where this page was made" in words(site, "photos/sketch")
-    assert rows_shown(site.pages["index.html"].render()) == frozenset()
     assert not is_here(source)
 
 
@@ -75,16 +68,6 @@ def test_a_licence_that_does_not_let_everybody_pass_rows_on_is_named_instead_of_
     site = Site(board)
     assert "does not let everybody pass them on (Non-commercial research only)" in words(site, "photos/sketch")
     assert "<img" not in site.pages["benchmarks/photos/sketch.html"].render().decode()
-    assert site.shows_rows_of == frozenset()
-
-
-def test_who_makes_pages_again_shows_the_rows_that_they_showed_and_no_others(tmp_path, monkeypatch):
-    _, board = of_pictures(tmp_path, monkeypatch, FREE)
-    index = Site(board).pages["index.html"].render()
-    assert Site(board, published=rows_shown(index)).pages["index.html"].render() == index
-    without = Site(board, published=frozenset())
-    assert "not on the disk" in words(without, "photos/sketch")
-    assert Site(board, published=frozenset({"scan/length", "nothing"})).shows_rows_of == frozenset()
 
 
 def test_of_texts_the_words_that_differ_from_the_training_row_beside_are_marked(tmp_path, monkeypatch):
@@ -95,7 +78,7 @@ def test_of_texts_the_words_that_differ_from_the_training_row_beside_are_marked(
     manifest, _ = freeze(tmp_path / "draft.toml", tmp_path / "splits" / "manifests")
     write_benchmark(manifest, {}, tmp_path)
     benchmark = find_benchmark("mine/long")
-    found, why = examples_of(benchmark, {"mine/long"})
+    found, why = examples_of(benchmark)
     assert found is not None and not why
     train, test = found.sides
     for left, right in zip(train.rows, test.rows, strict=True):
@@ -108,7 +91,7 @@ def colour(batch):
     return [sum(picture[:200]) % 2 for picture in batch["image"]]
 
 
-def test_rows_on_which_entries_differ_are_shown_beside_their_ids_and_verified_where_the_data_are(tmp_path, monkeypatch):
+def test_rows_on_which_entries_differ_are_shown_beside_their_ids_where_the_data_are(tmp_path, monkeypatch):
     benchmark, _ = of_pictures(tmp_path, monkeypatch, FREE)
     runs = [tmp_path / "byte", tmp_path / "left"]
     fs.evaluate(colour, on=benchmark.name, seeds=1, out=runs[0], name="byte")
@@ -121,19 +104,10 @@ def test_rows_on_which_entries_differ_are_shown_beside_their_ids_and_verified_wh
     compared = site.pages[pair_path(*pair)]
     page = compared.render().decode()
     assert '<img src="data:image/png;base64,' in page and "Rows of" in page and "CC0 1.0" in page
-    write_site(site, tmp_path / "pages")
-    pages, copy = PageFolder(tmp_path / "pages"), ExportReader(export(board, tmp_path / "export").out)
-    assert verify_pages(copy, board.records(), pages) == ([], [], [])
     source = source_of(benchmark)
     assert source is not None
     source.cached_at.unlink()
     assert "<img" not in Site(take_snapshot(board), board).pages[compared.path].render().decode()
-    problems, unsure, (said,) = verify_pages(copy, board.records(), pages)
-    assert (problems, unsure) == ([], [])
-    assert "photos/sketch show rows that are not on this disk: not compared" in said
-    (tmp_path / "pages" / "about.html").write_text("another")
-    (problem,), _, _ = verify_pages(copy, board.records(), pages)
-    assert "about.html shows something else" in problem, "pages without such rows are compared all the same"
 
 
 @pytest.mark.parametrize(

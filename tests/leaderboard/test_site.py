@@ -90,11 +90,6 @@ def pages(board, tmp_path_factory) -> dict[str, str]:
     return {path.relative_to(where).as_posix(): path.read_text() for path in sorted(where.rglob("*.html"))}
 
 
-def test_the_same_board_gives_the_same_bytes(board, pages, tmp_path):
-    write_site(Site(board), tmp_path)
-    assert {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.html")} == pages
-
-
 def test_scores_that_lie_from_0_to_1_are_shown_in_percent(pages):
     assert ">0 to 100</th>" in pages[LENGTH]
     assert "not in percent" not in pages[LENGTH]

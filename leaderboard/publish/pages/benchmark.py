@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +38,8 @@ def pages(site: Site) -> Iterator[Page]:
     for view in site.snapshot.views:
         found.setdefault(view.table.benchmark, []).append(view)
     for name in sorted(found):
-        of = (*found[name], name in site.shows_rows_of)
         context = partial(_context, site, name, found[name])
-        yield Page(place(name), "benchmark.html", context, of=of, rows_of=name)
+        yield Page(place(name), "benchmark.html", context, of=tuple(found[name]))
 
 
 def _context(site: Site, name: str, views: list[TableView]) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def _context(site: Site, name: str, views: list[TableView]) -> dict[str, Any]:
         "gone": [one for one in site.snapshot.apart if one.score.benchmark == name],
         "figures": _figures(main),
         "figured": main.table.heading if len(views) > 1 else "",
-        **_known(benchmarks().get(name), site.shows_rows_of),
+        **_known(benchmarks().get(name)),
     }
 
 
@@ -74,7 +73,7 @@ def _figures(view: TableView) -> list[Figure]:
     return [one for one in found if one is not None]
 
 
-def _known(benchmark: Benchmark | None, published: Collection[str]) -> dict[str, Any]:
+def _known(benchmark: Benchmark | None) -> dict[str, Any]:
     """What a benchmark's definition and its split's manifest say; empty for one that this version does not know."""
     if benchmark is None:
         return {
@@ -85,7 +84,7 @@ def _known(benchmark: Benchmark | None, published: Collection[str]) -> dict[str,
         }
     manifest = benchmark.manifest
     definition, audit = manifest.definition, manifest.audit()
-    examples, why = examples_of(benchmark, published)
+    examples, why = examples_of(benchmark)
     return {
         "rule": _in_words(_rule(definition.rule), definition.parameters),
         "split": manifest.full_name,

@@ -36,7 +36,7 @@ def pages(site: Site) -> Iterator[Page]:
         yield Page(chooser_path(view), "compare_choose.html", partial(_choices, site, view))
         for left, right in pairs_of(view):
             context = partial(_context, site, view, (left, right))
-            yield Page(pair_path(left, right), "compare.html", context, rows_of=view.table.benchmark)
+            yield Page(pair_path(left, right), "compare.html", context)
 
 
 def pairs_of(view: TableView) -> list[tuple[Row, Row]]:
@@ -99,7 +99,7 @@ def _context(site: Site, view: TableView, entries: tuple[Row, ...]) -> dict[str,
     found = compared(view, entries, rows, frame)
     named = sorted({one for sort in found.rows for one in sort["rows"]})
     scores = [one.standing.score for one in entries]
-    contents = row_contents(view.table.benchmark, named, site.shows_rows_of)
+    contents = row_contents(view.table.benchmark, named)
     return {
         "board": site.snapshot,
         "found": found,

@@ -35,7 +35,6 @@ def _context(site: Site) -> dict[str, Any]:
     columns = by_kind(rows)
     return {
         "board": site.snapshot,
-        "rows_of": " ".join(sorted(site.shows_rows_of)),
         "rows": rows,
         "columns": columns,
         "leads": leads(rows),

@@ -45,7 +45,7 @@ def test_a_server_verifies_and_is_read_as_a_static_export_is(site, filled, tmp_p
     for file in sorted((tmp_path / "public").rglob("*")):
         if file.is_file():
             assert site.get(file.relative_to(tmp_path / "public").as_posix()).content == file.read_bytes(), file
-    found = verify_at(site.url, pages=site.url)
+    found = verify_at(site.url)
     assert (found.differences, found.not_recomputed, found.verified) == ([], [], 3)
     with viewed(site.url) as view:
         assert take_snapshot(view).record() == take_snapshot(board).record()
