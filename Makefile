@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # test would compile torch anew (2.7 s of the processor), and a server its framework (1.7 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-intake bench-live bench-loaders bench-scoring bench-server \
+.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean bench-board bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
 	bench-splits bench-startup bench-tokens bench-training claims-gpu same-as statistics-report attack fuzz fuzz-guided
 
 help:
@@ -27,7 +27,7 @@ help:
 	@echo "make docs       build the documentation's site into build/site"
 	@echo "make check      ruff, codespell and mypy"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
-	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-intake, bench-live, bench-loaders, bench-scoring,"
+	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-intake, bench-loaders, bench-scoring,"
 	@echo "make bench-server, bench-splits, bench-startup, bench-tokens, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make claims-gpu check published claims on a GPU, as many as fit 25 minutes, and store what came of them"
@@ -139,9 +139,6 @@ bench-harness: $(READY)
 
 bench-intake: $(READY)
 	$(BIN)/python tests/bench/intake.py $(ARGS)
-
-bench-live: $(READY)
-	$(BIN)/python tests/bench/live_table.py $(ARGS)
 
 bench-loaders: $(READY)
 	$(BIN)/python tests/bench/loaders.py $(ARGS)

@@ -167,6 +167,8 @@ class Board(BoardView):
         return records
 
     def following(self, last: Record) -> list[Record]:
+        """The records after one that was read before, when every file that they name has come to its place;
+        `FarshiftError` where the ledger does not go on from it."""
         records = self.ledger.following(last)
         if records:
             self.settle()

@@ -35,13 +35,6 @@ class BoardView(ABC):
     def records(self) -> list[Record]:
         """Its records; `FarshiftError` names the first thing that is wrong with them."""
 
-    def following(self, last: Record) -> list[Record]:
-        """The records after one that was read before; `FarshiftError` where they do not go on from it."""
-        found = self.settled()
-        if last.seq >= len(found) or found[last.seq].hash != last.hash:
-            raise FarshiftError(f"{self.place}: record {last.seq} is not the one that it was before")
-        return found[last.seq + 1 :]
-
     def settled(self) -> list[Record]:
         """The records, when every file that they name has come to its place."""
         return self.records()

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from .hierarchy import DRAWS, Treated, hierarchy, hold_enough, iqm_variance, mean_variance
 from .iqm import interquartile_mean
 from .margin import LEVEL, Margin, margin
 from .normalised import Scale, Summary, on_scales, scale_of, summary
-from .remembered import Remembered
 from .sample import Sample
 from .spread import average
 
@@ -98,9 +96,8 @@ def aggregate(
     scales: Mapping[str, Scale],
     benchmarks: Treated = "fixed",
     draws: int = DRAWS,
-    before: Remembered | None = None,
 ) -> Aggregates:
-    """The aggregates of every entry over all benchmarks in `scores`; `before`: those that were worked out before.
+    """The aggregates of every entry over all benchmarks in `scores`.
 
     Raises `FarshiftError` where there is no benchmark, one without a scale, or too few to be resampled."""
     names = sorted(scores)
@@ -114,9 +111,7 @@ def aggregate(
             incomplete.append(Incomplete(entry, missing, len(here)))
         else:
             scaled = on_scales(here, by_name)
-            make = partial(_aggregate, entry, names, scaled, benchmarks, draws)
-            given = (names, scaled, benchmarks, draws)
-            rows.append(before.of(("aggregate", entry, *names), given, make) if before is not None else make())
+            rows.append(_aggregate(entry, names, scaled, benchmarks, draws))
     return Aggregates(tuple(names), benchmarks, sorted(rows, key=lambda row: -row.mean.value), incomplete)
 
 

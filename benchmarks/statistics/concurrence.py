@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
 from math import atanh, nan, sqrt, tanh
 from statistics import NormalDist
@@ -29,7 +28,6 @@ from numpy.typing import NDArray
 
 from .margin import LEVEL
 from .not_available import NotAvailable
-from .remembered import Remembered
 from .streams import generator
 
 MORE_THAN = 6
@@ -59,22 +57,11 @@ class Concurrence:
         return named | {"tau": round(self.tau, 6), "low": round(self.low, 6), "high": round(self.high, 6)}
 
 
-def concurrences(
-    scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS, known: Remembered | None = None
-) -> list[Concurrence]:
-    """The concurrence of every pair of benchmarks, from {benchmark: {entry: score}}, over the entries that both have;
-    `known`: those that were worked out before.
+def concurrences(scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS) -> list[Concurrence]:
+    """The concurrence of every pair of benchmarks, from {benchmark: {entry: score}}, over the entries that both have.
 
     Higher scores are taken as better on all benchmarks alike: turn losses round (`Scale` does)."""
-    known = known or Remembered()
-    return [
-        known.of(
-            ("concurrence", left, right),
-            (scores[left], scores[right], draws),
-            partial(concurrence, left, right, scores, draws),
-        )
-        for left, right in combinations(sorted(scores), 2)
-    ]
+    return [concurrence(left, right, scores, draws) for left, right in combinations(sorted(scores), 2)]
 
 
 def concurrence(left: str, right: str, scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS) -> Concurrence:

@@ -75,7 +75,7 @@ class FolderReader:
         return self._board.ledger.store.records(), []
 
     def file(self, path: str) -> Path | None:
-        return plain_file(self.folder, path)
+        return self._board.file(path)
 
     def strays(self, folders: set[str]) -> list[str]:
         found = files_in(self.folder, folders)

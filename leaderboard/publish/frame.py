@@ -1,7 +1,7 @@
 """What every page of a site has around it: the board's name, and the links to its main pages.
 
-The ledger's head is not of it: it stands on the first page and on the ledger's. So a record changes the pages of what
-it is about, and no others: these keep their bytes and entity tags, and nobody fetches them again."""
+The ledger's head is not of it: it is on the first page and on the ledger's. So a new record changes few pages, and
+browsers keep the others by their entity tags."""
 
 from __future__ import annotations
 

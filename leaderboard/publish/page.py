@@ -20,34 +20,17 @@ class File(Protocol):
         """Its bytes."""
         ...
 
-    def same_as(self, other: File) -> bool:
-        """Whether it surely has the bytes of another file, without rendering either."""
-        ...
-
 
 @dataclass(frozen=True)
 class Page:
     """A page. template: its file in `templates/`; context: what the template shows, made when the page is rendered.
     Besides it every template is given `root`, the relative way to the site's root, `here`, the page's path, and
-    `frame`, what all pages of its site have around them.
-
-    of: all that a board has in the page, objects that nobody changes, besides the board's name; empty where more than
-    these are in it."""
+    `frame`, what all pages of its site have around them."""
 
     path: str
     template: str
     context: Callable[[], Mapping[str, Any]]
     frame: Frame | None = None
-    of: tuple[object, ...] = ()
-
-    def same_as(self, other: File) -> bool:
-        """Whether it surely has the bytes of another page: made of the very same objects, with the same around them."""
-        if not isinstance(other, Page) or not self.of or self.frame is None or other.frame is None:
-            return False
-        if (self.path, self.template, len(self.of)) != (other.path, other.template, len(other.of)):
-            return False
-        around = (self.frame.name, self.frame.links) == (other.frame.name, other.frame.links)
-        return around and all(one is two for one, two in zip(self.of, other.of, strict=True))
 
     def render(self) -> bytes:
         """The page as UTF-8."""
@@ -61,9 +44,6 @@ class Asset:
 
     path: str
     content: bytes
-
-    def same_as(self, other: File) -> bool:
-        return self == other
 
     def render(self) -> bytes:
         """Its bytes."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from threading import Condition, Event, Lock, RLock, Thread
 from typing import Any
 
 import tomli_w
 
-from ...benchmarks.scoring.record import Score
 from ...core.clock import Stopwatch
 from ...core.errors import Unavailable, first_line
 from ..board import Board
@@ -27,44 +26,29 @@ from ..publish.frame import Frame
 from ..publish.page import Page
 from ..publish.site import INDEX, Site
 from ..storage.readers import CARD, LEDGER
-from ..tables.live import LiveBoard
-from ..tables.snapshot import Snapshot
-from .answers import Packed, Stored, as_json, media_of
+from ..tables.snapshot import Snapshot, take_snapshot
+from .answers import Packed, Stored, media_of
 from .history import History
-from .page_memory import PageMemory
 
 POLL = 0.5
 """Seconds between two looks at the ledger's head, for records that other processes append."""
 FIRST = 60
 """Seconds that a request waits for the first tables of a board."""
 PAGE_BYTES = 128 << 20
-"""The most bytes of pages, compressed, that a server process keeps."""
+"""The most bytes of pages, compressed, that a server process keeps; others are rendered at each request."""
 
 log = logging.getLogger("farshift.server")
 
 
 class Shown:
-    """A board's tables and pages at one record. Pages are rendered when they are asked for, and kept compressed.
+    """A board's tables and pages at one record: what a server keeps until the ledger grows. A page is rendered when it
+    is first asked for, and kept compressed. marker: the hash of the record, and the settings that tables depend on."""
 
-    before: what was shown at an earlier record, whose pages are kept where they are the same. later: the paths of
-    pages that are rendered when there is nothing else to do."""
-
-    def __init__(
-        self,
-        history: History,
-        view: BoardView,
-        snapshot: Snapshot,
-        marker: tuple[str, str],
-        before: Shown | None = None,
-    ) -> None:
+    def __init__(self, history: History, view: BoardView, snapshot: Snapshot, marker: tuple[str, str]) -> None:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
         self._files = Site(snapshot, view).pages
-        self._pages = PageMemory(PAGE_BYTES)
-        self.later: deque[str] = deque()
-        if before is not None:
-            for path, page in before._pages.items():
-                if path in self._files and self._files[path].same_as(before._files[path]):
-                    self._pages.put(path, page)
+        self._pages: dict[str, Packed] = {}
+        self._bytes = 0
         self._stored: dict[str, Any] = {}
         self._lock = RLock()
 
@@ -87,13 +71,13 @@ class Shown:
         """A page, rendered now if it was not; None where there is none."""
         if path not in self._files:
             return None
-        if (kept := self.kept(path)) is not None:  # which waits for no page that is being rendered
-            return kept
         with self._lock:
             found = self._pages.get(path)
             if found is None:
                 found = Stored(self._files[path].render(), media_of(path)).packed()
-                self._pages.put(path, found)
+                if self._bytes < PAGE_BYTES:
+                    self._pages[path] = found
+                    self._bytes += found.held
         return found
 
     def stored(self, name: str, make: Callable[[], Stored]) -> Stored:
@@ -118,8 +102,6 @@ class Published:
         self._view: BoardView | None = None
         self._history: History | None = None
         self._shown: Shown | None = None
-        self._live: LiveBoard | None = None
-        self._scores: dict[str, Score] = {}
         self._opening, self._there = Lock(), Condition()
         self._stop, self._look = Event(), Event()
         self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
@@ -173,13 +155,11 @@ class Published:
             return self._view
         return Reading(FolderReader(self.board), history.records, self.board.derived)
 
-    def standing(self, entry: Entry) -> Standing:
-        """An entry with its newest score."""
+    def standing(self, history: History, entry: Entry) -> Standing:
+        """An entry of a history with its newest score."""
         assert self._view is not None
-        digest = entry.scores[-1].digest if entry.scores else ""
-        if digest not in self._scores:
-            self._scores[digest] = self._view.standing_of(entry).score
-        return Standing(**vars(entry), score=self._scores[digest])
+        found: Standing = history.kept(f"standing of {entry.entry}", partial(self._view.standing_of, entry))
+        return found
 
     def file(self, path: str) -> Path | None:
         """A file that a record names."""
@@ -215,10 +195,8 @@ class Published:
     def _watch(self) -> None:
         """Keep the tables and pages those of the ledger, until `close`."""
         while not self._stop.is_set():
-            more = False
             try:
                 self._bring_up_to_date()
-                more = self._render_one()
                 self.problem = ""
             except Exception as error:  # a server outlives whatever a board's files hold: what was computed is shown
                 self.problem = f"{type(error).__name__}: {first_line(error)}"
@@ -226,7 +204,7 @@ class Published:
                 with self._there:
                     self._there.notify_all()
                 self._stop.wait(10)
-            self._look.wait(0 if more else self.poll)
+            self._look.wait(self.poll)
             self._look.clear()
 
     def _bring_up_to_date(self) -> None:
@@ -236,38 +214,12 @@ class Published:
         if self._shown is not None and self._shown.marker == marker:
             return
         watch = Stopwatch()
-        if self._live is None:
-            assert self._view is not None
-            self._live = LiveBoard(self._view)
-        snapshot = self._live.snapshot()
-        history = self._at(snapshot)
-        made = Shown(history, self.view(history), snapshot, (history.head.hash, marker[1]), self._shown)
-        # What visitors see first is ready before it is shown, and so is what was ready; the other pages of benchmarks
-        # are rendered one by one afterwards, and those of a thousand entries when they are asked for.
-        before = self._shown
+        made = Shown(history, view, take_snapshot(view), marker)
+        # What visitors see first is rendered before it is shown, all other pages when they are asked for.
         for path in made.paths:
-            if not path.startswith("benchmarks/"):
-                if path.count("/") == 0 or path.startswith("static/"):
-                    made.page(path)
-            elif before is not None and before.kept(path) is not None:
+            if "/" not in path or path.startswith("static/"):
                 made.page(path)
-            else:
-                made.later.append(path)
         with self._there:
             self._shown = made
             self._there.notify_all()
         log.info("tables at record %d, %.1f s", history.head.seq, watch.seconds())
-        self._live.keep()
-        made.stored("standings.json", lambda: as_json(made.snapshot.record()))
-
-    def _render_one(self) -> bool:
-        """Render one of the pages that are left for later; False where none is."""
-        if self._shown is None or not self._shown.later:
-            return False
-        self._shown.page(self._shown.later.popleft())
-        return True
-
-    def _at(self, snapshot: Snapshot) -> History:
-        """The ledger as it stood at a snapshot's record."""
-        now = self.history()
-        return History(now.records[: snapshot.head.seq + 1], now.key)

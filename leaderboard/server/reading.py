@@ -41,7 +41,7 @@ def entry_of(history: History, name: str) -> Entry:
 
 def entry_item(board: Published, history: History, entry: Entry) -> dict[str, Any]:
     """An entry in lists."""
-    return board_entry(board.standing(entry), team_names(history)[entry.team, entry.team_key]).to_dict()
+    return board_entry(board.standing(history, entry), team_names(history)[entry.team, entry.team_key]).to_dict()
 
 
 def team_names(history: History) -> dict[tuple[str, str], str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -101,35 +100,6 @@ def _worst(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, An
     return where | found.to_dict()
 
 
-class RowsInMemory:
-    """Rows that were read, by their key: at most `most` bytes of arrays, those that were used last."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self._bytes = most, 0
-        self._rows: OrderedDict[str, EntryRows] = OrderedDict()
-
-    def get(self, key: str) -> EntryRows | None:
-        if key in self._rows:
-            self._rows.move_to_end(key)
-        return self._rows.get(key)
-
-    def put(self, rows: EntryRows) -> None:
-        if rows.key not in self._rows:
-            self._rows[rows.key] = rows
-            self._bytes += _bytes(rows)
-
-    def trim(self) -> None:
-        while self._bytes > self.most:
-            self._bytes -= _bytes(self._rows.popitem(last=False)[1])
-
-
-def _bytes(rows: EntryRows) -> int:
-    arrays = [rows.given.answers, rows.given.wrong] if rows.given is not None else []
-    for sample in (rows.id, rows.ood):
-        arrays += [value for value in vars(sample).values() if isinstance(value, np.ndarray)]
-    return sum(array.nbytes for array in arrays)
-
-
 def make_rows(board: BoardView, standings: Sequence[Standing]) -> dict[str, str]:
     """Compute and keep the rows of those entries whose rows nobody has kept; by submission why those of some cannot
     be."""
@@ -144,23 +114,19 @@ def make_rows(board: BoardView, standings: Sequence[Standing]) -> dict[str, str]
 def rows_of_entries(
     board: BoardView,
     standings: Sequence[Standing],
-    memory: RowsInMemory | None = None,
+    short: bool = False,
     failed: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, EntryRows], dict[str, str]]:
     """The rows of entries by their names, and for those that have none here the reason: they are of an older identity,
-    of a benchmark that is not known here, or their data cannot be had. memory: rows that were read already; with one,
-    rows are in their short form (tally.py), without it with the score of every row and seed; failed: of submissions
-    whose rows could not be made, why (`make_rows`)."""
+    of a benchmark that is not known here, or their data cannot be had. short: in their short form (tally.py), else with
+    the score of every row and seed; failed: of submissions whose rows could not be made, why (`make_rows`)."""
     found: dict[str, EntryRows] = {}
     without = older(standings)
     wanted = [one for one in standings if one.entry not in without]
     lacking: dict[str, list[Standing]] = {}
     for number, standing in enumerate(wanted):
         advance("reading rows", number, len(wanted))
-        place = _place(board, standing)
-        kept = memory.get(place.stem) if memory is not None else None
-        if kept is None and standing.submission not in (failed or {}):
-            kept = _taken(_read(place, standing), place, memory)
+        kept = None if standing.submission in (failed or {}) else _read(board, standing, short)
         if kept is None:
             lacking.setdefault(standing.submission, []).append(standing)
         else:
@@ -169,22 +135,12 @@ def rows_of_entries(
     again = {name: group for name, group in lacking.items() if name not in (failed or {})}
     failed = {**(failed or {}), **_make(board, again)}
     for standing in (one for group in lacking.values() for one in group):
-        place = _place(board, standing)
-        kept = _taken(_read(place, standing), place, memory)
+        kept = _read(board, standing, short)
         if kept is None:
             without[standing.entry] = failed.get(standing.submission, _OTHER_SCORE)
         else:
             found[standing.entry] = kept
     return found, without
-
-
-def _taken(rows: EntryRows | None, place: Path, memory: RowsInMemory | None) -> EntryRows | None:
-    """Rows that were read, in the form that is wanted, and kept in memory where there is one."""
-    if rows is None or memory is None:
-        return rows
-    short = _short(rows, place.stem)
-    memory.put(short)
-    return short
 
 
 def _place(board: BoardView, standing: Standing) -> Path:
@@ -302,8 +258,9 @@ def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[s
     return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering), ends)
 
 
-def _read(place: Path, standing: Standing) -> EntryRows | None:
-    """What is kept in a place; None where it is nothing, another entry's, or does not give the entry's score."""
+def _read(board: BoardView, standing: Standing, short: bool) -> EntryRows | None:
+    """The kept rows of an entry; None where there are none, or they are another entry's, or do not give its score."""
+    place = _place(board, standing)
     try:
         rows = unpacked(place.read_bytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
@@ -311,10 +268,7 @@ def _read(place: Path, standing: Standing) -> EntryRows | None:
     fits = rows.key == place.stem and all(
         mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS
     )
-    return rows if fits else None
-
-
-def _short(rows: EntryRows, key: str) -> EntryRows:
-    """The same with a byte a row of what is right or wrong, and under its name."""
+    if not fits or not short:
+        return rows if fits else None
     on_id, on_ood = (tally(sample) or sample for sample in (rows.id, rows.ood))
-    return replace(rows, id=on_id, ood=on_ood, key=key)
+    return replace(rows, id=on_id, ood=on_ood)

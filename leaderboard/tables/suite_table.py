@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ...benchmarks.benchmark import find_benchmark
@@ -17,7 +16,6 @@ from ...benchmarks.scoring.chance import scale
 from ...benchmarks.statistics.aggregate import Aggregates, aggregate
 from ...benchmarks.statistics.concurrence import Concurrence, concurrences
 from ...benchmarks.statistics.normalised import Scale, Summary
-from ...benchmarks.statistics.remembered import Remembered
 from ...benchmarks.statistics.sample import Sample
 from ..entries import Standing
 from .row_scores import EntryRows
@@ -59,24 +57,17 @@ class Summarised:
     ood: Summary
 
 
-def suite_tables(
-    views: Sequence[TableView], rows: Mapping[str, EntryRows | Summarised], known: Remembered | None = None
-) -> tuple[SuiteTable, ...]:
+def suite_tables(views: Sequence[TableView], rows: Mapping[str, EntryRows | Summarised]) -> tuple[SuiteTable, ...]:
     """The aggregates over all tables of the published protocol, one a budget that has two benchmarks or more. rows: of
-    the tables' entries; known: what was worked out before."""
-    known = known or Remembered()
+    the tables' entries."""
     published = [one for one in views if as_published(one.table)]
     budgets = sorted({one.table.budget for one in published})
-    made = []
-    for budget in budgets:
-        those = [one for one in published if one.table.budget == budget]
-        make = partial(_suite_table, budget, those, rows, known.within(("suite", budget)))
-        made.append(known.of(("suite", budget), _Same(those), make))
+    made = (_suite_table(budget, [one for one in published if one.table.budget == budget], rows) for budget in budgets)
     return tuple(one for one in made if one is not None)
 
 
 def _suite_table(
-    budget: str, views: Sequence[TableView], rows: Mapping[str, EntryRows | Summarised], known: Remembered
+    budget: str, views: Sequence[TableView], rows: Mapping[str, EntryRows | Summarised]
 ) -> SuiteTable | None:
     scores: dict[str, dict[str, Sample | Summary]] = {}
     scales: dict[str, Scale] = {}
@@ -95,20 +86,7 @@ def _suite_table(
         name: {entry: scales[name].span * _mean(sample) for entry, sample in found.items()}
         for name, found in scores.items()
     }
-    return SuiteTable(
-        budget, aggregate(scores, scales, before=known), tuple(concurrences(values, known=known)), without
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Same:
-    """Tables that are equal to others where they are the very same objects: to compare all that is in them takes
-    long."""
-
-    views: Sequence[TableView]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and [id(one) for one in self.views] == [id(one) for one in other.views]
+    return SuiteTable(budget, aggregate(scores, scales), tuple(concurrences(values)), without)
 
 
 def as_published(table: Table) -> bool:

@@ -22,7 +22,6 @@ from ...benchmarks.statistics.joint_covariance import JointCovariance, joint_cov
 from ...benchmarks.statistics.margin import LEVEL
 from ...benchmarks.statistics.paired_test import paired_t
 from ...benchmarks.statistics.ranks import Better, rank_sets
-from ...benchmarks.statistics.remembered import Remembered
 from ...benchmarks.statistics.sample import Sample
 from ...benchmarks.statistics.ties import letters, tie_groups
 from .row_scores import EntryRows
@@ -119,22 +118,13 @@ def ranked(identity: str, better: Better, rows: Mapping[str, EntryRows], order: 
     return Ranked(places, together, tuple(here), left_out, pairs)
 
 
-def against(
-    found: Ranked, baseline: str, better: Better, rows: Mapping[str, EntryRows], known: Remembered | None = None
-) -> dict[str, dict[str, Any]]:
+def against(found: Ranked, baseline: str, better: Better, rows: Mapping[str, EntryRows]) -> dict[str, dict[str, Any]]:
     """Every other entry minus the baseline, with p-values adjusted by Holm (1979) for all of them, and a verdict:
     better, worse, or none. Nobody else's entry is in a p before it is adjusted."""
     others = [entry for entry in found.order if entry != baseline]
     if baseline not in found.places or not others:
         return {}
-    known = known or Remembered()
-
-    def compared(entry: str) -> tuple[float, dict[str, Any]]:
-        left, right = rows[entry], rows[baseline]
-        keys = (left.key, right.key) if left.key and right.key else (entry, baseline)
-        return known.of(("pair", *keys), None, lambda: _compared(left.ood, right.ood))
-
-    pairs = [compared(entry) for entry in others]
+    pairs = [_compared(rows[entry].ood, rows[baseline].ood) for entry in others]
     result = {}
     for entry, (raw, record), adjusted in zip(others, pairs, holm([p for p, _ in pairs]), strict=True):
         ahead = (record["value"] > 0) == (better == "higher")

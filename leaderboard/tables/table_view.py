@@ -8,7 +8,6 @@ from typing import Any
 
 from ...benchmarks.scoring.learnt import MARK, Learnt
 from ...benchmarks.statistics.detectable import Detectable, measured
-from ...benchmarks.statistics.remembered import Remembered
 from ..challenges import Challenge
 from ..entries import Standing
 from ..teams import team_of
@@ -111,18 +110,17 @@ def table_view(
     challenges: Sequence[Challenge],
     baseline: str = "",
     field: Field | None = None,
-    known: Remembered | None = None,
 ) -> TableView:
     """The view of a table. `rows`: the row scores of its entries, and `without` the reasons of those that have none
     here; `attempts`: how many entries each (`team_of`, identity) had scored; `baseline`: the name of the model that
     the others are compared with, where the table has it; `field`: what is left out of the rank sets, nothing by
-    default; `known`: comparisons that were made before."""
+    default."""
     field = field or Field()
     order = [standing.entry for standing in table.rows if standing.entry not in field.left_out]
     found = ranked(table.identity, table.better, rows, order)
     lacking = {**field.left_out, **without, **found.left_out}
     base = next((one.entry for one in table.rows if one.score.model == baseline and one.entry in found.places), "")
-    held = against(found, base, table.better, rows, known) if base else {}
+    held = against(found, base, table.better, rows) if base else {}
     named = (one for one in table.rows if one.team or one.team_key)
     tried: dict[str, int | None] = dict.fromkeys(order) | {
         one.entry: attempts.get((team_of(one), table.identity)) for one in named

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.server import published
 from farshift.leaderboard.server.app import create_app
 from farshift.leaderboard.server.process import server_of
 from farshift.leaderboard.server.serving import listening
@@ -64,16 +65,13 @@ class Drawn:
 
         self.made, self.asked = large_board(models, tables), 0
 
-    def snapshot(self) -> Any:
+    def snapshot(self, _: Any) -> Any:
         """The board, each time with a first table of its own, as after a new entry there."""
         self.asked += 1
         first, *others = self.made.views
         noted = replace(first, notes=(f"Asked {self.asked} times.",))
         head = replace(self.made.head, seq=self.made.head.seq + self.asked)
         return replace(self.made, head=head, views=(noted, *others))
-
-    def keep(self) -> None:
-        """There is nothing to keep."""
 
 
 def served(chosen: argparse.Namespace) -> None:
@@ -83,7 +81,7 @@ def served(chosen: argparse.Namespace) -> None:
     else:
         app = create_app(chosen.serve, workers=0)
         if not chosen.entries:
-            app.state.published._live = Drawn(chosen.models, chosen.tables)
+            published.take_snapshot = Drawn(chosen.models, chosen.tables).snapshot
     line = listening("127.0.0.1", 0)
     server = server_of(app)
     Thread(target=server.run, kwargs={"sockets": [line]}, daemon=True).start()

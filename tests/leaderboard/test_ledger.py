@@ -46,6 +46,16 @@ def test_records_come_out_as_they_went_in_each_holding_the_hash_of_the_one_befor
     assert ledger.read() == (records, [])
 
 
+def test_records_that_do_not_go_on_from_what_was_read_are_refused(ledger):
+    ledger.append([withdrawn(1), withdrawn(2)])
+    records = ledger.records()
+    assert ledger.following(records[1]) == records[2:]
+    assert ledger.following(records[2]) == []
+    for wrong in (replace(records[2], hash="0" * 64), replace(records[2], seq=9)):
+        with pytest.raises(FarshiftError, match="is not the one that it was before"):
+            ledger.following(wrong)
+
+
 @pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")
 def test_the_database_itself_refuses_to_change_or_remove_a_record(ledger):
     ledger.append([withdrawn(1), withdrawn(2)])

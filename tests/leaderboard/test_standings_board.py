@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from farshift.benchmarks.statistics.clusters import Clustering
 from farshift.benchmarks.statistics.interval import mean
-from farshift.benchmarks.statistics.sample import Replicates
+from farshift.benchmarks.statistics.sample import Replicates, RowScores
+from farshift.benchmarks.statistics.tally import Tally
 from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.reference import reference
@@ -99,16 +100,32 @@ def test_the_pages_say_what_sets_tables_apart_and_how_candidates_were_chosen(boa
     assert all("a first &lt;try&gt;" in text and "<script>" not in text for text in pages)
 
 
-def test_the_same_board_gives_the_same_bytes_with_its_rows_kept_or_not(board, tmp_path):
-    before = _pages(board.path / "site")
+def test_a_board_shows_the_same_with_its_rows_kept_or_not(board):
+    before = take_snapshot(board).record()
     shutil.rmtree(board.path / "derived")
-    page = build(board, tmp_path / "again")
-    assert _pages(page.parent) == before
+    assert take_snapshot(board).record() == before
     assert len(list((board.path / "derived" / "rows").iterdir())) == 7
 
 
-def _pages(where: Path) -> dict[str, bytes]:
-    return {path.relative_to(where).as_posix(): path.read_bytes() for path in where.rglob("*.html")}
+def test_the_short_form_of_rows_has_the_scores_of_the_long_one(board):
+    standings = board.standings()
+    short, _ = rows_of_entries(board, standings, short=True)
+    whole, _ = rows_of_entries(board, standings)
+    assert any(isinstance(one.ood, Tally) for one in short.values())
+    for name, one in whole.items():
+        assert isinstance(one.ood, RowScores)
+        assert mean(short[name].ood) == mean(one.ood)
+
+
+def test_a_changed_score_stops_a_board_and_right_again_it_goes_on(board):
+    before = take_snapshot(board).record()
+    score = next((board.path / "scores").rglob("*.json"))
+    right = score.read_bytes()
+    score.write_bytes(right.replace(b"0", b"1", 1))
+    with pytest.raises(FarshiftError, match="was changed"):
+        take_snapshot(board)
+    score.write_bytes(right)
+    assert take_snapshot(board).record() == before
 
 
 def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
@@ -181,7 +198,8 @@ def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypat
     found = take_snapshot(board)
     assert all(row.rank is None for table_view in found.views for row in table_view.rows)
     assert any("of an older identity" in note for note in found.views[0].notes)
-    shown = _pages(build(board).parent)
+    site = build(board).parent
+    shown = {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*.html")}
     assert b"All entries are of an older identity" in shown["index.html"]
     assert b"Tables of an older identity" in shown["benchmarks/scan/length.html"]
 

@@ -39,7 +39,7 @@ def pages(site: Site) -> Iterator[Page]:
         found.setdefault(view.table.benchmark, []).append(view)
     for name in sorted(found):
         context = partial(_context, site, name, found[name])
-        yield Page(place(name), "benchmark.html", context, of=tuple(found[name]))
+        yield Page(place(name), "benchmark.html", context)
 
 
 def _context(site: Site, name: str, views: list[TableView]) -> dict[str, Any]:

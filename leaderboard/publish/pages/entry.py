@@ -32,7 +32,7 @@ def pages(site: Site) -> Iterator[Page]:
 
 def _page(site: Site, row: Row, table_view: TableView | None) -> Page:
     where = f"entries/{row.standing.entry}.html"
-    return Page(where, "entry.html", partial(_context, site, row, table_view), of=(row, table_view))
+    return Page(where, "entry.html", partial(_context, site, row, table_view))
 
 
 def _context(site: Site, row: Row, table_view: TableView | None) -> dict[str, Any]:

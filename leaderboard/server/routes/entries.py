@@ -42,7 +42,7 @@ def entries(
     for one in every[first:]:
         if not one.scores or not _wanted(history, one, benchmark, team, model):
             continue
-        if kind and board.standing(one).score.kind != kind:
+        if kind and board.standing(history, one).score.kind != kind:
             continue
         if len(found) == limit:
             more = True

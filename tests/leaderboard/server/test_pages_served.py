@@ -13,10 +13,10 @@ from farshift.leaderboard.operations.reference import reference
 from farshift.leaderboard.operations.withdraw import withdraw
 from farshift.leaderboard.publish.page import Page
 from farshift.leaderboard.publish.site import Site
+from farshift.leaderboard.server import published
 from farshift.leaderboard.server.app import create_app
 from farshift.leaderboard.server.security import POLICY
 from farshift.leaderboard.settings import write_baselines
-from farshift.leaderboard.tables.live import LiveBoard
 from farshift.leaderboard.tables.snapshot import take_snapshot
 
 
@@ -124,8 +124,8 @@ def test_a_prefix_is_cut_off_by_the_server_or_by_its_proxy(own, serve):
 def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkeypatch):
     served = serve(own.path)
     before = served.get("").content
-    held, real = Event(), LiveBoard.snapshot
-    monkeypatch.setattr(LiveBoard, "snapshot", lambda live: held.wait(60) and real(live))
+    held = Event()
+    monkeypatch.setattr(published, "take_snapshot", lambda view: held.wait(60) and take_snapshot(view))
     (name, *_) = [one.entry for one in own.standings()]
     withdraw(own, name, "a second thought")
     assert served.json("entries/" + name)["entry"]["left"]["reason"] == "a second thought", (
@@ -138,21 +138,20 @@ def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkey
     assert served.json("readyz")["behind"] == 0
 
 
-def test_a_server_that_starts_shows_the_first_page_before_those_of_benchmarks_are_made(own, serve, monkeypatch):
-    held, real = Event(), Page.render
-
-    def render(page: Page) -> bytes:
-        assert not page.path.startswith("benchmarks/") or held.wait(60)
-        return real(page)
-
-    monkeypatch.setattr(Page, "render", render)
+def test_tables_and_pages_are_computed_once_a_head_and_pages_beyond_the_limit_at_each_request(own, serve, monkeypatch):
+    computed, rendered, real = [], [], Page.render
+    monkeypatch.setattr(published, "take_snapshot", lambda view: computed.append(view) or take_snapshot(view))
+    monkeypatch.setattr(Page, "render", lambda page: rendered.append(page.path) or real(page))
     served = serve(own.path)
-    assert served.get("").status_code == 200
-    shown = served.app.state.published.ready
-    assert [path for path in shown.paths if shown.kept(path) and path.startswith("benchmarks/")] == []
-    held.set()
-    served.until(lambda: shown.kept("benchmarks/modadd97/xi35.html") is not None)
-    assert served.get("benchmarks/modadd97/xi35.html").content == real(shown._files["benchmarks/modadd97/xi35.html"])
+    name = "benchmarks/modadd97/xi35.html"
+    assert served.get(name).content == served.get(name).content
+    assert [served.get("") for _ in range(2)] and served.json("standings")["head"]["seq"] == 7
+    assert (len(computed), rendered.count(name), rendered.count("index.html")) == (1, 1, 1)
+    monkeypatch.setattr(published, "PAGE_BYTES", 0)
+    withdraw(own, own.standings()[0].entry, "a second thought")
+    served.until(lambda: served.json("readyz")["behind"] == 0 and len(computed) == 2)
+    assert served.get(name).content == served.get(name).content
+    assert rendered.count(name) == 3
 
 
 def test_settings_that_change_change_the_pages(own, serve):
@@ -164,10 +163,10 @@ def test_settings_that_change_change_the_pages(own, serve):
 
 
 def test_a_board_whose_tables_cannot_be_computed_says_why_and_stays_up(own, serve, monkeypatch):
-    def broken(live):
+    def broken(view):
         raise ValueError("a table that is none")
 
-    monkeypatch.setattr(LiveBoard, "snapshot", broken)
+    monkeypatch.setattr(published, "take_snapshot", broken)
     served = serve(own.path)
     assert served.get("").status_code == 503
     assert served.get("readyz").json()["error"] == "ValueError: a table that is none"
