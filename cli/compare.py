@@ -70,7 +70,7 @@ def compare(
     paths = runs or []
     if statistic not in STATISTICS:
         raise UnknownName("statistic", statistic, STATISTICS)
-    options = {
+    options: dict[str, dict[str, object]] = {
         "difference": {"--plot": plot, "--title": title, "--no-note": no_note, "--full": full, "--latex": latex},
         "recovered": {"--view": view if view != "ood" else ""},
         "detectable": {"--on": on, "--assumed": assumed, "--seeds": seeds},

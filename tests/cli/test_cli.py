@@ -412,4 +412,4 @@ def test_an_option_of_another_statistic_is_refused_by_name(farshift):
     assert "takes three runs, RUN FLOOR CEILING: 2 runs named" in one_line_error(
         farshift("compare", "a", "b", "--statistic", "recovered")
     )
-    assert "did you mean variance?" in one_line_error(farshift("compare", "a", "--statistic", "varience"))
+    assert "did you mean variance?" in one_line_error(farshift("compare", "a", "--statistic", "varianc"))
