@@ -53,13 +53,12 @@ RANGES: dict[str, tuple[float, float]] = {
 """The least and the most of settings that many recipes share; a name that ends in _percent is of 0 to 100."""
 
 CHOICES = {
-    "compile": ("auto", "always", "never"),
     "precision": ("auto", "float32", "bfloat16"),
     "feed": ("auto", "resident", "streamed"),
     "memory_format": ("auto", "channels_last", "contiguous"),
 }
-"""What settings that are words may be; what each means: `training/graphs/capture.py`, `training/precision.py`,
-`training/feed.py`, `training/memory_format.py`."""
+"""What settings that are words may be; what each means: `training/precision.py`, `training/feed.py`,
+`training/memory_format.py`."""
 
 
 def out_of_range(name: str, value: Any) -> str:

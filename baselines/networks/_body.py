@@ -44,8 +44,6 @@ class Body(nn.Module):
             raise ModelError(f"setting pooling = {settings['pooling']!r}: use {', '.join(POOLS)}")
         if settings["freeze"] not in FROZEN:
             raise ModelError(f"setting freeze = {settings['freeze']!r}: use {', '.join(FROZEN)}")
-        if settings.get("compile", "never") != "never":
-            raise ModelError("setting compile: a pretrained network is trained in plain steps: leave it at never")
         found = from_spec(settings["weights"], {})
         if settings["head"] not in ("zero", "zero-shot"):
             raise ModelError(f"setting head = {settings['head']!r}: use zero or zero-shot")

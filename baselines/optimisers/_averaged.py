@@ -1,32 +1,57 @@
-"""Optimisers that keep one moving average of each parameter's gradient."""
+"""Optimisers that keep one moving average of each parameter's gradient, every replica at its own rate."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
+from ..replicas.hyperparameters import Hyperparameters
 from ..training.optimiser_step import spread
-from ._written import Move, Written
 
 
-class Averaged(Written):
+class Averaged(ABC):
     """p <- (1 - lr wd) p - lr direction, with weight decay decoupled from the gradient.
 
-    Subclasses say what the direction is, and move the average."""
+    Subclasses say what the direction is, and move the average, which is (K, ..) as the parameter, zeros at first."""
 
-    names = ("average",)
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        self.parameters = list(parameters)
+        self.rates = self.per_replica(rates)
+        self.decay = self.per_replica(hyperparameters.exact("weight_decay"))
+        self.averages: dict[str, Tensor] = {}
+        self.steps = 0
+
+    def per_replica(self, values: Sequence[float]) -> Tensor:
+        """A setting of each replica, (K,), as exact as it was given."""
+        return torch.tensor(values, dtype=torch.float64, device=self.parameters[0].device)
 
     @abstractmethod
     def direction(self, average: Tensor, gradient: Tensor) -> Tensor:
         """Where a parameter goes, (K, ..) as the parameter; `average` is moved in place."""
 
-    def mover(self, factor: float | Tensor) -> Move:
+    @torch.no_grad()
+    def step(self, factor: float) -> None:
+        """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
+        self.steps += 1
         exact = self.rates * factor
-        rates, kept = (values.to(self.parameters[0].dtype) for values in (exact, 1 - exact * self.decay))
+        rates, shares = (values.to(self.parameters[0].dtype) for values in (exact, 1 - exact * self.decay))
+        for number, parameter in enumerate(self.parameters):
+            if parameter.grad is not None:
+                average = self.averages.setdefault(f"average/{number}", torch.zeros_like(parameter))
+                along = self.direction(average, parameter.grad)
+                parameter.mul_(spread(shares, parameter)).sub_(along.mul_(spread(rates, parameter)))
 
-        def move(parameter: Tensor, gradient: Tensor, average: Tensor) -> None:
-            along = self.direction(average, gradient)
-            parameter.mul_(spread(kept, parameter)).sub_(along.mul_(spread(rates, parameter)))
+    def state(self) -> dict[str, Any]:
+        """All that is remembered between steps: tensors (K, ..), and how many steps there were."""
+        return {"steps": self.steps} | {name: value.clone() for name, value in self.averages.items()}
 
-        return move
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave."""
+        self.steps = int(state["steps"])
+        self.averages = {name: value.clone() for name, value in state.items() if isinstance(value, Tensor)}

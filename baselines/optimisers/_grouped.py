@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyperparameters
-from ._written import Written
-
 State = dict[str, Any]
-W = TypeVar("W", bound=Written)
 
 
 def runs(each: Sequence[Mapping[str, float]]) -> list[tuple[slice, dict[str, float]]]:
@@ -30,7 +26,7 @@ class Grouped:
     """A torch optimiser whose state is elementwise, so that stacking replicas changes nothing.
 
     make: from parameter groups to the optimiser. each: what each of the K replicas sets. kept: the names of the state
-    tensors that torch keeps for a parameter. hyperparameters: the replica stack's settings."""
+    tensors that torch keeps for a parameter."""
 
     def __init__(
         self,
@@ -38,10 +34,8 @@ class Grouped:
         each: Sequence[Mapping[str, float]],
         make: Callable[[list[dict[str, Any]]], torch.optim.Optimizer],
         kept: Sequence[str],
-        hyperparameters: Hyperparameters,
     ) -> None:
-        self.parameters, self.kept, self.hyperparameters = list(parameters), tuple(kept), hyperparameters
-        self.base = [settings["lr"] for settings in each]
+        self.parameters, self.kept = list(parameters), tuple(kept)
         self.runs = runs(each)
         self.whole = len(self.runs) == 1
         groups = []
@@ -100,9 +94,3 @@ class Grouped:
 
     def loaded(self) -> None:
         """Called when the state's tensors are others."""
-
-    def going_on(self, kind: Callable[[Sequence[nn.Parameter], Sequence[float], Hyperparameters], W]) -> W:
-        """An optimiser of another kind, that goes on from this one's state."""
-        found = kind(self.parameters, self.base, self.hyperparameters)
-        found.load(self.state())
-        return found

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.optimiser_step import spread
 from ._grouped import Grouped
-from ._written import Move, Written
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+STATE = "exp_avg", "exp_avg_sq"
+"""The tensors that torch keeps of a parameter."""
 
 
 def groups(rates: Sequence[float], hyperparameters: Hyperparameters) -> list[dict[str, Any]]:
@@ -37,9 +37,7 @@ class Optimiser(Grouped):
         self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
         each = groups(rates, hyperparameters)
-        super().__init__(
-            parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), InTensors.names, hyperparameters
-        )
+        super().__init__(parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), STATE)
         self.loaded()
 
     def move(self) -> None:
@@ -68,43 +66,8 @@ class Optimiser(Grouped):
     def _gathered(self, group: dict[str, Any]) -> tuple[list[Tensor], ...]:
         """A group's parameters that have a gradient, and what is kept of each."""
         views = [view for view in group["params"] if view.grad is not None]
-        kept = ([self.optimiser.state[view][name] for view in views] for name in (*InTensors.names, "step"))
+        kept = ([self.optimiser.state[view][name] for view in views] for name in (*STATE, "step"))
         return (views, *kept)
 
     def loaded(self) -> None:
         self.there = []
-
-    def written(self) -> Written:
-        """The same, going on from here, in operations that can be traced."""
-        return self.going_on(InTensors)
-
-
-class InTensors(Written):
-    """m <- lerp(m, g, 1 - beta1), v <- beta2 v + (1 - beta2) g^2, p <- (1 - lr wd) p - lr m' / (sqrt(v') + eps), m' and
-    v' being m / (1 - beta1^t) and v / (1 - beta2^t)."""
-
-    names = ("exp_avg", "exp_avg_sq")
-
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
-    ) -> None:
-        super().__init__(parameters, rates, hyperparameters)
-        self.beta1, self.beta2, self.eps = (
-            self.per_replica(hyperparameters.exact(name)) for name in ("beta1", "beta2", "eps")
-        )
-
-    def mover(self, factor: float | Tensor) -> Move:
-        dtype, exact = self.parameters[0].dtype, self.rates * factor
-        first, second = 1 - self.beta1**self.steps, (1 - self.beta2**self.steps).sqrt()
-        values = 1 - self.beta1, self.beta2, 1 - self.beta2, 1 - exact * self.decay, exact / first, second, self.eps
-        new1, beta2, new2, kept, rate, root, eps = (value.to(dtype) for value in values)
-
-        def move(parameter: Tensor, gradient: Tensor, average: Tensor, square: Tensor) -> None:
-            def of(value: Tensor) -> Tensor:
-                return spread(value, parameter)
-
-            average.lerp_(gradient, of(new1))
-            square.mul_(of(beta2)).add_(gradient.square() * of(new2))
-            parameter.mul_(of(kept)).sub_(of(rate) * average / (square.sqrt() / of(root) + of(eps)))
-
-        return move

@@ -17,7 +17,7 @@ replica comes out alike alone and among many in float64 too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -72,7 +72,7 @@ class _Parts:
     def __init__(self, parts: Mapping[str, Any]) -> None:
         self.parts = dict(parts)
 
-    def step(self, factor: float | Tensor) -> None:
+    def step(self, factor: float) -> None:
         """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
         for part in self.parts.values():
             part.step(factor)
@@ -99,20 +99,6 @@ class Optimiser(_Parts):
         if others:
             parts["others"] = adamw.Optimiser(others, rates, hyperparameters)
         super().__init__(parts)
-
-    def written(self) -> InTensors:
-        """The same, going on from here, in operations that can be traced."""
-        return InTensors({name: part if name == "matrices" else part.written() for name, part in self.parts.items()})
-
-
-class InTensors(_Parts):
-    def tensors(self) -> dict[str, Tensor]:
-        """The same as `state`, as the very tensors that a step moves."""
-        return {f"{name}/{key}": value for name, part in self.parts.items() for key, value in part.tensors().items()}
-
-    def over(self, parameters: Callable[[nn.Parameter], Any], tensors: Mapping[str, Tensor]) -> InTensors:
-        """The same optimiser over other parameters and other such tensors."""
-        return InTensors({name: part.over(parameters, _own(tensors, name)) for name, part in self.parts.items()})
 
 
 def _own(state: Mapping[str, Any], name: str) -> dict[str, Any]:

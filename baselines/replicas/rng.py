@@ -48,7 +48,7 @@ def keys(names: Sequence[str], device: str | torch.device = "cpu") -> Tensor:
 
 def stream(keys: Tensor, name: str, *counters: int | Tensor) -> Tensor:
     """The keys (K,) of a named stream of each replica, further distinguished by counters such as an epoch or a step (a
-    tensor where the counter must not be a constant of a compiled graph)."""
+    tensor where rows are of different steps)."""
     found = mixed(keys ^ _signed(key(name)))
     for counter in counters:
         turn = (counter + 1) * _GOLDEN
@@ -108,11 +108,11 @@ class Rng:
     `silent` (evaluation): dropout and the like do nothing."""
 
     keys: Tensor
-    step: int | Tensor = 0
+    step: int = 0
     silent: bool = True
     _drawn: int = field(default=0, repr=False)
 
-    def at(self, step: int | Tensor) -> None:
+    def at(self, step: int) -> None:
         """Begin a training step: its draws are counted from 0 again."""
         self.step, self.silent, self._drawn = step, False, 0
 

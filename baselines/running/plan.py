@@ -192,7 +192,7 @@ def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
 
 _CHOSEN_BY_SETTINGS: tuple[Sort, ...] = ("positions", "formats", "augmentations", "optimisers", "schedules")
 
-_TRAINING = (".", "encoding", "replicas", "running", "training", "training/graphs")
+_TRAINING = (".", "encoding", "replicas", "running", "training")
 """The folders whose code has a part in every training."""
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +15,7 @@ from ..replicas.hyperparameters import Hyperparameters
 class Optimiser(Protocol):
     """What a file of `optimisers/` offers: `Optimiser(parameters, rates, hyperparameters)`.
 
-    parameters: each (K, ..). rates: the K base learning rates. `weight_decay` is in `hyperparameters`. One that also
-    has `tensors` and `over` (`optimisers/_written.py`), or gives such a one by `written()`, can be in a traced step."""
+    parameters: each (K, ..). rates: the K base learning rates. `weight_decay` is in `hyperparameters`."""
 
     def step(self, factor: float) -> None:
         """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
@@ -40,37 +38,13 @@ class OptimiserStep:
         self.clips = any(hyperparameters.exact("clip"))
         self.sharp = any(hyperparameters.exact("sharpness"))
         self.schedule = module("baselines/schedules", hyperparameters["schedule"], "schedule")
-        self.factor: Any = 1.0
+        self.factor = 1.0
         self.restart()
 
     def restart(self) -> None:
         """Forget the moments: what is published for penalties that are switched on in the middle of training."""
         kind = module("baselines/optimisers", self.hyperparameters["optimiser"], "optimiser").Optimiser
         self.optimiser: Optimiser = kind(self.parameters, self.rates, self.hyperparameters)
-
-    def write(self) -> None:
-        """Go on with an optimiser whose steps can be traced, where this one's cannot and it offers one."""
-        if (written := getattr(self.optimiser, "written", None)) is not None:
-            self.optimiser = written()
-
-    def unwrite(self) -> None:
-        """Go on with the optimiser that is the quickest in plain steps."""
-        if (
-            type(self.optimiser)
-            is not module("baselines/optimisers", self.hyperparameters["optimiser"], "optimiser").Optimiser
-        ):
-            state = self.optimiser.state()
-            self.restart()
-            self.optimiser.load(state)
-
-    def over(self, parameters: Callable[[nn.Parameter], Any], tensors: Mapping[str, Tensor], factor: Tensor) -> Self:
-        """The same optimiser step for a trace: over other parameters, with the optimiser's `tensors`, at a factor
-        that is an input of the trace."""
-        found = copy.copy(self)
-        found.parameters = [parameters(parameter) for parameter in self.parameters]
-        found.optimiser = self.optimiser.over(parameters, tensors)  # type: ignore[attr-defined]
-        found.factor = factor
-        return found
 
     def at(self, step: int, steps: int) -> None:
         """Set the schedule to `step` of `steps` (from 0): a linear rise over the share `warmup_percent` of all steps,

@@ -96,7 +96,7 @@ def in_stacks(items: Sequence[T], count: int, go: Callable[[Sequence[T]], None],
         else:
             start += len(some)
             continue
-        gc.collect()  # what failed holds itself in a cycle where its steps were graphs
+        gc.collect()  # what failed may hold itself in a cycle
 
 
 def _lacks_memory(error: Exception) -> bool:

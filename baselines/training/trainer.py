@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from ...core.clock import Stopwatch
-from ...core.errors import ModelError
 from ...core.world import ALONE, World
 from .accumulation import check_chunk, in_chunks
 from .activations import recomputed
@@ -20,7 +19,6 @@ from .algorithm import Clock
 from .augmentation import augmentation
 from .distributed import SharedOptimiserStep, noise_keys, refuse_unshared, shared
 from .early_stopping import Validation
-from .graphs.capture import Whole, whole
 from .memory_format import laid_out
 from .optimiser_step import OptimiserStep
 from .precision import precision
@@ -41,7 +39,6 @@ SETTINGS: dict[str, Any] = {
     "candidates": 1,
     "check_every": 0,
     "patience": 0,
-    "compile": "never",
     "precision": "auto",
     "feed": "auto",
     "recompute": False,
@@ -56,10 +53,10 @@ are computed at once, 0 for all; their gradients are summed (`accumulation.py`),
 faster. candidates:
 how many checkpoints, evenly spaced, the scorer may choose among. check_every, patience: where both are set, a replica
 is looked at on validation rows every so many steps, and stops after `patience` looks without a new best, which it
-keeps. compile: whether steps are taken as graphs (`graphs/capture.py`). precision: of a step's products
-(`precision.py`). feed: where pictures lie (`feed.py`). recompute: whether activations are computed again in the
-backward pass (`activations.py`). memory_format: how pictures lie in memory (`memory_format.py`). each_environment:
-whether a batch holds batch_size rows of each environment under any algorithm, where there are several."""
+keeps. precision: of a step's products (`precision.py`). feed: where pictures lie (`feed.py`). recompute: whether
+activations are computed again in the backward pass (`activations.py`). memory_format: how pictures lie in memory
+(`memory_format.py`). each_environment: whether a batch holds batch_size rows of each environment under any algorithm,
+where there are several."""
 
 FINITE_CHECK_EVERY = 50
 """Steps between two looks at whether a loss was finite: each look waits for the device."""
@@ -91,8 +88,6 @@ class Training:
         self.finished = False
         self.outcome = Outcome()
         check_chunk(stack.algorithm)
-        if stack.hyperparameters["recompute"] and stack.hyperparameters["compile"] != "never":
-            raise ModelError("setting recompute: activations are computed again in plain steps: leave compile at never")
         self.stages = stack.algorithm.stages(steps)
         assert sum(self.stages) == steps
         self.take_up(data)
@@ -119,7 +114,6 @@ class Training:
         last = self.stage == len(self.stages) - 1
         if every and patience and last and "id_val" in self.data.held:
             self.validation = Validation(self.data.held["id_val"], len(stack), patience)
-        self.whole: Whole | None = whole(self)
 
     def _optimiser_step(self, parameters: list[Any], rates: str = "lr") -> OptimiserStep:
         kind = SharedOptimiserStep if self.together.size > 1 else OptimiserStep
@@ -140,8 +134,7 @@ class Training:
         clock = Clock(self.in_stage, length, self.stage, self.total, stack.keys)
         for optimiser_step in self.optimiser_steps.values():
             optimiser_step.at(self.in_stage, length)
-        losses = None if self.whole is None else self.whole.step(clock)
-        self.losses = self.moved(clock) if losses is None else losses
+        self.losses = self._train_step(clock)
         self.total += 1
         self.in_stage += 1
         checks = self.validation is not None and self.total % stack.hyperparameters["check_every"] == 0
@@ -152,8 +145,8 @@ class Training:
         if self.in_stage == length and not self.done:
             self._next_stage()
 
-    def moved(self, clock: Clock) -> Tensor:
-        """Take one plain step; the losses (K,)."""
+    def _train_step(self, clock: Clock) -> Tensor:
+        """Update network and algorithm; the losses (K,)."""
         stack = self.stack
         stack.rng.at(clock.total)
         settings = stack.hyperparameters

@@ -82,7 +82,6 @@ def test_a_scratchpad_reads_a_task_of_characters_word_by_word() -> None:
         ("lr", -0.1, "use 0 or more"),
         ("lr", float("inf"), "use a finite number"),
         ("width", 0, "use 1 or more"),
-        ("compile", "perhaps", "use auto, always or never"),
         ("precision", "half", "use auto, float32 or bfloat16"),
     ],
 )

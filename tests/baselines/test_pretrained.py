@@ -312,7 +312,6 @@ def test_what_cannot_be_is_refused(folders: dict[str, str]) -> None:
     for own, message in (
         ({"pooling": "top"}, "setting pooling = 'top'"),
         ({"freeze": "head"}, "setting freeze = 'head'"),
-        ({"compile": "always"}, "setting compile"),
     ):
         with pytest.raises(ModelError, match=message):
             trained(["a"], "erm", folders["vit"], **own)

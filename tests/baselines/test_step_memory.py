@@ -159,11 +159,6 @@ def test_blocks_are_the_layers_of_the_outermost_lists() -> None:
         training("linear", recompute=True).step()
 
 
-def test_activations_are_not_computed_again_in_graphs() -> None:
-    with pytest.raises(ModelError, match="leave compile at never"):
-        training("resnet", widths=[4, 4], recompute=True, compile="always")
-
-
 @pytest.mark.parametrize("choice", ["channels_last", "contiguous"])
 def test_pictures_lie_as_is_asked_and_give_the_same_losses(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, _ = history(training("cnn", widths=[4, 4], width=8))

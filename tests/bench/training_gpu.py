@@ -3,7 +3,7 @@
 make bench-gpu          (writes training_gpu.json into $OUT, or the working folder; under eight minutes on an H100)
 python tests/bench/training_gpu.py --tiny      all of it in small, on any machine
 
-1. Checks: plain steps, recorded and compiled ones, and the CPU come to the same weights.
+1. Checks: the GPU and the CPU come to the same weights.
 2. Modular addition (97 x 97 pairs, a quadratic network, batches of 512): many replicas at once against a plain loop over
    single ones; the share of the measured peak of matrix products at more and more replicas.
 3. The phase diagram of wrong labels: 17 shares of training rows x 17 shares of wrong labels x 4 seeds, full batches.
@@ -35,7 +35,6 @@ from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import Recipe, complete, defaults, files, literal, recipes
 from farshift.baselines.replicas.hyperparameters import alike
 from farshift.baselines.running.search import drawn
-from farshift.baselines.training.graphs import capture as compiled
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
@@ -137,35 +136,28 @@ def gap(some: nn.Module, others: nn.Module) -> float:
     return max(float((a.detach().cpu().double() - b.detach().cpu().double()).abs().max()) for a, b in pairs)
 
 
-def twelve(
-    bench: Bench, network: str, path: str, data: Data, sizes: Sizes, own: Row, on_cpu: bool = False
+def train_twelve_steps(
+    bench: Bench, network: str, data: Data, sizes: Sizes, own: Row, device: torch.device | None = None
 ) -> nn.Module:
-    """A network after twelve steps of two replicas."""
-    each = [complete_settings(network, lr=lr, compile=path, precision="float32", **own) for lr in (1e-3, 3e-3)]
-    device = torch.device("cpu") if on_cpu else None
+    """The network of two replicas."""
+    each = [complete_settings(network, lr=lr, precision="float32", **own) for lr in (1e-3, 3e-3)]
     made = training(bench, network, each, data, sizes, 12, device=device)
     made.run()
-    if path != "never" and not (made.whole and made.whole.graphs):
-        raise SystemExit(f"{network}: its steps are not graphs with compile = {path}")
     return made.stack.network  # type: ignore[no-any-return]
 
 
 def checks(bench: Bench) -> None:
-    """Twelve steps by each path: compiled, and captured as they were recorded. On a CPU neither: the tests compile there,
-    and take their time for it."""
     cases: dict[str, tuple[tuple[Data, Sizes], Row, float]] = {
         "quadratic_mlp": (modular(), {"width": 32, "batch_size": 64}, 2e-2),
         "cnn": (images(64, 8), {"widths": [4, 8], "width": 16, "batch_size": 16}, 2e-2),
         "transformer": (texts(), {"width": 16, "layers": 1, "feedforward": 32, "batch_size": 16, "dropout": 0.1}, 2e-2),
     }
     for network, ((data, sizes), own, most) in cases.items():
-        plain = twelve(bench, network, "never", data, sizes, own)
-        paths = ("auto", "always") if bench.gpu else ()
-        gaps = {path: gap(plain, twelve(bench, network, path, data, sizes, own)) for path in paths}
-        gaps["cpu"] = gap(plain, twelve(bench, network, "never", data, sizes, own, on_cpu=True))
-        bench.note(f"check {network}", **gaps)
-        if max(gaps.values()) > most:
-            raise SystemExit(f"{network}: paths lead {gaps} apart, more than {most:g}")
+        here = train_twelve_steps(bench, network, data, sizes, own)
+        apart = gap(here, train_twelve_steps(bench, network, data, sizes, own, torch.device("cpu")))
+        bench.note(f"check {network}", cpu=apart)
+        if not apart <= most:
+            raise SystemExit(f"{network}: {bench.device} and the CPU lead {apart:g} apart, more than {most:g}")
 
 
 def plain_step(bench: Bench, width: int, batch: int, data: Data) -> Callable[[], Any]:
@@ -208,16 +200,14 @@ def modular_replicas(bench: Bench) -> None:
     alone, _ = bench.seconds(plain_step(bench, width, batch, data), slot, 5)
     bench.note("plain loop, one replica", ms=1e3 * alone, peak_tflops=most / 1e12)
     arithmetic = 6 * batch * width * P
-    paths = {256: ("never", "auto", "always"), 1024: ("auto", "always")} if bench.gpu else {}
     for replicas in (2, 4) if bench.tiny else (1, 16, 64, 256, 1024):
-        for path in paths.get(replicas, ("auto",)):
-            each = [complete_settings("quadratic_mlp", compile=path, **own)] * replicas
-            made = training(bench, "quadratic_mlp", each, data, sizes, 10**6)
-            took, _ = bench.seconds(made.step, slot, 10 if bench.gpu else 2)
-            bench.note(
-                f"modular, K = {replicas}, compile {path}", ms=1e3 * took, against_loop=replicas * alone / took,
-                share_of_peak=replicas * arithmetic / took / most, graphs=0 if made.whole is None else len(made.whole.graphs),
-            )  # fmt: skip
+        each = [complete_settings("quadratic_mlp", **own)] * replicas
+        made = training(bench, "quadratic_mlp", each, data, sizes, 10**6)
+        took, _ = bench.seconds(made.step, slot, 10 if bench.gpu else 2)
+        bench.note(
+            f"modular, K = {replicas}", ms=1e3 * took, against_loop=replicas * alone / took,
+            share_of_peak=replicas * arithmetic / took / most,
+        )  # fmt: skip
 
 
 def phase_diagram(bench: Bench) -> None:
@@ -237,9 +227,7 @@ def phase_diagram(bench: Bench) -> None:
         other = torch.randint(P, noisy.shape, generator=generator)
         rows = data.changed(drawn_rows.float(), torch.where(noisy, other, data.target))
         each = [
-            complete_settings(
-                "quadratic_mlp", compile="auto", width=width, batch_size=0, loss="squared", lr=1e-2, beta2=0.98
-            )
+            complete_settings("quadratic_mlp", width=width, batch_size=0, loss="squared", lr=1e-2, beta2=0.98)
         ] * len(shares)
         made = training(bench, "quadratic_mlp", each, rows, sizes, steps)
         start = bench.now()
@@ -272,7 +260,7 @@ def domain_algorithms(bench: Bench) -> None:
     for made in known:
         stacks: dict[Any, list[Settings]] = {}
         for own in drawn(made.name, "colored_mnist/plus_90", count).values():
-            settings = complete(made, "colored_mnist/plus_90", own) | {"compile": "auto"}
+            settings = complete(made, "colored_mnist/plus_90", own)
             stacks.setdefault(alike(settings), []).extend([settings] * trials)
         largest = max(stacks.values(), key=len)
         try:
@@ -285,7 +273,7 @@ def domain_algorithms(bench: Bench) -> None:
         total += seconds
         bench.note(
             f"domain {made.name}", replicas=count * trials, stacks=len(stacks), ms=1e3 * each, timed=timed,
-            seconds_extrapolated=seconds, graphs=0 if run.whole is None else len(run.whole.graphs),
+            seconds_extrapolated=seconds,
         )  # fmt: skip
     bench.note("all domain algorithms", recipes=len(known), seconds_extrapolated=total)
 
@@ -309,11 +297,7 @@ def to_94(bench: Bench) -> None:
     data = Data((torch.zeros(len(x), 0, dtype=torch.int64), x), label[None], lengths, ones)
     sizes, steps = Sizes(10, numbers=x.shape[1], shape=(3, 32, 32)), 20 if bench.tiny else 2000
     widths, batch = ([4, 8], 32) if bench.tiny else ([64, 256, 256], 512)
-    each = [
-        complete_settings(
-            "resnet", compile="auto", widths=widths, batch_size=batch, lr=3e-3, weight_decay=0.05, schedule="linear"
-        )
-    ]
+    each = [complete_settings("resnet", widths=widths, batch_size=batch, lr=3e-3, weight_decay=0.05, schedule="linear")]
     made = training(bench, "resnet", each, data, sizes, steps)
     start = bench.now()
     made.run()
@@ -344,8 +328,6 @@ def main() -> None:
         raise SystemExit("there is no GPU here: --tiny runs all of it in small")
     bench = Bench(given.tiny, torch.device("cuda" if torch.cuda.is_available() else "cpu"), given.cifar)
     torch.backends.cuda.matmul.allow_tf32 = False
-    # With `auto`, steps are recorded and captured here, however few are left, and compiled with `always` alone.
-    compiled.TRACING_SECONDS, compiled.COMPILING_SECONDS = 0.0, float("inf")
     name = torch.cuda.get_device_name() if bench.gpu else "CPU"
     print(f"{name}, torch {torch.__version__}", flush=True)
     card: Row = {"device": name, "torch": torch.__version__, "tiny": given.tiny, "rows": bench.found}

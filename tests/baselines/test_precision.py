@@ -1,4 +1,4 @@
-"""What steps taken as graphs are made of: a clock that is read, products in bfloat16, the products of one replica."""
+"""The precision of a step's products: bfloat16, and one replica's alone and among others."""
 
 from __future__ import annotations
 
@@ -13,53 +13,15 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.layers.linear import Linear
-from farshift.baselines.replicas.rng import keys
 from farshift.baselines.replicas.stacked import stacked
-from farshift.baselines.training.algorithm import Clock
-from farshift.baselines.training.graphs.symbolic_clock import Condition, TracedClock, holds
 from farshift.baselines.training.precision import Precision
+from farshift.baselines.training.trainer import Training
+from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .plain_loops import case, settings, stack
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-def clock(step: int, total: int = 0) -> Clock:
-    return Clock(step, 100, 0, total or step, keys(["a", "b"]))
-
-
-def read(now: Clock) -> tuple[Any, list[Condition]]:
-    taken: list[Condition] = []
-    return TracedClock(now, torch.tensor(now.step), torch.tensor(now.total), taken), taken
-
-
-def test_what_is_compared_with_the_step_holds_for_the_steps_with_the_same_answers() -> None:
-    now, taken = read(clock(30))
-    assert now.step >= 20
-    assert now.step + 1 != 50
-    assert [step for step in range(60) if holds(taken, clock(step))] == [*range(20, 49), *range(50, 60)]
-
-
-def test_what_is_computed_with_the_step_and_tensors_is_told_to_the_graph() -> None:
-    now, taken = read(clock(30))
-    share = now.step / now.steps
-    assert isinstance(share, Tensor)
-    assert share.item() == 0.3
-    assert (now.step >= torch.tensor([10.0, 40.0])).tolist() == [True, False]
-    assert not taken
-
-
-def test_a_traced_clock_draws_what_the_plain_one_draws() -> None:
-    now, _ = read(clock(3, total=70))
-    assert torch.equal(now.draw("mask"), clock(3, total=70).draw("mask"))
-
-
-def test_a_number_of_the_clock_cannot_slip_into_a_graph_unseen() -> None:
-    now, _ = read(clock(3))
-    for use in (lambda: range(now.step), lambda: {now.step: 1}, lambda: [0, 1, 2, 3][now.step], lambda: 2 / now.step):
-        with pytest.raises(TypeError):
-            use()
 
 
 @pytest.mark.parametrize("network", ["mlp", "cnn", "resnet", "transformer", "decoder_transformer"])
@@ -76,6 +38,16 @@ def test_in_bfloat16_weights_and_gradients_stay_in_single_precision_and_come_nea
     exact, rough = (torch.cat([x.flatten() for x in gradients]) for gradients in found)
     assert rough.dtype == torch.float32
     assert 0 < (rough - exact).norm() < 0.1 * exact.norm()
+
+
+@pytest.mark.parametrize(
+    ("choice", "why"), [("float8", "use auto, float32 or bfloat16"), ("bfloat16", "it is for training on a GPU")]
+)
+def test_a_precision_that_there_is_not_is_refused(choice: str, why: str) -> None:
+    data, sizes = case("mlp", 16)
+    replicas = stack("mlp", [settings("mlp", precision=choice)], data, sizes, 1)
+    with pytest.raises(ModelError, match=f"setting precision = '{choice}': {why}"):
+        Training(replicas, data, 1)
 
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), [(4, 10, 8), (7, 3, 5), (49, 14, 32), (64, 160, 10)])

@@ -1,1 +1,0 @@
-"""Training steps as compiled graphs."""
