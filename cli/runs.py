@@ -113,15 +113,13 @@ def evaluate(
         Optional[int],  # noqa: UP045
         typer.Option("--limit", min=1, metavar="N", help="Ask only N rows of each part: a trial, never ranked."),
     ] = None,
-    isolated: Annotated[
-        bool,
-        typer.Option("--isolated", help="Run the model without network, cache and home; the run card says so (Linux)."),
+    no_score: Annotated[
+        bool, typer.Option("--no-score", help="Leave scoring, which reads labels, to `farshift score`.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Evaluate your own model on a benchmark and score it."""
     from ..benchmarks.harness.evaluate import evaluate as go
-    from ..benchmarks.harness.isolated import evaluate_isolated
     from ..benchmarks.harness.model_spec import find_model, read_options
     from ..core.world import world
 
@@ -138,13 +136,16 @@ def evaluate(
         "limit": limit,
     }
     with watched():
-        if isolated:
-            done = evaluate_isolated(model, on, out, read_options(option or []), how)
-        else:
-            found, code = find_model(model, read_options(option or []))
-            hung = f"predict did not return in time and cannot be interrupted; {_KEPT}"
-            done = go(found, on, out=out, code=code, on_hang=lambda: give_up(hung), **how)
-    if world().rank == 0:
+        found, code = find_model(model, read_options(option or []))
+        hung = f"predict did not return in time and cannot be interrupted; {_KEPT}"
+        done = go(found, on, out=out, code=code, on_hang=lambda: give_up(hung), **how)
+    if world().rank != 0:
+        return
+    if no_score and json:
+        emit_json({"run": str(done.path), "digest": done.digest})
+    elif no_score:
+        line(f"run: {done.path}")
+    else:
         print_scored(done, json)
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import openai
 
 SCHEME = "openai"
-NETWORK = True
 
 GIVES_UP_AFTER = 4
 """Prompts of a batch that the endpoint fails to answer before it has answered any: then the fault is not theirs."""

@@ -16,7 +16,6 @@ from typing import Any
 
 from ...core.device import check_device
 from ...core.errors import FarshiftError
-from ...core.isolation.namespaces import is_isolated
 from ...core.listings.plural import counted
 from ...core.progress import say
 from ...core.version import version
@@ -113,8 +112,6 @@ def evaluate(
     if left_out := [] if settings else _left_out(model, benchmark, selection):
         card["left_out"] = left_out
         say(f"{benchmark.name}: {' and '.join(left_out)} is not asked: nothing is chosen by it")
-    if is_isolated():
-        card["isolated"] = True
     if settings:
         card["settings"] = {key: stated(values) for key, values in named.items()}
     query = Query.of(benchmark, batch_size, _seconds(time_limit, model), on_hang, together)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -21,13 +21,13 @@ Fail = Callable[[FarshiftError], NoReturn]
 """Reports an error from any thread, and ends the process at once."""
 
 
-def done_elsewhere(module: str, request: Any, what: str, environment: Mapping[str, str] | None = None) -> None:
+def done_elsewhere(module: str, request: Any, what: str) -> None:
     """Have a process run `module`, whose main is `serve`, on a request (plain JSON). Its progress is reported here, its
     error is raised here. what: the work, for people."""
     # -P: what lies in the folder that the user happens to be in is not imported.
     command = [sys.executable, "-P", "-m", module]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, encoding="utf-8", env=environment) as child:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, encoding="utf-8") as child:
         assert child.stdin and child.stdout
         try:
             child.stdin.write(json.dumps(request))

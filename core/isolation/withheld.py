@@ -1,8 +1,8 @@
 """While a model is trained or asked, the library gives no labels: not in this process, its threads or its children.
 
 What a model may see is handed to it. That the library refuses the rest keeps a model from being scored by labels that
-it looked up, by mistake or as a shortcut; whoever reads the cache's files without the library is not kept from it
-(`farshift evaluate --isolated` does that).
+it looked up, by mistake or as a shortcut; whoever reads the cache's files without the library is not kept from it (a
+container does that: docs/evaluate.md).
 """
 
 from __future__ import annotations

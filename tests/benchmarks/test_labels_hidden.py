@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -154,3 +155,20 @@ def test_what_the_preparing_process_refuses_is_refused_here_by_the_same_error(ca
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     with pytest.raises(Unavailable, match="optdigits"):
         blind_data(find_benchmark("optdigits/writers"))
+
+
+def test_a_cache_of_inputs_alone_suffices_to_evaluate_so_that_a_container_needs_no_labels(
+    farshift, tmp_path, monkeypatch
+):
+    on, run, cache = "modadd97/xi35", tmp_path / "run", tmp_path / "inputs"
+    folder = blind_data(find_benchmark(on)).folder
+    shutil.copytree(folder, cache / "handouts" / folder.name)
+    (tmp_path / "adder.py").write_text("def predict(batch):\n    return (batch['a'] + batch['b']) % 97\n")
+    with monkeypatch.context() as container:
+        container.setenv("FARSHIFT_CACHE", str(cache))
+        container.setenv("FARSHIFT_OFFLINE", "1")
+        model = f"{tmp_path / 'adder.py'}:predict"
+        done = farshift("evaluate", model, "--on", on, "--seeds", "1", "--out", run, "--no-score")
+    assert (done.returncode, done.stdout) == (0, f"run: {run}\n"), done.stderr
+    assert not {"sources", "splits", "files"} & {path.name for path in cache.iterdir()}
+    assert fs.score(run).ood.value == 1.0
