@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .hierarchy import DRAWS, Treated, hierarchy, hold_enough, iqm_variance, mean_variance
+from ...core.errors import FarshiftError
+from .hierarchy import DRAWS, hierarchy, iqm_variance, mean_variance
 from .iqm import interquartile_mean
 from .margin import LEVEL, Margin, margin
 from .normalised import Scale, Summary, on_scales, scale_of, summary
@@ -66,16 +67,13 @@ class Aggregates:
     """The aggregates of a table. `rows`: by mean, best first (the order is not a ranking); `incomplete`: by name."""
 
     over: tuple[str, ...]
-    benchmarks: Treated
     rows: list[Aggregate]
     incomplete: list[Incomplete]
 
     @property
     def interval(self) -> str:
         """What the intervals cover, in words."""
-        if self.benchmarks == "resampled":
-            over = f"benchmarks like these {len(self.over)}, which were resampled"
-        elif any(row.seeds == 1 for row in self.rows):
+        if any(row.seeds == 1 for row in self.rows):
             over = f"rows of these {len(self.over)} benchmarks, and seeds where there is more than one"
         else:
             over = f"rows and training seeds of these {len(self.over)} benchmarks, and no others"
@@ -84,7 +82,7 @@ class Aggregates:
     def to_dict(self) -> dict[str, Any]:
         return {
             "over": list(self.over),
-            "benchmarks": self.benchmarks,
+            "benchmarks": "fixed",
             "rows": [row.to_dict() for row in self.rows],
             "incomplete": [row.to_dict() for row in self.incomplete],
             "interval": self.interval,
@@ -94,14 +92,14 @@ class Aggregates:
 def aggregate(
     scores: Scores,
     scales: Mapping[str, Scale],
-    benchmarks: Treated = "fixed",
     draws: int = DRAWS,
 ) -> Aggregates:
     """The aggregates of every entry over all benchmarks in `scores`.
 
-    Raises `FarshiftError` where there is no benchmark, one without a scale, or too few to be resampled."""
+    Raises `FarshiftError` where there is no benchmark, or one without a scale."""
     names = sorted(scores)
-    hold_enough(len(names), benchmarks)
+    if not names:
+        raise FarshiftError("an aggregate needs a benchmark")
     by_name = {name: scale_of(scales, name) for name in names}
     known = {name: {entry: summary(sample) for entry, sample in scores[name].items()} for name in names}
     rows, incomplete = [], []
@@ -111,18 +109,18 @@ def aggregate(
             incomplete.append(Incomplete(entry, missing, len(here)))
         else:
             scaled = on_scales(here, by_name)
-            rows.append(_aggregate(entry, names, scaled, benchmarks, draws))
-    return Aggregates(tuple(names), benchmarks, sorted(rows, key=lambda row: -row.mean.value), incomplete)
+            rows.append(_aggregate(entry, names, scaled, draws))
+    return Aggregates(tuple(names), sorted(rows, key=lambda row: -row.mean.value), incomplete)
 
 
-def _aggregate(entry: str, names: list[str], found: list[Summary], treated: Treated, draws: int) -> Aggregate:
-    here = hierarchy(names, found, treated, draws)
+def _aggregate(entry: str, names: list[str], found: list[Summary], draws: int) -> Aggregate:
+    here = hierarchy(names, found, draws)
     values = [one.value for one in found]
     middle = float(interquartile_mean(here.values, here.weights))
     return Aggregate(
         entry,
-        margin(average(values), mean_variance(found, treated)),
-        margin(middle, iqm_variance(here, found, treated)),
+        margin(average(values), mean_variance(found)),
+        margin(middle, iqm_variance(here, found)),
         dict(zip(names, values, strict=True)),
         min(len(one.per_seed) for one in found),
     )

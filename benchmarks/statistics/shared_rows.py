@@ -23,13 +23,6 @@ def shared_spread(sample: Sample) -> Spread:
     return less(sample.spread(), sample.interaction())
 
 
-def shared_difference(left: Sample, right: Sample) -> Spread:
-    """The same of the difference of two entries on the same rows, whose rows are paired, and whose seeds have nothing
-    to do with each other."""
-    paired = left.pooled().minus(right.pooled()).spread()
-    return less(paired, left.interaction() + right.interaction())
-
-
 def less(rows: Spread, interaction: float) -> Spread:
     """What is left of a row term without what lies in that of the seeds already."""
     # NaN, where rows have no variance that is known, must stay NaN.

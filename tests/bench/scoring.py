@@ -1,11 +1,10 @@
-"""How fast are the statistics of a board? Resamples, rank sets, worst groups, beside SciPy and a plain loop in one run.
+"""How fast are the statistics of a board? Rank sets and worst groups, beside plain NumPy in one run.
 
 make bench-scoring
 
-Goals: 10,000 paired resamples of 10^6 binary rows, counting included, in 0.05 s and 1,000 times as fast as SciPy; rank
-sets of 100 entries x 10,000 rows in 1 s; the worst of 50 groups in 0.3 s at any number of rows. Medians of interleaved
-rounds. What would take hours is measured on fewer resamples and extrapolated, which costs are linear in; the table says
-on how many.
+Goals: rank sets of 100 entries x 10,000 rows in 1 s; the worst of 50 groups in 0.3 s at any number of rows. Medians of
+interleaved rounds. What would take hours is measured on fewer resamples and extrapolated, which costs are linear in; the
+table says on how many.
 """
 
 from __future__ import annotations
@@ -21,11 +20,9 @@ import numpy as np
 from farshift.benchmarks.statistics.joint_covariance import joint_covariance
 from farshift.benchmarks.statistics.max_t import DRAWS
 from farshift.benchmarks.statistics.ranks import rank_sets
-from farshift.benchmarks.statistics.resample import RESAMPLES, resampled_difference
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.worst_group import RESAMPLES as GROUP_RESAMPLES
 from farshift.benchmarks.statistics.worst_group import worst_group
-from scipy import stats
 
 ROUNDS = 5
 RNG = np.random.default_rng(0)
@@ -41,63 +38,6 @@ class Way:
     wanted: int
     rounds: int = ROUNDS
     goal: float | None = None
-
-
-def loop(left: np.ndarray, right: np.ndarray, resamples: int) -> list[float]:
-    """Row by row, in plain Python."""
-    a, b, n, found = left.tolist(), right.tolist(), len(left), []
-    for _ in range(resamples):
-        total = 0.0
-        for row in RNG.integers(0, n, n).tolist():
-            total += a[row] - b[row]
-        found.append(total / n)
-    return found
-
-
-def scipys(left: np.ndarray, right: np.ndarray, resamples: int) -> object:
-    def difference(x, y, axis=-1):
-        return x.mean(axis=axis) - y.mean(axis=axis)
-
-    return stats.bootstrap(
-        (left, right), difference, paired=True, vectorized=True, n_resamples=resamples, batch=2, method="percentile"
-    )
-
-
-def paired(rows: int) -> dict[str, list[Way]]:
-    left, right = (RNG.uniform(size=rows) < share for share in (0.7, 0.72))
-    codes = RNG.integers(0, 200, rows)
-    fifths = [RNG.integers(0, 6, rows) / 5 for _ in range(2)]
-    few = max(2, 2_000_000 // rows)
-    return {
-        f"{RESAMPLES:,} paired resamples of {rows:,} binary rows": [
-            Way("ours, booleans", lambda: resampled_difference(left, right), RESAMPLES, RESAMPLES, goal=0.05),
-            Way(
-                "ours, float64",
-                lambda: resampled_difference(left * 1.0, right * 1.0),
-                RESAMPLES,
-                RESAMPLES,
-                goal=0.05,
-            ),
-            Way("scipy.stats.bootstrap", lambda: scipys(left * 1.0, right * 1.0, few), few, RESAMPLES, 2),
-            Way("a plain Python loop", lambda: loop(left, right, 1), 1, RESAMPLES, 2),
-        ],
-        f"{RESAMPLES:,} paired resamples of {rows:,} rows of 6 levels": [
-            Way("ours", lambda: resampled_difference(*fifths), RESAMPLES, RESAMPLES),
-            Way("scipy.stats.bootstrap", lambda: scipys(*fifths, few), few, RESAMPLES, 2),
-        ],
-        f"{RESAMPLES:,} paired resamples of 200 clusters of {rows:,} rows": [
-            Way("ours", lambda: resampled_difference(left, right, codes), RESAMPLES, RESAMPLES),
-            Way("clusters drawn one by one", lambda: clusters(left, right, codes, few), few, RESAMPLES, 2),
-        ],
-    }
-
-
-def clusters(left: np.ndarray, right: np.ndarray, codes: np.ndarray, resamples: int) -> list[float]:
-    apart = left.astype(float) - right
-    order = np.argsort(codes, kind="stable")
-    members = np.split(apart[order], np.cumsum(np.bincount(codes))[:-1])
-    drawn = ([members[one] for one in RNG.integers(0, len(members), len(members))] for _ in range(resamples))
-    return [float(np.concatenate(parts).mean()) for parts in drawn]
 
 
 def worst(rows: int) -> dict[str, list[Way]]:
@@ -170,11 +110,11 @@ def measured(ways: list[Way]) -> list[dict[str, object]]:
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--rows", type=float, default=1e6, help="rows of the resampling (default: 1e6)")
+    asked.add_argument("--rows", type=float, default=1e6, help="the most rows of the worst group (default: 1e6)")
     asked.add_argument("--json", action="store_true", help="the figures as JSON")
     options = asked.parse_args()
     rows = int(options.rows)
-    jobs = paired(rows) | ranks(100, 10_000)
+    jobs = ranks(100, 10_000)
     for size in sorted({10_000, 100_000, rows}):
         jobs |= worst(size)
     found = {job: measured(ways) for job, ways in jobs.items()}

@@ -14,12 +14,10 @@ from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.chance import chance, scale
 from farshift.benchmarks.statistics.aggregate import aggregate
 from farshift.benchmarks.statistics.hierarchy import hierarchy, mean_variance
-from farshift.benchmarks.statistics.improvement import improvement
 from farshift.benchmarks.statistics.iqm import interquartile_mean, kept
 from farshift.benchmarks.statistics.normalised import Scale, Summary, normalised
-from farshift.benchmarks.statistics.profiles import profile
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.shared_rows import shared_difference, shared_spread
+from farshift.benchmarks.statistics.shared_rows import shared_spread
 from farshift.benchmarks.statistics.spread import Spread
 from farshift.core.errors import FarshiftError
 from hypothesis import given, settings
@@ -76,11 +74,10 @@ def test_the_mean_is_of_normalised_scores_and_a_loss_turns_round():
 @given(seeds_of)
 @settings(max_examples=15, deadline=None)
 def test_who_else_enters_never_changes_a_number(seed):
-    for treated, count in (("fixed", 4), ("resampled", 6)):
-        whole = table(seed, count, entries=4)
-        some = {name: {entry: found[entry] for entry in ("e1", "e3")} for name, found in whole.items()}
-        more, fewer = (aggregate(scores, SCALES, treated, 100) for scores in (whole, some))
-        assert [of(more, entry) for entry in ("e1", "e3")] == [of(fewer, entry) for entry in ("e1", "e3")]
+    whole = table(seed, entries=4)
+    some = {name: {entry: found[entry] for entry in ("e1", "e3")} for name, found in whole.items()}
+    more, fewer = (aggregate(scores, SCALES, 100) for scores in (whole, some))
+    assert [of(more, entry) for entry in ("e1", "e3")] == [of(fewer, entry) for entry in ("e1", "e3")]
 
 
 @given(seeds_of)
@@ -96,10 +93,6 @@ def test_the_order_of_rows_seeds_benchmarks_and_entries_never_shows(seed):
             for entry in reversed(sorted(plain[name]))
         }
     assert aggregate(plain, SCALES, draws=100).to_dict() == aggregate(turned, SCALES, draws=100).to_dict()
-    one, other = ({name: found["e0"] for name, found in scores.items()} for scores in (plain, turned))
-    assert profile(one, SCALES, draws=100).to_dict() == profile(other, SCALES, draws=100).to_dict()
-    two, another = ({name: found["e1"] for name, found in scores.items()} for scores in (plain, turned))
-    assert improvement(one, two, SCALES).to_dict() == improvement(other, another, SCALES).to_dict()
 
 
 def test_an_entry_that_lacks_a_benchmark_is_listed_apart_with_what_it_lacks():
@@ -117,34 +110,28 @@ def test_an_entry_that_lacks_a_benchmark_is_listed_apart_with_what_it_lacks():
 def test_what_cannot_be_aggregated_is_refused_in_one_line():
     with pytest.raises(FarshiftError, match="b0 has no level of chance: leave it out"):
         aggregate(table(1), {})
-    with pytest.raises(FarshiftError, match="4 benchmarks say nothing of others: resampling takes 6"):
-        aggregate(table(1), SCALES, "resampled")
     with pytest.raises(FarshiftError, match="an aggregate needs a benchmark"):
         aggregate({}, SCALES)
     with pytest.raises(FarshiftError, match="give two finite ends"):
         Scale(0.0, np.inf)
-    with pytest.raises(FarshiftError, match="the same benchmarks are compared: b1"):
-        improvement({"b0": Summary((1.0,), Spread(0, 1))}, dict.fromkeys(["b0", "b1"]), SCALES)
 
 
 def test_the_words_say_what_varies():
     assert "these 4 benchmarks, and no others" in aggregate(table(1), SCALES, draws=10).interval
-    assert "benchmarks like these 6" in aggregate(table(1, 6), SCALES, "resampled", 10).interval
     single = {name: {"x": RowScores(found["e0"].scores[:1])} for name, found in table(1).items()}
     assert "seeds where there is more than one" in aggregate(single, SCALES, draws=10).interval
 
 
-@pytest.mark.parametrize("treated", ["fixed", "resampled"])
-def test_the_draws_vary_as_the_closed_form_says(treated):
+def test_the_draws_vary_as_the_closed_form_says():
     found = [
         normalised(Summary(tuple(np.random.default_rng(n).random(2 + n % 3)), Spread(0.002, 99)), Scale(0.1, 1))
         for n in range(8)
     ]
-    here = hierarchy([f"b{n}" for n in range(8)], found, treated, 40_000)
+    here = hierarchy([f"b{n}" for n in range(8)], found, 40_000)
     drawn = (here.drawn * here.counts).sum(axis=1)
     assert here.counts.sum(axis=1) == pytest.approx(1)
     assert drawn.mean() == pytest.approx((here.values * here.weights).sum(), abs=4 * drawn.std() / 200)
-    assert drawn.var() == pytest.approx(mean_variance(found, treated).variance, rel=0.03)
+    assert drawn.var() == pytest.approx(mean_variance(found).variance, rel=0.03)
 
 
 def test_a_single_benchmark_without_seeds_is_its_own_interquartile_mean():
@@ -158,59 +145,17 @@ def test_a_single_benchmark_without_seeds_is_its_own_interquartile_mean():
 def test_what_seeds_share_is_the_mean_covariance_of_their_means():
     rng = np.random.default_rng(2)
     hard = rng.random(60)
-    x, y = hard + 0.5 * rng.random((3, 60)), hard + 0.5 * rng.random((2, 60))
-    covariance = np.cov(np.concatenate([x, y])) / 60
-    between = np.triu_indices(3, 1)
+    x = hard + 0.5 * rng.random((3, 60))
     endless = (-np.inf, np.inf)
-    one, other = RowScores(x, endless), RowScores(y, endless)
-    shared = covariance[:3, :3][between].mean()
-    assert shared_spread(one).variance == pytest.approx(shared)
-    apart = shared + covariance[3, 4] - 2 * covariance[:3, 3:].mean()
-    assert shared_difference(one, other).variance == pytest.approx(max(0.0, apart))
+    shared = (np.cov(x) / 60)[np.triu_indices(3, 1)].mean()
+    assert shared_spread(RowScores(x, endless)).variance == pytest.approx(shared)
     single = RowScores(x[:1], endless)
     assert shared_spread(single) == single.spread()
     assert np.isnan(shared_spread(RowScores(np.full((2, 9), np.nan))).variance)
 
 
-def test_entries_that_score_alike_everywhere_are_not_certain_to_be_alike():
-    perfect = RowScores(np.ones((3, 100)))
-    assert 0 < shared_spread(perfect).variance < 0.001
-    same = improvement({"b0": perfect}, {"b0": perfect}, SCALES)
-    assert same.difference.value == 0 < same.difference.se < 0.02
-    assert same.probability.value == 0.5
-
-
-def test_a_profile_is_the_share_of_scores_above_each_tau():
-    found = {"b0": Summary((0.2, 0.4, 0.9), Spread(1e-6, 99)), "b1": Summary((0.5,), Spread(1e-6, 99))}
-    taus = (0.1, 0.3, 0.45, 0.5, 0.95)
-    shown = profile(found, dict.fromkeys(found, Scale(0, 1)), taus=taus)
-    assert shown.share == pytest.approx((1, 1 / 2 * 2 / 3 + 1 / 2, 1 / 6 + 1 / 2, 1 / 6, 0))
-    assert all(
-        0 <= low <= share <= high <= 1 for low, share, high in zip(shown.low, shown.share, shown.high, strict=True)
-    )
-    assert shown.high[2] > shown.share[2]
-
-
-def test_the_probability_of_improvement_is_mann_whitneys():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(4, 5)), rng.normal(size=(4, 3))
-    left, right = (
-        {f"b{n}": Summary(tuple(row), Spread(0.01, 99)) for n, row in enumerate(values.tolist())} for values in (x, y)
-    )
-    found = improvement(left, right, dict.fromkeys(left, Scale(0, 1)))
-    whole = [stats.mannwhitneyu(a, b).statistic / 15 for a, b in zip(x, y, strict=True)]
-    assert found.probability.value == pytest.approx(np.mean(whole))
-    assert found.difference.value == pytest.approx((x.mean(axis=1) - y.mean(axis=1)).mean())
-    turned = improvement(right, left, dict.fromkeys(left, Scale(0, 1)))
-    assert turned.probability.value == pytest.approx(1 - found.probability.value)
-    assert turned.probability.low == pytest.approx(1 - found.probability.high, abs=1e-9)
-
-
-def test_three_seeds_that_are_all_better_are_no_certainty():
-    left, right = ({"b0": Summary(values, Spread(1e-8, 99))} for values in ((0.7, 0.8, 0.9), (0.1, 0.2, 0.3)))
-    found = improvement(left, right, SCALES).probability
-    assert found.value == 1.0 == found.high
-    assert found.low < 0.5
+def test_an_entry_that_is_right_everywhere_is_not_certain_to_be():
+    assert 0 < shared_spread(RowScores(np.ones((3, 100)))).variance < 0.001
 
 
 CLASSES = Task("classification", ("x",), "y", classes=8)

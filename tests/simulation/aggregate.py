@@ -16,12 +16,10 @@ import numpy as np
 from farshift.benchmarks.statistics.aggregate import aggregate
 from farshift.benchmarks.statistics.concurrence import interval
 from farshift.benchmarks.statistics.detectable import assumed, measured
-from farshift.benchmarks.statistics.improvement import improvement
 from farshift.benchmarks.statistics.interval import paired_difference
 from farshift.benchmarks.statistics.iqm import interquartile_mean
 from farshift.benchmarks.statistics.margin import margin
 from farshift.benchmarks.statistics.normalised import Scale
-from farshift.benchmarks.statistics.profiles import profile
 from farshift.benchmarks.statistics.sample import RowScores
 
 from .shares import shares
@@ -79,7 +77,6 @@ WORLDS = {
     )
     for count, seeds, seed_sd in ((5, 3, 0.03), (15, 3, 0.03), (15, 5, 0.03), (15, 5, 0.005), (15, 10, 0.06))
 }
-TAUS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 
 def covers_means(world: World, source: np.random.Generator) -> tuple[bool, bool]:
@@ -88,33 +85,6 @@ def covers_means(world: World, source: np.random.Generator) -> tuple[bool, bool]
     (row,) = aggregate(scores, world.scales, draws=DRAWS).rows
     true = float(np.mean(world.levels))
     return row.mean.low <= true <= row.mean.high, row.iqm.low <= world.iqm() <= row.iqm.high
-
-
-def covers_others(count: int, source: np.random.Generator) -> tuple[bool, bool]:
-    """The same of the population that the benchmarks of a study are drawn from, evenly between 0.2 and 0.8."""
-    world = World(tuple(source.uniform(0.2, 0.8, count).tolist()), 5, 0.03)
-    scores = {name: {"one": sample} for name, sample in world.measured(source).items()}
-    (row,) = aggregate(scores, world.scales, "resampled", DRAWS).rows
-    return row.mean.low <= 0.5 <= row.mean.high, row.iqm.low <= 0.5 <= row.iqm.high
-
-
-def covers_profile(world: World, source: np.random.Generator) -> bool:
-    """Whether the band holds the whole true profile."""
-    found = profile(world.measured(source), world.scales, taus=TAUS, draws=DRAWS)
-    true = [(world.quantiles() > tau).mean() for tau in TAUS]
-    return all(low <= share <= high for low, share, high in zip(found.low, true, found.high, strict=True))
-
-
-def covers_improvement(world: World, above: float, source: np.random.Generator) -> tuple[bool, bool]:
-    """Whether the intervals of the difference and of the probability of improvement hold the truth."""
-    left, right = world.measured(source, above), world.measured(source)
-    found = improvement(left, right, world.scales)
-    # Runs are measured on so many rows: the noise of theirs is in the scores that are compared.
-    each = CHANCE + (1 - CHANCE) * np.array(world.levels)
-    noise = each * (1 - each) / world.rows / (1 - CHANCE) ** 2
-    true = np.mean([NormalDist().cdf(above / sqrt(2 * (world.seed_sd**2 + one))) for one in noise])
-    difference, chance = found.difference, found.probability
-    return difference.low <= above <= difference.high, chance.low <= true <= chance.high
 
 
 def covers_tau(entries: int, correlation: float, kind: str, source: np.random.Generator) -> bool:
@@ -174,17 +144,6 @@ def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float
     """What is simulated: the statistics of a trial, the setting, the goal of each, and the trial."""
     for setting, world in WORLDS.items():
         yield ("mean", "IQM"), setting, (COVERS, COVERS), lambda source, w=world: covers_means(w, source)
-        yield ("profile, whole band",), setting, (AT_LEAST,), lambda source, w=world: (covers_profile(w, source),)
-        for above in (0.0, 0.04):
-            yield (
-                ("paired difference of means", "probability of improvement"),
-                f"{setting}, {above:g} apart",
-                (COVERS, AT_LEAST),
-                lambda source, w=world, a=above: covers_improvement(w, a, source),
-            )
-    for count in (6, 10, 15, 30):
-        setting = f"{count} benchmarks, resampled"
-        yield ("mean", "IQM"), setting, (COVERS, AT_LEAST), lambda source, n=count: covers_others(n, source)
     for entries in (7, 10, 20, 40):
         for correlation, kind in ((0.0, "normal"), (0.45, "normal"), (0.95, "normal"), (0.45, "heavy tails")):
             setting = f"{entries} entries, tau {2 / np.pi * np.arcsin(correlation):.1f}, {kind}"
