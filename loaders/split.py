@@ -16,8 +16,7 @@ from ..splits.catalogue import find
 from ..splits.manifest import Manifest
 from .acquire.match import compare_rows
 from .acquire.source import Source, find_source
-from .cache.blocks import Verify, verifying
-from .cache.store import stored_table
+from .cache.store import Verify, stored_table, verifying
 from .freezing.first_contact import at_first_contact
 from .part import Part
 

@@ -1,10 +1,11 @@
 """The local cache: content-addressed files, and rows decoded once into memory-mapped columns.
 
 Every write goes to a temporary neighbour and is renamed into place, under a lock per target, so a killed or a
-second process never leaves or sees half a file. A stored file carries a marker (its sha256, the CRC-32 of its blocks,
-its size, mtime and inode): when a process first opens the file its blocks are compared (`blocks.py`), and it is rebuilt
-where they differ. A marker's own time of change says when the file was last used. What is in use is not removed: see
-`entries.py`.
+second process never leaves or sees half a file. A stored file carries a marker: its sha256, size, mtime and inode. A
+disk, a cable or a copy may change bytes and leave size and times as they were, so the sha256 is compared when a process
+first opens the file, and the file is rebuilt where it differs. This is for what disks do, not people: who may write a
+file may write its marker. A marker's own time of change says when the file was last used. What is in use is not
+removed: see `entries.py`.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from ...core.errors import FarshiftError
 from ...core.files import cache_root as cache_root
 from ...core.files import file_sha256, locked, plain_disk_errors, write_atomically
 from ...core.files import lock_is_free as lock_is_free
 from ...core.progress import say
-from .blocks import BLOCK, LARGE, Verify, digests, fits, verify_when
 from .entries import one_call, use
 from .limit import cache_limit, keep_within_limit
 
@@ -34,6 +35,40 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _DAY = 86_400.0
+
+LARGE = 2**30
+"""Bytes from which on a file is compared by the first process of a day, not by each: that would take seconds."""
+
+Verify = Literal["always", "open", "never"]
+VERIFY_MODES: tuple[Verify, ...] = get_args(Verify)
+"""When stored files are compared with their sha256: whenever they are opened, when a process first opens them, or only
+where time or inode are not those noted."""
+
+_verify_mode: ContextVar[Verify | None] = ContextVar("when stored files are compared with their sha256", default=None)
+
+
+def verify_mode() -> Verify:
+    """That of the innermost `verifying`, else of `FARSHIFT_VERIFY`, else `open`."""
+    by_variable = os.environ.get("FARSHIFT_VERIFY", "").strip() or "open"
+    return _verify_mode.get() or _checked_mode(by_variable, "FARSHIFT_VERIFY")
+
+
+@contextmanager
+def verifying(mode: Verify | None) -> Iterator[None]:
+    """Compare what is opened while the context lasts in this mode; as before where `mode` is None. `FarshiftError` for
+    what is no mode."""
+    token = _verify_mode.set(_verify_mode.get() if mode is None else _checked_mode(mode, "verify"))
+    try:
+        yield
+    finally:
+        _verify_mode.reset(token)
+
+
+def _checked_mode(mode: str, what: str) -> Verify:
+    for known in VERIFY_MODES:
+        if mode == known:
+            return known
+    raise FarshiftError(f"{what}: {mode!r} is none of {', '.join(VERIFY_MODES)}")
 
 
 def _marker(path: Path) -> Path:
@@ -45,50 +80,48 @@ def _stamp(path: Path) -> list[int]:
     return [state.st_size, state.st_mtime_ns, state.st_ino]
 
 
-def mark(path: Path, digest: str, blocks: Sequence[int] | None = None) -> None:
-    """Note that `path` was found to have this sha256, and its blocks these CRC-32s (which are computed by default)."""
-    each = digests(path)[1] if blocks is None else list(blocks)
-    noted: dict[str, Any] = {"sha256": digest, "stamp": _stamp(path), "block": BLOCK, "crc32": each}
+def mark(path: Path, digest: str) -> None:
+    """Note that `path` was found to have this sha256."""
+    noted: dict[str, Any] = {"sha256": digest, "stamp": _stamp(path)}
     if path.stat().st_size > LARGE:
         noted["compared"] = int(time.time())
     write_atomically(_marker(path), json.dumps(noted).encode())
 
 
 _compared: dict[Path, list[int]] = {}
-"""The stamps of the files that this process has compared with their checksums."""
+"""The stamps of the files that this process has compared with their sha256."""
 
 
 def intact(path: Path) -> bool:
-    """Whether `path` is what was once stored there, by the checksums of its blocks; they are compared when the process
-    first asks, or as `FARSHIFT_VERIFY` says (`blocks.py`). Counts as a use of it."""
+    """Whether `path` is what was once stored there: of the size that its marker notes, and of its sha256, which is
+    compared when the process first asks, or as `FARSHIFT_VERIFY` says. Counts as a use of it."""
     use(path)
-    way = verify_when()
+    mode = verify_mode()
     try:
         marker, stamp = json.loads(_marker(path).read_text("utf-8")), _stamp(path)
-        known = marker["stamp"] == stamp and marker.get("block") == BLOCK
-        if way == "always" or not (_compared.get(path) == stamp or (known and _believed(marker, way))):
+        if stamp[0] != marker["stamp"][0]:
+            return False
+        noted = marker["stamp"] == stamp
+        if mode == "always" or not (_compared.get(path) == stamp or (noted and _is_trusted(marker, mode))):
             _compared.pop(path, None)
-            fit = marker.get("block") == BLOCK and fits(path, marker.get("crc32", ()))
-            # Where no checksums say that the file is whole its sha256 decides: those of an older version are not
-            # there, and the marker itself lies on a disk too.
-            if not fit and file_sha256(path) != marker["sha256"]:
+            if file_sha256(path) != marker["sha256"]:
                 return False
             _compared[path] = stamp
-            if not (fit and known) or stamp[0] > LARGE:
+            if not noted or stamp[0] > LARGE:
                 with suppress(OSError, FarshiftError):  # a cache that may only be read
-                    mark(path, marker["sha256"], marker["crc32"] if fit else None)
+                    mark(path, marker["sha256"])
                 return True
         with suppress(OSError):
             os.utime(_marker(path))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError):
         return False
     return True
 
 
-def _believed(marker: dict[str, Any], way: Verify) -> bool:
+def _is_trusted(marker: dict[str, Any], mode: Verify) -> bool:
     """Whether a file of the size, time and inode that its marker notes is not compared: never, or, a large one, not
     again on the same day."""
-    return way == "never" or 0 <= time.time() - marker.get("compared", 0) < _DAY
+    return mode == "never" or 0 <= time.time() - marker.get("compared", 0) < _DAY
 
 
 def stored_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
@@ -164,9 +197,9 @@ def keep(temporary: Path, path: Path) -> None:
     """Move a finished file to its place in the cache: on the disk first, then renamed and marked."""
     with temporary.open("rb+") as file:
         os.fsync(file.fileno())
-    digest, blocks = digests(temporary)
+    digest = file_sha256(temporary)
     temporary.replace(path)
-    mark(path, digest, blocks)
+    mark(path, digest)
 
 
 def store_bytes(path: Path, content: bytes) -> None:

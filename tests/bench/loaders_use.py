@@ -48,7 +48,7 @@ print(f"{peak - before:.0f} {took:.1f}")
 
 
 def verification(rows: Rows) -> None:
-    """The first use of a file in a process compares its blocks with their checksums; later ones compare nothing."""
+    """The first use of a file in a process compares its sha256; later ones compare nothing."""
     path = next(path for path in (rows.folder / "cache" / "sources").glob("image*.arrow"))
     first, again, plain = [], [], []
     for _ in range(5):

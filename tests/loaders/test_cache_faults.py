@@ -19,9 +19,9 @@ from farshift.core.errors import FarshiftError
 from farshift.core.files import file_sha256
 from farshift.core.progress import listening
 from farshift.loaders.acquire.fetch import fetch_file
-from farshift.loaders.cache import blocks, store
-from farshift.loaders.cache.blocks import fits, verifying
-from farshift.loaders.cache.store import intact, stored_table
+from farshift.loaders.cache import store
+from farshift.loaders.cache.contents import verify
+from farshift.loaders.cache.store import intact, stored_table, verifying
 from farshift.splits.pins import FilePin
 from support import Heard
 
@@ -87,27 +87,23 @@ def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, mon
 
 @pytest.mark.attack("disk", "a flipped bit in any file of the cache")
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.999999])
-def test_a_change_in_any_block_is_found(tmp_path, monkeypatch, place):
-    monkeypatch.setattr(blocks, "BLOCK", 1000)
-    path = tmp_path / "file"
-    path.write_bytes(os.urandom(100_001))
-    digest, each = blocks.digests(path)
-    assert digest == file_sha256(path)
-    assert len(each) == 101
-    assert fits(path, each)
-    flip(path, place)
-    assert not fits(path, each)
+def test_a_flipped_bit_anywhere_is_found_when_a_process_first_opens_the_file_and_by_verify(table, place):
+    assert [one.state for one in verify()] == ["intact"]
+    flip(table, place)
+    assert not intact(table)
+    assert [one.state for one in verify()] == ["changed"]
 
 
-def test_an_empty_file_has_no_blocks_and_fits(tmp_path):
-    (tmp_path / "file").touch()
-    assert blocks.digests(tmp_path / "file")[1] == []
-    assert fits(tmp_path / "file", [])
+def test_a_file_that_was_cut_off_is_found_by_its_size_without_reading_it(table, monkeypatch):
+    monkeypatch.setattr(store, "file_sha256", lambda path: pytest.fail("read"))
+    monkeypatch.setenv("FARSHIFT_VERIFY", "never")
+    os.truncate(table, table.stat().st_size - 1)
+    assert not intact(table)
 
 
 def test_a_file_is_compared_once_in_a_process_or_always_or_never(table, monkeypatch):
     asked = []
-    monkeypatch.setattr(store, "fits", lambda path, expected: asked.append(path) or fits(path, expected))
+    monkeypatch.setattr(store, "file_sha256", lambda path: asked.append(path) or file_sha256(path))
     assert intact(table)
     assert intact(table)
     assert len(asked) == 1
@@ -149,22 +145,20 @@ def test_a_way_that_is_none_is_refused(monkeypatch):
         fs.load(ON)
 
 
-def test_a_damaged_marker_accuses_no_file(table):
+def test_a_marker_of_an_older_version_with_checksums_of_blocks_is_believed_by_its_sha256(table):
     marker = table.with_name("a.arrow.ok")
-    said = json.loads(marker.read_text())
-    marker.write_text(json.dumps(said | {"crc32": [said["crc32"][0] ^ 1]}))
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"block": 4194304, "crc32": [1]}))
+    stored_table(table, lambda: pytest.fail("built again"))
+    assert [one.state for one in verify()] == ["intact"]
+
+
+def test_a_damaged_marker_costs_a_rebuild_and_no_more(table):
+    marker = table.with_name("a.arrow.ok")
+    marker.write_bytes(marker.read_bytes()[:-9])
     heard = Heard()
     with listening(heard):
-        stored_table(table, lambda: pytest.fail("built again"))
-    assert heard.lines == []
-
-
-def test_a_marker_of_an_older_version_is_believed_by_its_sha256_and_gets_checksums(table):
-    marker = table.with_name("a.arrow.ok")
-    said = json.loads(marker.read_text())
-    marker.write_text(json.dumps({"sha256": said["sha256"], "stamp": said["stamp"]}))
-    stored_table(table, lambda: pytest.fail("built again"))
-    assert json.loads(marker.read_text()) == said
+        assert stored_table(table, hundred).equals(hundred())
+    assert heard.lines == [f"{table} was cut off or changed: building it again"]
 
 
 @pytest.mark.attack("disk", "downloaded files that changed")
