@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..baselines.running.recorded_scores import RecordedScore
 
 app = typer.Typer(
-    help="Baselines: list, budgets, costs, algorithms, networks, published, results, record, diagnostics.",
+    help="Baselines: list, budgets, algorithms, networks, published, results, record.",
     no_args_is_help=True,
 )
 
@@ -54,32 +54,6 @@ def baselines_budgets(search: Words = None, json: Json = False) -> None:
         return emit_json([{key: getattr(one, key) for key in keys} for one in found])
     rows = [[one.name, str(one.quick), str(one.full), one.reference or "not looked up"] for one in found]
     catalogue(["baseline", "quick", "full", "the paper's or its code's"], rows, counted(len(found), "baseline"))
-
-
-@app.command("costs")
-def baselines_costs(
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Each baseline of this benchmark.")] = "",
-    json: Json = False,
-) -> None:
-    """Tell what results under the full budget take, from those recorded under the quick one, and how many there are.
-
-    An estimate makes the training of the quick result longer in proportion to its steps; one process."""
-    from ..baselines.running.full_costs import full_costs, left_to_record
-
-    found = full_costs(on)
-    if json:
-        return emit_json([one.to_dict() for one in found])
-    if on:
-        rows = [
-            [one.baseline, str(one.seeds), f"{one.quick:,.0f}", f"{one.full:,.0f}", "yes" if one.recorded else ""]
-            for one in found
-        ]
-        told = "Seconds of all seeds together, in one process; those of full are estimated where none is recorded."
-        return table("", ["baseline", "seeds", "quick", "full", "recorded"], rows, told)
-    left = left_to_record(found)
-    rows = [[one.benchmark, f"{one.recorded} of {one.of}", f"{one.hours:.1f}", ", ".join(one.long)] for one in left]
-    told = f"{sum(one.hours for one in left):.1f} hours of one process are left, without those over half an hour each."
-    table("", ["benchmark", "recorded under full", "hours left", "over half an hour each"], rows, told)
 
 
 @app.command("algorithms")
@@ -136,14 +110,9 @@ def baselines_record(
         Optional[Path],  # noqa: UP045
         typer.Option("--to", metavar="DIR", help="Where the results go; default: the package's own."),
     ] = None,
-    diagnostics: Annotated[
-        bool,
-        typer.Option("--diagnostics", help="Keep only what --diagnose measured, beside results that are recorded."),
-    ] = False,
     json: Json = False,
 ) -> None:
     """Store the predictions of finished baseline runs as recorded results, in a compact form, and their scores."""
-    from ..baselines.running.kept_diagnostics import keep_diagnostics
     from ..baselines.running.recorded_scores import keep, rescored
     from ..baselines.running.results import home_of, record
     from ..benchmarks.runs.run import read_run
@@ -153,39 +122,12 @@ def baselines_record(
         for path in runs:
             run = read_run(path)
             home = to or home_of(run.budget)
-            if diagnostics:
-                files.append(keep_diagnostics(run, home))
-                continue
             files.append(record(run, home))
             keep(rescored(run.benchmark, run.model, home), home)
     if json:
         return emit_json([{"run": str(path), "file": str(file)} for path, file in zip(runs, files, strict=True)])
     for file in files:
         line(f"{file}: {file.stat().st_size:,} bytes")
-
-
-@app.command("diagnostics")
-def baselines_diagnostics(
-    markdown: Annotated[bool, typer.Option("--markdown", help="The page docs/diagnostics.md.")] = False,
-    json: Json = False,
-) -> None:
-    """Tell whether diagnostics, the ID score among them, predict the OOD score over the recorded results."""
-    from ..baselines.running.diagnostics_page import markdown as page
-    from ..baselines.running.diagnostics_page import rows_over_benchmarks
-    from ..baselines.running.outcome_diagnostics import correlations, pooled
-    from ..core.errors import FarshiftError
-
-    if markdown and json:
-        raise FarshiftError("baselines diagnostics: give one of --markdown and --json")
-    with watched():
-        found = correlations()
-    if json:
-        return emit_json([one.to_dict() for one in found])
-    if markdown:
-        return block(page(found).rstrip())
-    columns = ["diagnostic", "baselines", "benchmarks", "tau", "ID held fixed"]
-    told = "tau: Kendall's tau-b with the OOD score, the mean over sources with its 95 % t interval over them."
-    table("", columns, rows_over_benchmarks(pooled(found)), told)
 
 
 _EXPLAINED = (

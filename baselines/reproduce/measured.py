@@ -32,8 +32,8 @@ from ...benchmarks.statistics.interval import Estimate, gap, mean, paired_differ
 from ...benchmarks.statistics.not_available import NotAvailable
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...core.errors import BadDefinition, UnknownName
-from ..running.outcome_diagnostics import correlations_on
 from ..running.recorded_scores import RecordedScore, kept_scores
+from .diagnostic_values import diagnostic_and_ood
 from .facts import fact
 
 OVER = "95 % t interval over test rows and training seeds"
@@ -207,11 +207,13 @@ class Evidence:
         return Measured(tau, low, high, f"{BY_ENTRIES} ({len(common)} of them)")
 
     def diagnostic_correlation(self, quantity: DiagnosticCorrelation) -> Measured:
-        known = {one.diagnostic: one for one in correlations_on(quantity.on)}
-        if quantity.diagnostic not in known:
-            raise UnknownName(f"diagnostic of recorded baselines on {quantity.on}", quantity.diagnostic, known)
-        found = known[quantity.diagnostic]
-        return Measured(found.tau, found.low, found.high, f"{BY_ENTRIES} ({found.baselines} of them)")
+        values, ood = diagnostic_and_ood(quantity.diagnostic, quantity.on)
+        if len(values) <= MORE_THAN:
+            return Measured(nan, why=f"{len(values)} baselines have {quantity.diagnostic}: more than {MORE_THAN} count")
+        tau, low, high = tau_interval(values, ood)
+        if not isfinite(tau):
+            return Measured(nan, why="all baselines are alike on one side")
+        return Measured(tau, low, high, f"{BY_ENTRIES} ({len(values)} of them)")
 
     def fact(self, quantity: Fact) -> Measured:
         return exact(fact(quantity.measure, quantity.split, quantity.arguments))

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import farshift as fs
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from farshift.baselines.recipe import recipe
 from farshift.baselines.running import results as results_module
-from farshift.baselines.running.full_costs import FullCost, full_costs, left_to_record
 from farshift.baselines.running.recorded_scores import keep, kept_scores, rescored
 from farshift.baselines.running.results import home_of, record, recorded, results
 from farshift.baselines.running.sweep import run_baseline
@@ -71,47 +65,3 @@ def test_scores_of_both_budgets_are_kept_apart(home, runs):
         keep(rescored(ON, "mlp", home_of(budget)), home_of(budget))
     for budget in runs:
         assert kept_scores(ON, home_of(budget))["mlp"].budget == budget
-
-
-def _spends(place, seconds: float, training: float, seeds: int) -> None:
-    """Make a recorded result say that it took so long."""
-    table = pq.read_table(place)
-    card = json.loads(table.schema.metadata[b"farshift"])
-    card["spent"] = {"seconds": seconds, "by_seed": {f"seed_{k}": {"fit_seconds": training} for k in range(seeds)}}
-    card["budget"] = {"name": card["budget"]["name"], "seeds": [*range(seeds)], "device": "cpu"}
-    pq.write_table(table.replace_schema_metadata({b"farshift": json.dumps(card).encode()}), place)
-    assert isinstance(table, pa.Table)
-
-
-def test_an_estimate_is_longer_by_the_training_alone(home, runs):
-    _spends(record(runs["quick"]), seconds=70.0, training=10.0, seeds=5)
-    steps = {budget: recipe("mlp").steps(budget, ON) for budget in ("quick", "full")}
-    expected = 20 + 50 * steps["full"] / steps["quick"]
-    (found,) = full_costs()
-    assert found == FullCost(ON, "mlp", 5, 70.0, pytest.approx(expected), False)
-    _spends(record(runs["full"]), seconds=123.0, training=1.0, seeds=5)
-    assert [(one.full, one.recorded) for one in full_costs(ON)] == [(123.0, True)]
-    with pytest.raises(UnknownName, match="scan"):
-        full_costs("scan/lenght")
-
-
-def test_what_is_left_counts_hours_of_what_is_short_and_names_what_is_long():
-    costs = [
-        FullCost("a", "one", 5, 9.0, 720.0, False),
-        FullCost("a", "two", 5, 9.0, 1801.0, False),
-        FullCost("a", "three", 5, 9.0, 1080.0, False),
-        FullCost("a", "four", 5, 9.0, 5000.0, True),
-        FullCost("b", "one", 5, 9.0, 36.0, True),
-    ]
-    a, b = left_to_record(costs)
-    assert (a.recorded, a.of, a.hours, a.long) == (1, 4, pytest.approx(0.5), ("two",))
-    assert (b.recorded, b.of, b.hours, b.long) == (1, 1, 0, ())
-
-
-def test_the_commands_list_both_budgets(farshift, farshift_json):
-    costs = farshift_json("baselines", "costs", "--on", "scan/length")
-    assert {"benchmark", "baseline", "seeds", "quick", "full", "recorded"} == set(costs[0])
-    assert "hours of one process are left" in farshift("baselines", "costs").stdout
-    for budget in ("quick", "full"):
-        found = farshift_json("baselines", "results", "--budget", budget, "--all")
-        assert {one["budget"] for one in found} <= {budget}

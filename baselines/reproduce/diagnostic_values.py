@@ -1,0 +1,119 @@
+"""What was seen of recorded baselines without the shifted labels, which claims hold against their OOD scores.
+
+Two diagnostics are in the recorded answers: the ID score, and how often two seeds of a network disagree about a row, on
+the OOD rows or on the ID rows. The others are in `baselines/results/BENCHMARK/diagnostics.json`: for each baseline what
+each seed's network is like inside, with the sha256 of the recorded file that the network's answers agree with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...benchmarks.benchmark import find_benchmark
+from ...core.errors import BadRun, UnknownName, first_line
+from ..recipe import recipe
+from ..running.recorded_scores import RecordedScore, kept_scores
+from ..running.results import HOME, digest_of, file_of
+
+Values = Mapping[str, Mapping[int, float]]
+"""By baseline, by seed."""
+
+ID = "ID score"
+DISAGREEMENT = {"disagreement.ood": "ood", "disagreement.id": "id"}
+"""By diagnostic, the view whose rows are compared."""
+CONSTANT = "most-frequent"
+"""The baseline that answers alike whatever is asked: it is a floor and no model."""
+
+
+def diagnostic_and_ood(
+    diagnostic: str, benchmark: str, home: Path = HOME
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A diagnostic and the OOD score of the recorded baselines of a benchmark that have both, (baselines,) each: means
+    over the seeds that have both. Losses are turned round, so that a higher score is the better one everywhere.
+
+    Raises `UnknownName` for a diagnostic that no baseline has."""
+    scores = {name: one for name, one in kept_scores(benchmark, home).items() if name != CONSTANT}
+    values = _values(diagnostic, benchmark, scores, home)
+    pairs = []
+    for name in sorted(set(values) & set(scores)):
+        ood = _per_seed(scores[name], scores[name].ood.per_seed)
+        if seeds := sorted(set(values[name]) & set(ood)):
+            pairs.append([np.mean([of[seed] for seed in seeds]) for of in (values[name], ood)])
+    both = np.array(pairs, np.float64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _values(diagnostic: str, benchmark: str, scores: Mapping[str, RecordedScore], home: Path) -> Values:
+    if diagnostic == ID:
+        return {name: _per_seed(one, one.id.per_seed) for name, one in scores.items()}
+    if diagnostic in DISAGREEMENT:
+        networks = [name for name in scores if recipe(name).estimator is None]
+        return {name: _disagreement(benchmark, name, DISAGREEMENT[diagnostic], home) for name in networks}
+    inside = read_diagnostics(benchmark, home)
+    known = {what for seeds in inside.values() for values in seeds.values() for what in values}
+    if diagnostic not in known:
+        raise UnknownName(f"diagnostic of recorded baselines on {benchmark}", diagnostic, known | {ID, *DISAGREEMENT})
+    return {
+        name: {seed: values[diagnostic] for seed, values in seeds.items() if diagnostic in values}
+        for name, seeds in inside.items()
+    }
+
+
+def _per_seed(one: RecordedScore, values: Any) -> dict[int, float]:
+    sign = 1 if one.better == "higher" else -1
+    return {seed: sign * value for seed, value in zip(one.seeds, values, strict=True)}
+
+
+def _disagreement(benchmark: str, name: str, view: str, home: Path) -> dict[int, float]:
+    """In how many rows of a view a seed's answer is another than that of the other seeds, on average; nothing where
+    answers are numbers, or where there is one seed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(file_of(home, benchmark, name), columns=["part", "seed", "prediction"])
+    if pa.types.is_floating(table["prediction"].type) or pa.types.is_list(table["prediction"].type):
+        return {}
+    part = find_benchmark(benchmark).definition.views[view].part
+    codes = pc.rank(table["prediction"].combine_chunks(), tiebreaker="dense").to_numpy()
+    parts, seeds = table["part"].to_numpy(zero_copy_only=False), table["seed"].to_numpy()
+    here = {int(seed): codes[(seeds == seed) & (parts == part)] for seed in np.unique(seeds)}
+    if len(here) < 2 or not all(len(one) for one in here.values()):
+        return {}
+    return mean_disagreement(here)
+
+
+def mean_disagreement(answers: Mapping[int, NDArray[Any]]) -> dict[int, float]:
+    """By seed, the share of rows on which its answers (rows,) differ from those of another seed, on average."""
+    total = dict.fromkeys(answers, 0.0)
+    for left, right in combinations(answers, 2):
+        share = float(np.mean(answers[left] != answers[right]))
+        total[left] += share
+        total[right] += share
+    return {seed: value / (len(answers) - 1) for seed, value in total.items()}
+
+
+def read_diagnostics(benchmark: str, home: Path = HOME) -> dict[str, dict[int, dict[str, float]]]:
+    """Of each baseline whose diagnostics are of the recorded file that is here: by seed, the values by
+    `diagnostic.value`. `BadRun` where the file cannot be read."""
+    file = home / benchmark.replace("/", "__") / "diagnostics.json"
+    if not file.is_file():
+        return {}
+    try:
+        return {
+            name: {
+                int(seed): {what: float(value) for what, value in values.items()}
+                for seed, values in one["seeds"].items()
+            }
+            for name, one in sorted(json.loads(file.read_bytes()).items())
+            if file_of(home, benchmark, name).is_file() and one["file"] == digest_of(benchmark, name, home)
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadRun(f"{file} holds no diagnostics of recorded results: {first_line(error)}") from error
