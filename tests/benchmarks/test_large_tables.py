@@ -11,8 +11,7 @@ from farshift.benchmarks.statistics.clusters import codes, covariance_of_means
 from farshift.benchmarks.statistics.detectable import measured
 from farshift.benchmarks.statistics.interval import mean, paired_difference
 from farshift.benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
-from farshift.benchmarks.statistics.largest_pair import LargestPair
-from farshift.benchmarks.statistics.max_t import _largest_of, _tail, max_t
+from farshift.benchmarks.statistics.max_t import LargestPair, _largest_of, _tail, max_t
 from farshift.benchmarks.statistics.near_copies import Given, NearPairs, copies, near
 from farshift.benchmarks.statistics.normalised import summary
 from farshift.benchmarks.statistics.paired_test import paired_t

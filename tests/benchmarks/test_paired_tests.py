@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from farshift.benchmarks.statistics.holm import holm
 from farshift.benchmarks.statistics.interval import paired_difference
-from farshift.benchmarks.statistics.mcnemar import mcnemar
-from farshift.benchmarks.statistics.paired_test import compare_rows
+from farshift.benchmarks.statistics.paired_test import EXACT, MOST, compare_rows, mcnemar, sign_flip, units
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.benchmarks.statistics.sign_flip import EXACT, MOST, sign_flip, units
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats

@@ -7,9 +7,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.interval import paired_difference
-from farshift.benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
+from farshift.benchmarks.statistics.joint_covariance import (
+    JointCovariance,
+    digamma,
+    joint_covariance,
+    moderated,
+    trigamma,
+)
 from farshift.benchmarks.statistics.max_t import max_t, t_quantiles
-from farshift.benchmarks.statistics.moderation import digamma, moderated, trigamma
 from farshift.benchmarks.statistics.ranks import chances_of_being_best, rank_sets
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.benchmarks.statistics.ties import letters, tie_groups
