@@ -16,7 +16,7 @@ from ...core.files import file_sha256, write_atomically
 from ..board import Board
 from ..board_view import derived_here
 from ..entries import Entry, read_entries
-from ..ledger import Record
+from ..ledger import HISTORY, Record
 from ..ledger.chain import chain_problems
 from ..ledger.checkpoint import Witnessed, not_extended
 from ..ledger.heads import remember, unlike_place, unlike_seen
@@ -179,7 +179,7 @@ def _verified(
         found.differences += differences
         found.not_recomputed += unsure
         found.notes += remarks
-    found.notes += _replaced(list(there.values()))
+    found.notes += _replaced(list(there.values())) + _history(records)
     for rotation in rotations(records):
         following = next_key(rotation, "")
         told = found.notes if following else found.differences
@@ -257,6 +257,14 @@ def _guarded(found: Verification, what: str, verified: Callable[[], tuple[list[s
         differences, unsure = [f"{what} cannot be read: {type(error).__name__}: {first_line(error)}"], []
     found.differences += differences
     found.not_recomputed += unsure
+
+
+def _history(records: Sequence[Record]) -> list[str]:
+    """Of records of earlier versions only the chain, the signatures and the files are checked."""
+    older = Counter(record.kind for record in records if record.kind in HISTORY)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(older.items()))
+    only = "records of earlier versions, of which only chain, signature and files are checked"
+    return [f"{only}: {kinds}"] if older else []
 
 
 def _replaced(entries: Sequence[Entry]) -> list[str]:
