@@ -28,13 +28,12 @@ KINDS = (
     "window_closed",
     "seed_committed",
     "seed_revealed",
-    "challenged",
     "referenced",
     "key_rotated",
 )
 """What happens on a board."""
 
-HISTORY = ("share_committed", "share_revealed", "randomness")
+HISTORY = ("challenged", "share_committed", "share_revealed", "randomness")
 """What happened on boards of earlier versions. Such records stay in the chain, and none is added."""
 
 _HEX = {"previous": 64, "hash": 64, "signature": 128}

@@ -29,7 +29,6 @@ from ..storage.board_files import files_in, held_back, named_files, named_proble
 from ..storage.object_store import ObjectStore
 from ..storage.readers import BoardReader, GoodFiles
 from ..validation.limits import SUBMISSION_BYTES
-from .challenge import read_challenge_bodies, verify_challenges
 from .verify_entries import compute, verify_entry
 from .verify_shown import PageFolder, Pages, verify_card, verify_pages, verify_rows, verify_times
 
@@ -113,7 +112,7 @@ def verify(
     fresh: bool = False,
 ) -> Verification:
     """Recompute everything: the chain, each signature, each file's digest, each score from its predictions, each
-    challenge, each window, the pages.
+    window, the pages.
 
     head: the hash of a record, key: the board's public key, known from an earlier look; witnessed: checkpoints that
     others signed; pages: where its pages are, by default its folder's `site/`;
@@ -159,18 +158,15 @@ def _verified(
     kept = board.derived if isinstance(board, Board) and board.derived != derived_here() else None
     site = (board.path if isinstance(board, Board) else copy.folder) / SITE
     pages = pages or (PageFolder(site, SITE) if site.is_dir() else None)
-    challenges, problems = read_challenge_bodies(records)
-    found.differences += problems
     known = benchmarks()
     rows = pages is not None or (kept is not None and (kept / "rows").is_dir())
-    made = compute(intact, list(there.values()), challenges, known, good, rows, workers, fresh)
+    made = compute(intact, list(there.values()), known, good, rows, workers, fresh)
     found.before = sum(one.before for one in made.values())
     for entry in there.values():
         one = verify_entry(intact, entry, known, good, made)
         found.differences += one.differences
         found.not_recomputed += one.not_recomputed
         found.verified += one.verified
-    _guarded(found, "challenges", lambda: verify_challenges(records, made, there))
     _guarded(found, "sealed windows", lambda: verify_sealed(intact, records))
     if kept is not None:
         found.differences += verify_rows(kept, list(there.values()))

@@ -1,7 +1,7 @@
 """Tables as they were worked out, kept over a restart of who shows them: `derived/tables/<board>/<identity>-<key>.npz`.
 
-A table with all that it shows is a function of its entries, their scores and kept rows, the attempts, challenges and
-the baseline; and of the code that works it out. The key is a digest of all of these, so what is found under it is what
+A table with all that it shows is a function of its entries, their scores and kept rows, the attempts and the
+baseline; and of the code that works it out. The key is a digest of all of these, so what is found under it is what
 working it out anew would give. A file ends with its digest; one that is not what was written, or that cannot be read,
 is none. The files may be deleted at any time. Of each table the newest is kept.
 
@@ -31,7 +31,6 @@ from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError, first_line
 from ...core.files import with_digest, without_digest, write_atomically
 from ...core.version import version
-from ..challenges import Challenge
 from ..entries import Standing
 from .row_scores import KEPT as ROWS_KEPT
 from .standings import Table
@@ -45,8 +44,8 @@ KEPT = 1
 CODE = (".", "core", "benchmarks", "benchmarks/scoring", "benchmarks/statistics", "leaderboard", "leaderboard/tables")
 """The folders of the package whose modules have a part in a table."""
 
-WORKED_OUT = tuple(one.name for one in fields(Row) if one.name not in ("standing", "challenges"))
-"""What of a row is kept: its entry and the challenges are in the ledger."""
+WORKED_OUT = tuple(one.name for one in fields(Row) if one.name != "standing")
+"""What of a row is kept: its entry is in the ledger."""
 
 log = logging.getLogger("farshift.server")
 
@@ -62,7 +61,6 @@ class KeptTables:
         self,
         table: Table,
         attempts: Mapping[str, int],
-        challenges: Sequence[Challenge],
         baseline: str,
         arrived: Mapping[str, int],
     ) -> Path:
@@ -75,19 +73,16 @@ class KeptTables:
             "rows": [_named(one) for one in table.rows],
             "came": sorted((one.entry for one in table.rows), key=lambda entry: arrived[entry]),
             "attempts": dict(attempts),
-            "challenges": [one.record() for one in challenges],
             "baseline": baseline,
         }
         key = sha256(canonical_json(inputs)).hexdigest()
         return self.folder / f"{table.identity[:16]}-{key[:32]}.npz"
 
-    def read(
-        self, place: Path, table: Table, challenges: Sequence[Challenge]
-    ) -> tuple[TableView, dict[str, Summarised]] | None:
+    def read(self, place: Path, table: Table) -> tuple[TableView, dict[str, Summarised]] | None:
         """The table that is kept there, and of each of its entries what an aggregate needs; None where there is none
         that is whole."""
         try:
-            return unpacked(place.read_bytes(), table, challenges)
+            return unpacked(place.read_bytes(), table)
         except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile):
             return None
 
@@ -152,14 +147,13 @@ def packed(view: TableView, summaries: Mapping[str, Summarised]) -> bytes:
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **arrays)
     found = with_digest(content.getvalue())
-    challenges = [one for row in view.rows for one in row.challenges]
-    if not _same((view, dict(summaries)), unpacked(found, view.table, challenges)):
+    if not _same((view, dict(summaries)), unpacked(found, view.table)):
         raise ValueError("it holds what JSON does not")
     return found
 
 
-def unpacked(content: bytes, table: Table, challenges: Sequence[Challenge]) -> tuple[TableView, dict[str, Summarised]]:
-    """What `packed` was given, of this table with these challenges. `ValueError`, `KeyError`, `TypeError`, `OSError` or
+def unpacked(content: bytes, table: Table) -> tuple[TableView, dict[str, Summarised]]:
+    """What `packed` was given, of this table. `ValueError`, `KeyError`, `TypeError`, `OSError` or
     `BadZipFile` where it is not that any more."""
     with np.load(io.BytesIO(without_digest(content)), allow_pickle=False) as arrays:
         said = json.loads(arrays["said"].tobytes())
@@ -172,7 +166,7 @@ def unpacked(content: bytes, table: Table, challenges: Sequence[Challenge]) -> t
             differs = np.unpackbits(arrays["differs"], count=count * count).astype(bool).reshape(count, count)
             low, high = said["bounds"]
             pairs = Pairs(tuple(said["order"]), arrays["values"], reach, differs, (low, high))
-    rows = tuple(_row(standing, given, challenges) for standing, given in zip(table.rows, said["rows"], strict=True))
+    rows = tuple(_row(standing, given) for standing, given in zip(table.rows, said["rows"], strict=True))
     detectable = None if said["detectable"] is None else Detectable(**said["detectable"])
     view = TableView(table, rows, said["ranked"], said["baseline"], detectable, tuple(said["notes"]), pairs)
     summaries = {
@@ -182,12 +176,11 @@ def unpacked(content: bytes, table: Table, challenges: Sequence[Challenge]) -> t
     return view, summaries
 
 
-def _row(standing: Standing, given: Sequence[Any], challenges: Sequence[Challenge]) -> Row:
+def _row(standing: Standing, given: Sequence[Any]) -> Row:
     named = dict(zip(WORKED_OUT, given, strict=True))
     named["rank"] = None if named["rank"] is None else tuple(named["rank"])
     named["declared"] = tuple(named["declared"])
-    filed = tuple(one for one in challenges if one.entry == standing.entry)
-    return Row(**named, standing=standing, challenges=filed)
+    return Row(**named, standing=standing)
 
 
 def _same(made: tuple[TableView, dict[str, Summarised]], read: tuple[TableView, dict[str, Summarised]]) -> bool:

@@ -15,7 +15,6 @@ from ...core.errors import UnknownName
 from ...core.listings.frame import frame
 from ...core.listings.html import table
 from ..board_view import BoardView
-from ..challenges import Challenge, read_challenges
 from ..entries import Standing
 from ..ledger import Record
 from ..sealed.results import all_results
@@ -130,20 +129,16 @@ def take_snapshot(
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
     windows = [{name: value for name, value in one.items() if name != "state"} for one in all_results(board)]
     records = board.records()
-    filed, tried = read_challenges(records), board.attempts()
+    tried = board.attempts()
     arrived = {one.entry: place for place, one in enumerate(standings)}
     made = tables(_labelled(standings, board.apart(), memory.known))
     attempts: dict[str, dict[str, int]] = {}
     for (team, identity), count in tried.items():
         attempts.setdefault(identity, {})[team] = count
-    challenges: dict[str, list[Challenge]] = {}
-    for one in filed:
-        challenges.setdefault(one.entry, []).append(one)
     inputs = {
         table.identity: (
             table,
             attempts.get(table.identity, {}),
-            [one for row in table.rows for one in challenges.get(row.entry, ())],
             baseline or against.get(table.benchmark, ""),
         )
         for table in made
@@ -181,9 +176,9 @@ def take_snapshot(
     )
 
 
-def _kept(place: Path, inputs: tuple[Table, Mapping[str, int], list[Challenge], str], memory: Memory) -> bool:
+def _kept(place: Path, inputs: tuple[Table, Mapping[str, int], str], memory: Memory) -> bool:
     """Take a table from the disk where it is kept there."""
-    found = None if memory.kept is None else memory.kept.read(place, inputs[0], inputs[2])
+    found = None if memory.kept is None else memory.kept.read(place, inputs[0])
     if found is None:
         return False
     memory.known.of(("table", inputs[0].identity), inputs, lambda: Seen(*found))
@@ -194,7 +189,6 @@ def _seen(
     board: BoardView,
     table: Table,
     tried: Mapping[str, int],
-    filed: Sequence[Challenge],
     baseline: str,
     arrived: Mapping[str, int],
     failed: Mapping[str, str],
@@ -206,7 +200,7 @@ def _seen(
     field = field_of(table, rows, arrived, memory.near.setdefault(table.identity, NearPairs()))
     attempts = {(team, table.identity): count for team, count in tried.items()}
     known = memory.known.within(("table", table.identity))
-    view = table_view(table, rows, without, attempts, filed, baseline, field, known)
+    view = table_view(table, rows, without, attempts, baseline, field, known)
     summaries = {
         entry: known.of(("summary", one.key), None, lambda one=one: Summarised(summary(one.ood)))  # type: ignore[misc]
         for entry, one in rows.items()

@@ -9,7 +9,6 @@ from typing import Any
 from ...benchmarks.scoring.learnt import MARK, Learnt
 from ...benchmarks.statistics.detectable import Detectable, measured
 from ...benchmarks.statistics.remembered import Remembered
-from ..challenges import Challenge
 from ..entries import Standing
 from ..teams import team_of
 from .field import Field
@@ -38,7 +37,6 @@ class Row(Place):
     worst: dict[str, Any] | None = None
     attempts: int | None = None
     optimism: float | None = None
-    challenges: tuple[Challenge, ...] = ()
     declared: tuple[dict[str, Any], ...] = ()
     card: Mapping[str, Any] = field(default_factory=dict)
 
@@ -65,7 +63,6 @@ class Row(Place):
             "protocol_seeds": score.protocol_seeds,
             "attempts": self.attempts,
             "optimism": self.optimism,
-            "challenges": [one.record() for one in self.challenges],
             "declared": list(self.declared),
         }
 
@@ -108,7 +105,6 @@ def table_view(
     rows: Mapping[str, EntryRows],
     without: Mapping[str, str],
     attempts: Mapping[tuple[str, str], int],
-    challenges: Sequence[Challenge],
     baseline: str = "",
     field: Field | None = None,
     known: Remembered | None = None,
@@ -142,7 +138,6 @@ def table_view(
                 worst=rows[standing.entry].worst if standing.entry in rows else None,
                 attempts=tried.get(standing.entry),
                 optimism=lucky.get(standing.entry),
-                challenges=tuple(one for one in challenges if one.entry == standing.entry),
                 declared=rows[standing.entry].declared if standing.entry in rows else (),
                 card=rows[standing.entry].card if standing.entry in rows else {},
             )

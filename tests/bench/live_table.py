@@ -93,7 +93,7 @@ def main() -> None:
             (table,) = tables([one for one, _ in entries[:count]])
             arrived = {one.entry: place for place, (one, _) in enumerate(entries)}
             known.turn()
-            return table_view(table, rows, {}, {}, (), BASELINE, field_of(table, rows, arrived, near), known)
+            return table_view(table, rows, {}, {}, BASELINE, field_of(table, rows, arrived, near), known)
 
         timed("  the table from its rows", lambda: view(chosen.entries))
         made_of_it = timed("  one new entry", lambda: view(chosen.entries + 1))

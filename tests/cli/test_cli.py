@@ -119,8 +119,6 @@ def test_the_leaderboard_never_imports_torch():
         "board build",
         "board standings",
         "board publish",
-        "board challenge",
-        "board reply",
         "board seal",
         "board draw",
         "board answer",

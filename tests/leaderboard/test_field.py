@@ -64,7 +64,7 @@ def shown(field_entries, fixed: bool = True) -> TableView:
     assert len(rows) == len(field_entries)
     (table,) = tables([one for one, _ in field_entries])
     arrived = {one.entry: place for place, (one, _) in enumerate(field_entries)}
-    return table_view(table, rows, {}, {}, (), field=field_of(table, rows, arrived) if fixed else None)
+    return table_view(table, rows, {}, {}, field=field_of(table, rows, arrived) if fixed else None)
 
 
 def ranks(view: TableView) -> dict[str, tuple[int, int] | None]:

@@ -20,7 +20,6 @@ from farshift.benchmarks.statistics.tally import Tally
 from farshift.core.errors import FarshiftError
 from farshift.core.files import with_digest
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.challenge import challenge, reply
 from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.places import viewed
 from farshift.leaderboard.operations.reference import reference
@@ -56,10 +55,9 @@ def files(runs, tmp_path_factory) -> list[Path]:
         "third": (lambda seed: models.Adder(seed + 5, 0.25), ON, {}),
         "quick": (lambda seed: models.Adder(seed, 0.3), ON, {"budget": "quick"}),
         "stage": (lambda seed: models.Adder(seed + 9, 0.2), ON, {"budget": "quick"}),
-        "again": (lambda seed: models.Adder(seed, 0.15), ON, {}),
     }
     for name, (model, on, said) in made.items():
-        fs.evaluate(model, on=on, seeds=2, out=place / name, name=name if name != "again" else "good", **said)
+        fs.evaluate(model, on=on, seeds=2, out=place / name, name=name, **said)
     packed = {
         "us": [runs[0], runs[2]],
         "them": [runs[1]],
@@ -67,8 +65,7 @@ def files(runs, tmp_path_factory) -> list[Path]:
         "us, again": [place / "third", place / "quick"],
         "others": [place / "stage"],
     }
-    zips = [pack(some, place / f"{team}.zip", team=team.partition(",")[0]) for team, some in packed.items()]
-    return [*zips, pack([place / "again"], place / "challenge.zip", team="them", note="it is another")]
+    return [pack(some, place / f"{team}.zip", team=team.partition(",")[0]) for team, some in packed.items()]
 
 
 def pages(board: Board, snapshot) -> dict[str, bytes]:
@@ -105,9 +102,7 @@ def test_after_each_event_a_live_board_is_the_board_read_anew(files, tmp_path, s
         site = check(live, board)
         for _ in range(events):
             here = [one for one in board.standings() if one.left is None]
-            event = source.choice(
-                ["submit"] * 3 + ["withdraw", "remove", "reference", "challenge", "baseline", "scorer"]
-            )
+            event = source.choice(["submit"] * 3 + ["withdraw", "remove", "reference", "baseline", "scorer"])
             if (event == "submit" and left) or (len(here) < 3 <= len(left) + len(here) and left):
                 submit(board, left.pop())
             elif event in ("withdraw", "remove") and len(here) > 3:
@@ -116,12 +111,6 @@ def test_after_each_event_a_live_board_is_the_board_read_anew(files, tmp_path, s
                 )
             elif event == "reference" and here:
                 reference(board, [here[int(source.integers(len(here)))].entry])
-            elif event == "challenge" and (
-                good := [one for one in here if (one.model, one.budget) == ("good", "full")]
-            ):
-                told, new = challenge(board, good[0].entry, files[5], "them", "it is another")
-                if not new:
-                    reply(board, told.challenge, "us", "we looked")
             elif event == "baseline":
                 write_baselines(board.path, {ON: str(source.choice(["good", "worse <b>"]))})
             elif event == "scorer" and scorer < SCORER + 1:
