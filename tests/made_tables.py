@@ -49,9 +49,7 @@ def entry(
     return Standing(entry=name, run=0, run_digest=name * 4, **run, **who, score=score), EntryRows(on_id, on_ood)
 
 
-def snapshot(
-    entries, attempts=None, baseline: str = "", name: str = "A board", apart=(), windows=()
-) -> Snapshot:
+def snapshot(entries, attempts=None, baseline: str = "", name: str = "A board", apart=(), windows=()) -> Snapshot:
     """The tables of some entries, as a board's."""
     standings = [standing for standing, _ in entries]
     by_name = {standing.entry: found for standing, found in entries}

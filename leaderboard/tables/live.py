@@ -10,10 +10,9 @@ What was worked out is kept on disk, too (`kept_tables.py`): who starts anew rea
 none of their rows.
 
 What lies in memory: the snapshot itself, with the score of every entry; of each table the differences of its ranked
-entries (9 bytes a pair) and which are near copies (a fourth of a byte a pair); and rows, at most ROW_BYTES of them
-(about 2 + 3 x seeds bytes a row, where answers are right or wrong), those of the tables that changed last. Rows that
-are there no more are read again from `derived/rows/` when their table changes. That they could not be had is
-remembered, too, until then.
+entries (9 bytes a pair); and rows, at most ROW_BYTES of them (about 2 bytes a row, where answers are right or wrong),
+those of the tables that changed last. Rows that are there no more are read again from `derived/rows/` when their table
+changes. That they could not be had is remembered, too, until then.
 """
 
 from __future__ import annotations

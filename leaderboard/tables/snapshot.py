@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.record import in_words
-from ...benchmarks.statistics.near_copies import NearPairs
 from ...benchmarks.statistics.normalised import summary
 from ...benchmarks.statistics.remembered import Remembered
 from ...core.errors import UnknownName
@@ -107,7 +106,6 @@ class Memory:
         self.kept = kept
         self.known = Remembered()
         self.rows = RowsInMemory(most)
-        self.near: dict[str, NearPairs] = {}
 
 
 def take_snapshot(
@@ -197,10 +195,10 @@ def _seen(
     """A table worked out anew. tried: how many entries each team had scored in it; failed: of submissions whose rows
     could not be made, why."""
     rows, without = rows_of_entries(board, table.rows, memory.rows, failed)
-    field = field_of(table, rows, arrived, memory.near.setdefault(table.identity, NearPairs()))
+    left_out = field_of(table, rows, arrived)
     attempts = {(team, table.identity): count for team, count in tried.items()}
     known = memory.known.within(("table", table.identity))
-    view = table_view(table, rows, without, attempts, baseline, field, known)
+    view = table_view(table, rows, without, attempts, baseline, left_out, known)
     summaries = {
         entry: known.of(("summary", one.key), None, lambda one=one: Summarised(summary(one.ood)))  # type: ignore[misc]
         for entry, one in rows.items()

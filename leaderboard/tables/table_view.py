@@ -11,7 +11,6 @@ from ...benchmarks.statistics.detectable import Detectable, measured
 from ...benchmarks.statistics.remembered import Remembered
 from ..entries import Standing
 from ..teams import team_of
-from .field import Field
 from .row_scores import EntryRows
 from .standings import Table
 from .table_statistics import Pairs, Place, Ranked, against, optimism, ranked
@@ -23,16 +22,15 @@ class Row(Place):
 
     unranked: why it is not of the field, over which rank sets are taken (field.py), or has no rank set for another
     reason; empty for one that has; not_learnt: why its OOD score says nothing of the shift, empty for one that has
-    learnt the task (benchmarks/scoring/learnt.py); copy_of: of a near copy, the entry that it is one with; against: it
-    minus the baseline, with p_holm and verdict; worst: its worst group, with a selection-adjusted interval;
-    attempts: how many of its team were scored in this table, None where no team is named; optimism: on the team's best
-    entry, how far selecting it is expected to raise it; declared: what its model card declares to have been trained on,
-    compared with the benchmark; card: what its run and model cards say (entry_card.py)."""
+    learnt the task (benchmarks/scoring/learnt.py); against: it minus the baseline, with p_holm and verdict; worst: its
+    worst group, with a selection-adjusted interval; attempts: how many of its team were scored in this table, None
+    where no team is named; optimism: on the team's best entry, how far selecting it is expected to raise it; declared:
+    what its model card declares to have been trained on, compared with the benchmark; card: what its run and model
+    cards say (entry_card.py)."""
 
     standing: Standing
     unranked: str = ""
     not_learnt: str = ""
-    copy_of: str = ""
     against: dict[str, Any] | None = None
     worst: dict[str, Any] | None = None
     attempts: int | None = None
@@ -51,7 +49,6 @@ class Row(Place):
             "rank": None if self.rank is None else list(self.rank),
             "unranked": self.unranked,
             "not_learnt": self.not_learnt,
-            "copy_of": self.copy_of,
             "reference": standing.reference,
             "ties": self.ties,
             "best": self.best,
@@ -106,17 +103,17 @@ def table_view(
     without: Mapping[str, str],
     attempts: Mapping[tuple[str, str], int],
     baseline: str = "",
-    field: Field | None = None,
+    left_out: Mapping[str, str] | None = None,
     known: Remembered | None = None,
 ) -> TableView:
     """The view of a table. `rows`: the row scores of its entries, and `without` the reasons of those that have none
     here; `attempts`: how many entries each (`team_of`, identity) had scored; `baseline`: the name of the model that
-    the others are compared with, where the table has it; `field`: what is left out of the rank sets, nothing by
-    default; `known`: comparisons that were made before."""
-    field = field or Field()
-    order = [standing.entry for standing in table.rows if standing.entry not in field.left_out]
+    the others are compared with, where the table has it; `left_out`: the entries that are left out of the rank sets,
+    each with why; `known`: comparisons that were made before."""
+    left_out = left_out or {}
+    order = [standing.entry for standing in table.rows if standing.entry not in left_out]
     found = ranked(table.identity, table.better, rows, order)
-    lacking = {**field.left_out, **without, **found.left_out}
+    lacking = {**left_out, **without, **found.left_out}
     base = next((one.entry for one in table.rows if one.score.model == baseline and one.entry in found.places), "")
     held = against(found, base, table.better, rows, known) if base else {}
     named = (one for one in table.rows if one.team or one.team_key)
@@ -133,7 +130,6 @@ def table_view(
                 standing=standing,
                 unranked="" if standing.entry in found.places else lacking.get(standing.entry, ""),
                 not_learnt="" if learnt is None else learnt.reason(standing.score),
-                copy_of=field.copy_of.get(standing.entry, ""),
                 against=held.get(standing.entry),
                 worst=rows[standing.entry].worst if standing.entry in rows else None,
                 attempts=tried.get(standing.entry),

@@ -26,7 +26,6 @@ import numpy as np
 from farshift.benchmarks.statistics.interval import gap, mean
 from farshift.benchmarks.statistics.joint_covariance import joint_covariance
 from farshift.benchmarks.statistics.max_t import max_t
-from farshift.benchmarks.statistics.near_copies import Given, NearPairs
 from farshift.benchmarks.statistics.normalised import summary
 from farshift.benchmarks.statistics.remembered import Remembered
 from farshift.benchmarks.statistics.sample import RowScores
@@ -54,12 +53,11 @@ def made(number: int, rows: int, noise: tuple[float, float], hard: np.ndarray) -
     across, within = noise
     right = own + across * source.normal(size=(5, 1)) + within * source.normal(size=(5, rows)) > 0
     sample = RowScores(right.astype(float))
-    answers = np.where(right, 0, source.integers(1, 9, right.shape)).astype(np.uint8)
     standing, _ = entry(f"model {number:04}", 0.7, team=f"team {number}", seeds=5)
     values = {"id": mean(sample), "ood": mean(sample)}
     score = replace(standing.score, **values, gap=gap(sample, sample), views=values, protocol_seeds=5)
     short = tally(sample)
-    kept = EntryRows(short, short, given=Given(answers, ~right), floor=0.1, key=f"rows {number}")
+    kept = EntryRows(short, short, floor=0.1, key=f"rows {number}")
     return replace(standing, score=score.rounded()), kept
 
 
@@ -87,20 +85,20 @@ def main() -> None:
         samples = [rows[one.entry].ood for one, _ in entries]
         drawn = max_t(joint_covariance(samples)).stream is not None
         print(f"  critical values {'by draws' if drawn else 'as of independent pairs (Sidak)'}")
-        near, known = NearPairs(), Remembered()
+        known = Remembered()
 
-        def view(count: int, entries=entries, rows=rows, near=near, known=known) -> TableView:
+        def view(count: int, entries=entries, rows=rows, known=known) -> TableView:
             (table,) = tables([one for one, _ in entries[:count]])
             arrived = {one.entry: place for place, (one, _) in enumerate(entries)}
             known.turn()
-            return table_view(table, rows, {}, {}, BASELINE, field_of(table, rows, arrived, near), known)
+            return table_view(table, rows, {}, {}, BASELINE, field_of(table, rows, arrived), known)
 
         timed("  the table from its rows", lambda: view(chosen.entries))
         made_of_it = timed("  one new entry", lambda: view(chosen.entries + 1))
         summaries = {one.entry: Summarised(summary(rows[one.entry].ood)) for one, _ in entries}
         content = timed("  keeping the table", lambda of=made_of_it, also=summaries: packed(of, also))
         again = f"  reading it again ({len(content):,} bytes)"
-        timed(again, lambda content=content, of=made_of_it: unpacked(content, of.table, ()))
+        timed(again, lambda content=content, of=made_of_it: unpacked(content, of.table))
         means = np.stack([found.ood.means for found in rows.values()])
         timed("  the limit: one matrix times its transpose", lambda means=means: means @ means.T)
 
