@@ -38,7 +38,7 @@ help:
 	@echo "make attack     repeat every attack that is known on boards, draws, caches and screens, and print what held"
 	@echo "make fuzz, fuzz-guided"
 	@echo "                mutated submissions for the validator: CASES=200000, or by coverage for MINUTES=10;"
-	@echo "                and a hundredth of as many damaged exports, challenges, sealed answers and run folders"
+	@echo "                and a hundredth of as many damaged exports, sealed answers and run folders"
 	@echo "make dist       build the wheel and the source distribution into dist/"
 
 setup: $(READY)

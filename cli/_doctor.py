@@ -36,7 +36,6 @@ _EXTRAS = {
     "ray": ("ray",),
     "molecules": ("rdkit",),
     "puzzles": ("reasoning_gym",),
-    "beacon": ("py_ecc",),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -17,13 +16,6 @@ if TYPE_CHECKING:
     from ..leaderboard.ledger import Record
 
 app = typer.Typer()
-
-
-class Randomness(StrEnum):
-    """Sources of public randomness."""
-
-    drand = "drand"
-    entrants = "entrants"
 
 
 Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="The board's folder.")]
@@ -41,93 +33,15 @@ def seal(
     reveals: Annotated[
         str, typer.Option("--reveals", metavar="T", help="When its seed is revealed at the latest; 7 days after.")
     ] = "",
-    randomness: Annotated[
-        Optional[Randomness],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Option("--randomness", help="Public randomness that joins the board's; default: the board's alone."),
-    ] = None,
-    drawn: Annotated[
-        str, typer.Option("--drawn", metavar="T", help="When that is known; by default when the window opens.")
-    ] = "",
-    commits: Annotated[
-        str, typer.Option("--commits", metavar="T", help="Until when entrants commit to their shares.")
-    ] = "",
     json: Json = False,
 ) -> None:
-    """Commit to a secret seed and announce a window for answers to a test that nobody has seen. With public randomness
-    it is drawn once that is known (farshift board open), else at once."""
-    from ..core.errors import FarshiftError
+    """Commit to a secret seed, draw a test that nobody has seen, and announce a window for answers to it."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.randomness import announce
     from ..leaderboard.sealed.seal import seal as go
 
-    if (drawn or commits) and randomness is None:
-        raise FarshiftError("seal: --drawn is when --randomness is known: name its source")
     with watched():
-        announced = None if randomness is None else announce(randomness.value, drawn or opens, commits)
-        window = go(Board(board), benchmark, opens, closes, reveals=reveals, randomness=announced)
+        window = go(Board(board), benchmark, opens, closes, reveals=reveals)
     tell_window(window, board, json)
-
-
-@app.command("open")
-def open_(
-    window: WindowName,
-    board: Folder,
-    beacon: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--beacon", metavar="FILE", help="The announced round, JSON as drand's API gives it."),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Draw and open a window once the public randomness that it announced is known."""
-    from ..leaderboard.board import Board
-    from ..leaderboard.sealed.opening import open_window
-
-    with watched():
-        opened = open_window(Board(board), window, beacon)
-    tell_window(opened, board, json)
-
-
-@app.command()
-def share(
-    window: Annotated[str, typer.Argument(metavar="WINDOW", help="The window's full name.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where commitment and value are written.")],
-    key: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--key", metavar="FILE", help="The team's key, which signs it; farshift team create's."),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Make your team's share of a window's public randomness: a commitment, and the value to reveal after it."""
-    from ..core.errors import FarshiftError
-    from ..leaderboard.sealed.shares import make_share
-    from ..leaderboard.submission.team_key import default_key
-
-    signing = default_key(key)
-    if signing is None:
-        raise FarshiftError("a share is signed by your team's key: farshift team create makes it")
-    commitment, value = make_share(window, signing, out)
-    if json:
-        return emit_json({"commitment": str(commitment), "value": str(value)})
-    line(f"{commitment}: hand it in now (farshift board take-share FILE --board DIR)")
-    line(f"{value}: keep it secret, and hand it in once the time for commitments is over")
-
-
-@app.command("take-share")
-def take_share_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift board share wrote.")],
-    board: Folder,
-    json: Json = False,
-) -> None:
-    """Take a team's commitment to its share of a window's randomness, or its value."""
-    from ..leaderboard.board import Board
-    from ..leaderboard.sealed.opening import take_share
-
-    with watched():
-        found = take_share(Board(board), file)
-    revealed = sum(one.value is not None for one in found.shares.values())
-    if json:
-        return emit_json({"window": found.name, "committed": len(found.shares), "revealed": revealed})
-    line(f"{found.name}: {len(found.shares)} shares committed to, {revealed} revealed")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Commands of `farshift board` for tables, pages, exports and challenges, and to build a board of the baselines."""
+"""Commands of `farshift board` for tables, pages and exports, and to build a board of the baselines."""
 
 from __future__ import annotations
 
@@ -144,50 +144,6 @@ def publish(
     if json:
         return emit_json({"format": form, "files": [str(path) for path in files]})
     line(f"{out}: {len(files)} {'file' if len(files) == 1 else 'files'}")
-
-
-@app.command()
-def challenge(
-    folder: Folder,
-    entry: Annotated[str, typer.Argument(metavar="ENTRY", help="The entry's name, from the table or its page.")],
-    again: Annotated[
-        Path, typer.Option("--with", metavar="FILE", help="The run of the same model: a run folder, or a packed one.")
-    ],
-    team: Annotated[str, typer.Option("--team", help="Who challenges.")],
-    reason: Annotated[str, typer.Option("--reason", help="Why, in a line or two; shown beside the entry.")],
-    json: Json = False,
-) -> None:
-    """File a challenge against an entry: a run of the same model, validated, scored, and shown beside it."""
-    from ..benchmarks.scoring.record import in_words
-    from ..benchmarks.statistics.interval import read_interval
-    from ..leaderboard.board import Board
-    from ..leaderboard.operations.challenge import challenge as go
-
-    with watched():
-        found, new = go(Board(folder), entry, again, team, reason)
-    if json:
-        return emit_json(found.record() | {"new": new})
-    words = {True: "significant", False: "not significant", None: "too few seeds for a test"}
-    known = "" if new else " (it was there already)"
-    line(f"challenge {found.challenge} of entry {entry}{known}, run again minus entry:")
-    for name, item in found.difference.items():
-        line(f"{name:>6}  {in_words(read_interval(item))}  {words[item['distinguishable']]}")
-
-
-@app.command()
-def reply(
-    folder: Folder,
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE", help="The challenge's name.")],
-    by: Annotated[str, typer.Option("--by", help="Who replies.")],
-    note: Annotated[str, typer.Option("--note", help="What there is to say; shown beside the challenge.")],
-    json: Json = False,
-) -> None:
-    """Reply to a challenge: a note, shown beside it."""
-    from ..leaderboard.board import Board
-    from ..leaderboard.operations.challenge import reply as go
-
-    found = go(Board(folder), name, by, note)
-    emit_json(found.record()) if json else line(f"challenge {name}: {len(found.answers)} replies")
 
 
 @app.command()

@@ -10,21 +10,18 @@ from .terminal import emit_json, line, table
 
 
 def tell_window(window: Any, board: Path, json: bool) -> None:
-    """What was announced of a window and, once it is drawn, its profile."""
+    """What was announced of a window, and the profile of its draw."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.seal import profile_of
 
-    profile = None if window.opened is None else profile_of(Board(board), window.name)
+    profile = profile_of(Board(board), window.name)
     if json:
         said = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
         return emit_json({**said, "profile": profile})
     line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
     line(f"drawn by {window.sources}")
-    if profile is None:
-        line(f"Open it when that is known: farshift board open {window.name} --board {board} (of drand: --beacon FILE)")
-    else:
-        _tell_profile(profile)
-        line(f"Hand it out: farshift board draw {window.name} --board {board} --out DRAW")
+    _tell_profile(profile)
+    line(f"Hand it out: farshift board draw {window.name} --board {board} --out DRAW")
 
 
 def _tell_profile(profile: dict[str, Any]) -> None:

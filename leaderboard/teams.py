@@ -1,9 +1,8 @@
 """Who a team is: its ed25519 key where it signs, its name where it does not.
 
-A name is a label. What counts of it is what people see: without regard to case, width, spaces, and to characters that
-look alike (confusables.py). Two keys with one look-alike name are two teams, shown with the fingerprints of their keys;
-an unsigned submission cannot take the name of a team with a key. Keys and names cost nothing: that many teams are one
-person is not found out here.
+A name is a label, without regard to case, width and spaces. Two keys with one name are two teams, shown with the
+fingerprints of their keys; an unsigned submission cannot take the name of a team with a key. Names that merely look
+alike are different names. Keys and names cost nothing: that many teams are one person is not found out here.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Protocol
 
 from ..core.errors import NotTaken
 from ..core.listings.visible import visible
-from .confusables import skeleton
 
 FINGERPRINT = 16
 """Hexadecimal digits of a fingerprint."""
@@ -44,11 +42,8 @@ def identity(team: str, key: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def normalised(name: str) -> str:
-    """A name as it counts: NFKC, without case, spaces and what is not seen, look-alike characters made one."""
-    # Before letters lose their case, for capitals have doubles of their own; and after, for so have small ones. I is
-    # l to the eye and i but for its case, so that all three are one.
-    capital = skeleton("".join(unicodedata.normalize("NFKC", name).split())).casefold()
-    return skeleton(capital).casefold().replace("i", "l")
+    """A name as it counts: NFKC, without case and spaces."""
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def fingerprint(key: str) -> str:
@@ -57,8 +52,8 @@ def fingerprint(key: str) -> str:
 
 
 def shown_names(those: Iterable[Signed]) -> dict[tuple[str, str], str]:
-    """What to show for each name and key: the name, with the key's fingerprint where another team's name looks like it,
-    or where there is no name."""
+    """What to show for each name and key: the name, with the key's fingerprint where another team has the name, or
+    where there is no name."""
     names = {(one.team, one.team_key) for one in those}
     alike: dict[str, set[str]] = {}
     for team, key in names:
@@ -79,7 +74,7 @@ def labels(those: Iterable[Signed]) -> dict[str, str]:
 
 
 def require_free_name(those: Iterable[Signed], team: str, key: str) -> None:
-    """Refuse an unsigned submission under a name that looks like that of a team with a key among `those`."""
+    """Refuse an unsigned submission under the name of a team with a key among `those`."""
     if key or not team:
         return
     for one in those:

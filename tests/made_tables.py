@@ -49,15 +49,13 @@ def entry(
     return Standing(entry=name, run=0, run_digest=name * 4, **run, **who, score=score), EntryRows(on_id, on_ood)
 
 
-def snapshot(
-    entries, attempts=None, challenges=(), baseline: str = "", name: str = "A board", apart=(), windows=()
-) -> Snapshot:
+def snapshot(entries, attempts=None, baseline: str = "", name: str = "A board", apart=(), windows=()) -> Snapshot:
     """The tables of some entries, as a board's."""
     standings = [standing for standing, _ in entries]
     by_name = {standing.entry: found for standing, found in entries}
     assert len(by_name) == len(entries), "two entries of one name"
     tried = {(team_identity(team, ""), table): count for (team, table), count in (attempts or {}).items()}
-    views = tuple(table_view(table, by_name, {}, tried, challenges, baseline) for table in tables(standings))
+    views = tuple(table_view(table, by_name, {}, tried, baseline) for table in tables(standings))
     head = Record(len(entries), "2026-02-01T00:00:00Z", "scored", {}, "0" * 64, "1" * 64, "2" * 128)
     suites = suite_tables(views, by_name)
     return Snapshot(name, "2026-01-01T00:00:00Z", head, views, tuple(apart), suites, tuple(windows), len(entries))

@@ -1,6 +1,6 @@
 """Text of strangers, made fit to be shown: what a terminal or a page would obey or hide is written out instead.
 
-Names of teams and models, words of a challenge, an endpoint's error and the cells of a foreign export may hold escape
+Names of teams and models, reasons, an endpoint's error and the cells of a foreign export may hold escape
 sequences that clear a screen, marks that turn the order of letters round, or characters that nobody sees. Whatever is
 shown passes here at the edge: what a terminal prints, what a page or a notebook renders.
 """

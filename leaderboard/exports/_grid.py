@@ -28,10 +28,9 @@ def _columns(table_view: TableView) -> list[str]:
     against = [f"beats {one_line(table_view.baseline)}"] if table_view.baseline else []
     worst = ["worst group"] if any(row.worst for row in table_view.rows) else []
     team = ["team"] if len({row.standing.team for row in table_view.rows}) > 1 else []
-    challenges = ["challenges"] if any(row.challenges for row in table_view.rows) else []
     # Names first: a terminal never breaks the first two columns, so that they can be copied.
     named = ["model", *ranked, *team]
-    return [*named, "OOD", "ID", "gap", *behind, *against, *worst, "seeds", "attempts", *challenges]
+    return [*named, "OOD", "ID", "gap", *behind, *against, *worst, "seeds", "attempts"]
 
 
 def _cells(table_view: TableView, row: Row) -> dict[str, str]:
@@ -52,7 +51,6 @@ def _cells(table_view: TableView, row: Row) -> dict[str, str]:
         "worst group": f"{words(row.worst, percent)} {row.worst['group']}" if row.worst else "",
         "seeds": seeds(score),
         "attempts": _attempts(row, percent),
-        "challenges": str(len(row.challenges) or ""),
     }
 
 

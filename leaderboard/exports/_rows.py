@@ -45,7 +45,6 @@ def _line(table_view: TableView, row: Row) -> dict[str, Any]:
         "protocol_seeds": score.protocol_seeds,
         "attempts": row.attempts,
         "optimism": row.optimism,
-        "challenges": len(row.challenges),
         **{name: getattr(score, name) for name in ("interval", "scorer", "entry_identity")},
         "submitted": standing.time,
     }

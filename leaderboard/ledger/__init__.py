@@ -9,5 +9,6 @@ book.py        all of it together: append, read
 """
 
 from .book import Ledger as Ledger
+from .record import HISTORY as HISTORY
 from .record import KINDS as KINDS
 from .record import Record as Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .record import GENESIS, KINDS, Record
+from .record import GENESIS, HISTORY, KINDS, Record
 from .rotation import unsigned
 
 
@@ -44,7 +44,7 @@ def _unlinked(records: Sequence[Record], due: int, previous: str) -> list[str]:
             problems.append(f"record {record.seq} does not follow from the one before it")
         if not record.fits():
             problems.append(f"record {record.seq} ({record.kind}) was changed: its hash does not fit")
-        if record.kind not in KINDS:
+        if record.kind not in (*KINDS, *HISTORY):
             problems.append(f"record {record.seq} is of the unknown kind {record.kind!r}")
         elif record.kind == "opened" and number:
             problems.append(f"record {record.seq} opens the board again")

@@ -27,14 +27,14 @@ KINDS = (
     "window_opened",
     "window_closed",
     "seed_committed",
-    "share_committed",
-    "share_revealed",
-    "randomness",
     "seed_revealed",
-    "challenged",
     "referenced",
     "key_rotated",
 )
+"""What happens on a board."""
+
+HISTORY = ("challenged", "share_committed", "share_revealed", "randomness")
+"""What happened on boards of earlier versions. Such records stay in the chain, and none is added."""
 
 _HEX = {"previous": 64, "hash": 64, "signature": 128}
 

@@ -1,1 +1,1 @@
-"""What is done to a board: submit, withdraw, challenge, rescore, verify, build."""
+"""What is done to a board: submit, withdraw, rescore, verify, build."""

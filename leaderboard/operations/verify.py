@@ -17,7 +17,7 @@ from ...core.files import file_sha256, write_atomically
 from ..board import Board
 from ..board_view import derived_here
 from ..entries import Entry, read_entries
-from ..ledger import Record
+from ..ledger import HISTORY, Record
 from ..ledger.chain import chain_problems
 from ..ledger.heads import remember, unlike_place, unlike_seen
 from ..ledger.objects import foreign_objects
@@ -28,7 +28,6 @@ from ..storage.board_files import files_in, held_back, named_files, named_proble
 from ..storage.object_store import ObjectStore
 from ..storage.readers import BoardReader, GoodFiles
 from ..validation.limits import SUBMISSION_BYTES
-from .challenge import read_challenge_bodies, verify_challenges
 from .verify_entries import compute, verify_entry
 from .verify_shown import verify_card, verify_rows, verify_times
 
@@ -110,7 +109,7 @@ def verify(
     fresh: bool = False,
 ) -> Verification:
     """Recompute everything: the chain, each signature, each file's digest, each score from its predictions, each
-    challenge, each window, and the row scores that the board keeps.
+    window, and the row scores that the board keeps.
 
     head: the hash of a record, key: the board's public key, known from an earlier look; workers: how many processes
     compute, 0 for as many as there are cores; fresh: without what an earlier verification computed. The history is kept
@@ -151,22 +150,19 @@ def _verified(
     good = _verify_files(copy, records, found)
     intact = GoodFiles(copy, good)
     kept = board.derived if isinstance(board, Board) and board.derived != derived_here() else None
-    challenges, problems = read_challenge_bodies(records)
-    found.differences += problems
     known = benchmarks()
     rows = kept is not None and (kept / "rows").is_dir()
-    made = compute(intact, list(there.values()), challenges, known, good, rows, workers, fresh)
+    made = compute(intact, list(there.values()), known, good, rows, workers, fresh)
     found.before = sum(one.before for one in made.values())
     for entry in there.values():
         one = verify_entry(intact, entry, known, good, made)
         found.differences += one.differences
         found.not_recomputed += one.not_recomputed
         found.verified += one.verified
-    _guarded(found, "challenges", lambda: verify_challenges(records, made, there))
     _guarded(found, "sealed windows", lambda: verify_sealed(intact, records))
     if kept is not None:
         found.differences += verify_rows(kept, list(there.values()))
-    found.notes += _replaced(list(there.values()))
+    found.notes += _replaced(list(there.values())) + _history(records)
     for rotation in rotations(records):
         following = next_key(rotation, "")
         told = found.notes if following else found.differences
@@ -241,6 +237,14 @@ def _guarded(found: Verification, what: str, verified: Callable[[], tuple[list[s
         differences, unsure = [f"{what} cannot be read: {type(error).__name__}: {first_line(error)}"], []
     found.differences += differences
     found.not_recomputed += unsure
+
+
+def _history(records: Sequence[Record]) -> list[str]:
+    """Of records of earlier versions only the chain, the signatures and the files are checked."""
+    older = Counter(record.kind for record in records if record.kind in HISTORY)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(older.items()))
+    only = "records of earlier versions, of which only chain, signature and files are checked"
+    return [f"{only}: {kinds}"] if older else []
 
 
 def _replaced(entries: Sequence[Entry]) -> list[str]:

@@ -1,5 +1,5 @@
-"""Of a verification the part that scores: every entry and every challenge computed again, side by side, and held to
-what the ledger says of it."""
+"""Of a verification the part that scores: every entry computed again, side by side, and held to what the ledger says
+of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ...benchmarks.scoring.record import Score
 from ...core.engines import Needs, map_jobs
 from ...core.errors import FarshiftError, UnknownName
 from ...core.progress import advance
-from ..challenges import ChallengeBody, challenge_path
 from ..entries import Entry, Rescored, submission_path
 from ..storage.readers import BoardReader
 from .recompute import Computed, Due, recompute
@@ -37,7 +36,6 @@ class Found:
 def compute(
     copy: BoardReader,
     entries: Sequence[Entry],
-    challenges: Sequence[ChallengeBody],
     known: Mapping[str, Benchmark],
     good: set[str],
     rows: bool,
@@ -45,24 +43,16 @@ def compute(
     fresh: bool,
 ) -> Results:
     """Compute all that this version of Farshift can score: by several processes, each result kept as it comes.
-    rows: whether the scores of rows are wanted of all entries; of those that are challenged they always are."""
+    rows: whether the scores of rows are wanted."""
     runs: dict[str, dict[int, tuple[str, str]]] = {}
     for one in entries:
         if one.scores and not not_recomputable(known, one) and submission_path(one.submission) in good:
             runs.setdefault(one.submission, {})[one.run] = (one.entry, one.scores[-1].entry_identity)
-    challenged = {one.entry for one in challenges}
     jobs: dict[str, Due] = {}
     for digest, those in runs.items():
-        wanted = rows or any(entry in challenged for entry, _ in those.values())
         file = copy.file(submission_path(digest))
         if file is not None:
-            jobs[submission_path(digest)] = Due(file, digest, those, wanted, fresh)
-    for body in challenges:
-        path = challenge_path(body.submission)
-        file = copy.file(path) if path in good else None
-        if file is not None:
-            identity = str(body.score.get("entry_identity"))
-            jobs[path] = Due(file, body.submission, {0: (body.challenge, identity)}, True, fresh)
+            jobs[submission_path(digest)] = Due(file, digest, those, rows, fresh)
     found = {}
     side_by_side = Needs(workers=workers, threads=1)
     ran = map_jobs("processes", recompute, list(jobs.values()), side_by_side) if _pays(jobs, workers) else None

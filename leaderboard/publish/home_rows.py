@@ -81,7 +81,6 @@ class ModelRow:
     extra: str
     pretraining: str
     parameters: int | None
-    flagged: bool
 
     @property
     def first(self) -> int:
@@ -174,7 +173,6 @@ def _row(
         extra=extra,
         pretraining=before,
         parameters=said.get("parameters"),
-        flagged=any(row.challenges for row in rows),
     )
 
 

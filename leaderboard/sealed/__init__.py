@@ -8,8 +8,8 @@ draw_folder.py  what participants get: inputs without labels
 benchmark.py    the benchmark of a window, for harness, validator and scorer
 predicting.py   training on the public rows and answering the draw, by the harness
 answers.py      the file of answers, packed and checked
-seal.py         a board seals a benchmark; opening.py opens a window of public randomness (randomness.py: drand.py,
-                shares.py); export.py writes the draw, submit.py takes answers and gives receipts (receipt.py)
+seal.py         a board seals a benchmark; export.py writes the draw, submit.py takes answers and gives receipts
+                (receipt.py)
 close.py        the board closes it, scores the answers (scoring.py) and reveals the seed; results.py: what came out
 contrast.py     public against sealed: a contamination probe
 verify.py       everything checked again by anybody; deadlines.py: the times

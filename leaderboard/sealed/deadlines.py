@@ -2,7 +2,7 @@
 clock of who verifies.
 
 The times are the board's own. What holds them from outside: a record stands before every later one, so a head of the
-ledger that somebody saw or signed was written by then; and a drand beacon in a record was not there before its time.
+ledger that somebody saw or signed was written by then.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from .randomness import Shares
 from .times import moment
 from .window import Recorded, Window
 
@@ -19,7 +18,7 @@ GRACE = timedelta(seconds=60)
 """What may pass from the check of a time until the ledger has the record."""
 
 TO_OPEN = timedelta(hours=1)
-"""What may pass from the announced opening until a window is open: public randomness has to come, rows to be drawn."""
+"""What may pass from the announced opening until a window is open: its rows have to be drawn."""
 
 
 def last_moment(records: Iterable[Recorded], clock: datetime) -> datetime:
@@ -30,7 +29,7 @@ def last_moment(records: Iterable[Recorded], clock: datetime) -> datetime:
 def deadline_problems(window: Window, now: datetime) -> list[str]:
     """Everything that was done before its time or after it, or is still not done `now`. Windows of earlier versions
     announced no time of the reveal: nothing of theirs is late."""
-    return [*_too_early(window), *_shares(window), *_answers(window), *_out_of_order(window), *_too_late(window, now)]
+    return [*_too_early(window), *_answers(window), *_out_of_order(window), *_too_late(window, now)]
 
 
 def _too_early(window: Window) -> list[str]:
@@ -38,31 +37,6 @@ def _too_early(window: Window) -> list[str]:
     for kind, what in (("window_closed", "closed"), ("scored", "scored"), ("seed_revealed", "revealed")):
         if kind in window.when and moment(window.when[kind]) < moment(closes):
             problems.append(f"was {what} at {window.when[kind]}, before it was to close ({closes})")
-    if (announced := window.terms.randomness) is not None:
-        known = announced.commits_by if isinstance(announced, Shares) else announced.time
-        if moment(window.when["seed_committed"]) >= moment(known):
-            problems.append(
-                f"was announced at {window.when['seed_committed']}, when its public randomness was known: {announced}"
-            )
-        if "randomness" in window.when and moment(window.when["randomness"]) < announced.due - GRACE:
-            problems.append(f"has its public randomness from {window.when['randomness']}, before there was any")
-    return problems
-
-
-def _shares(window: Window) -> list[str]:
-    """Shares that were taken when they could be chosen by those of others, or late."""
-    terms = window.terms.randomness
-    if not isinstance(terms, Shares):
-        return []
-    commits_by, reveals_by = moment(terms.commits_by), moment(terms.reveals_by)
-    problems = []
-    for key, share in window.shares.items():
-        committed, *revealed = map(moment, share.times)
-        if committed >= commits_by + GRACE:
-            problems.append(f"took the share of key {key[:12]}.. at {share.times[0]}, after {terms.commits_by}")
-        if any(not commits_by <= time < reveals_by + GRACE for time in revealed):
-            span = f"from {terms.commits_by} to {terms.reveals_by}"
-            problems.append(f"took the value of key {key[:12]}.. at {share.times[-1]}, and not {span}")
     return problems
 
 
@@ -72,7 +46,7 @@ def _answers(window: Window) -> list[str]:
     return [f"answers {digest[:12]}.. were taken at {window.times[digest]}, outside the window" for digest in late]
 
 
-_STEPS = ("seed_committed", "randomness", "window_opened", "window_closed", "seed_revealed")
+_STEPS = ("seed_committed", "window_opened", "window_closed", "seed_revealed")
 
 
 def _out_of_order(window: Window) -> list[str]:

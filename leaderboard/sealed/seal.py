@@ -1,5 +1,4 @@
-"""A board seals a benchmark: secret, commitment, draw, and then the open window, in this order. Where its terms
-announce public randomness, the commitment is the end of it, and `opening.py` goes on once that is there.
+"""A board seals a benchmark: secret, commitment, draw, and then the open window, in this order.
 
 Each step is on the disk before the next, and each can be repeated: a process that is killed between any two leaves a
 window that `seal` of the same benchmark carries on, with the secret and the terms that it began with. Until the reveal
@@ -23,7 +22,6 @@ from ...core.private import read_private, write_private
 from ..storage.board_files import digests
 from .draw_folder import draw_files, inputs_digest, inputs_of
 from .drawing import CIPHER, Drawn, check_sealable, draw
-from .randomness import Announced, Shares
 from .times import Clock, moment, stamp, utc_now
 from .window import SEED_BYTES, Places, Terms, Window, windows
 
@@ -47,11 +45,10 @@ def seal(
     clock: Clock = utc_now,
     entropy: Entropy = os.urandom,
     reveals: str = "",
-    randomness: Announced | None = None,
 ) -> Window:
-    """Commit to a secret and announce a window from `opens` (ISO 8601, or "now") to `closes`, whose seed is revealed by
-    `reveals` (seven days later by default). Without public randomness it is drawn and opened at once. Repeated after a
-    crash it carries on. `FarshiftError` where the benchmark cannot be sealed, or the times are invalid."""
+    """Commit to a secret, announce a window from `opens` (ISO 8601, or "now") to `closes`, whose seed is revealed by
+    `reveals` (seven days later by default), and draw its rows. Repeated after a crash it carries on. `FarshiftError`
+    where the benchmark cannot be sealed, or the times are invalid."""
     found = find_benchmark(benchmark)
     check_sealable(found)
     times = _times(opens, closes, reveals, clock)
@@ -61,7 +58,6 @@ def seal(
         if terms is None:
             if opens != NOW and times[0] < stamp(clock()):
                 raise FarshiftError(f"a window cannot open before it is announced: --opens {opens} is past")
-            _check_randomness(randomness, times[0], clock)
             manifest = found.manifest
             number = 1 + sum(window.terms.benchmark == benchmark for window in known.values())
             terms = Terms(
@@ -72,7 +68,6 @@ def seal(
                 *times[:2],
                 CIPHER,
                 times[2],
-                randomness,
             )
             write_private(_plan(board, terms.window), canonical_json(terms.record()))
         elif (terms.opens, terms.closes) != times[:2] and opens != NOW:
@@ -84,33 +79,16 @@ def seal(
         return windows(board.ledger.records())[terms.window]
 
 
-def _check_randomness(randomness: Announced | None, opens: str, clock: Clock) -> None:
-    """Refuse public randomness that is known already, or comes after the opening."""
-    if randomness is None:
-        return
-    if (randomness.commits_by if isinstance(randomness, Shares) else randomness.time) <= stamp(clock()):
-        raise FarshiftError(f"{randomness} is past: announce randomness that nobody can know yet")
-    if randomness.time > opens:
-        raise FarshiftError(f"{randomness} comes after the window opens ({opens}): it has to be drawn before")
-
-
 def _carry_on(board: Board, benchmark: Benchmark, terms: Terms, known: Mapping[str, Window], entropy: Entropy) -> None:
-    """Every step from the secret to the open window, or to the wait for public randomness, that is not done yet."""
+    """Every step from the secret to the open window that is not done yet."""
     place = seed_file(board, terms.window)
     if not place.exists() and terms.window not in known:
         write_private(place, entropy(SEED_BYTES).hex().encode())
     secret = secret_seed(board, terms.window)
-    # Before anything is promised: a benchmark may prove impossible to draw. (With public randomness to come the rows
-    # will be others, of the same generator.)
+    # Before anything is promised: a benchmark may prove impossible to draw.
     drawn = draw(benchmark, secret)
     if terms.window not in known:
         board.ledger.append([("seed_committed", terms.record() | {"commitment": terms.commitment(secret)})])
-    if terms.randomness is None:
-        enter_draw(board, benchmark, terms, secret, drawn)
-
-
-def enter_draw(board: Board, benchmark: Benchmark, terms: Terms, secret: bytes, drawn: Drawn) -> None:
-    """Open a window with its draw."""
     files = opening_files(terms, secret, drawn, benchmark)
     inputs = inputs_of(drawn.rows, benchmark)
     body = {
@@ -136,8 +114,8 @@ def _begun(board: Board, benchmark: str, known: Mapping[str, Window]) -> Terms |
     for plan in sorted((board.private / "sealed").glob("*/plan.json")):
         terms = Terms.of(json.loads(read_private(plan, "the plan of a window")))
         window = known.get(terms.window)
-        waits = window is not None and window.terms.randomness is not None
-        if terms.benchmark == benchmark and not waits and (window is None or window.opened is None):
+        cut_off = terms.randomness is None and (window is None or window.opened is None)
+        if terms.benchmark == benchmark and cut_off:
             return terms if window is None else window.terms
     return None
 

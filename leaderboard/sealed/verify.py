@@ -15,12 +15,9 @@ from ...core.errors import FarshiftError, MissingExtra, Unavailable
 from .answers import check_answers
 from .benchmark import SealedBenchmark, sealed_benchmark
 from .deadlines import deadline_problems, last_moment
-from .drand import randomness
 from .draw_folder import Draw, benchmark_of, inputs_digest, inputs_of, read_draw
 from .drawing import CIPHER, draw
-from .randomness import Shares
 from .scoring import predictions_digest, result
-from .shares import of_shares, said_of, share_problems
 from .times import Clock, utc_now
 from .window import Places, Recorded, Window, team_id, windows
 
@@ -43,7 +40,7 @@ def verify_sealed(copy: Copied, records: Sequence[Recorded], clock: Clock = utc_
     except FarshiftError as error:
         return [*differences, str(error)], []
     draw_problems = partial(_verify_draw, copy=copy, not_recomputed=not_recomputed)
-    checks = (_teams, partial(deadline_problems, now=now), _randomness, draw_problems)
+    checks = (_teams, partial(deadline_problems, now=now), draw_problems)
     for window in found.values():
         for check in checks:
             try:
@@ -56,41 +53,28 @@ def verify_sealed(copy: Copied, records: Sequence[Recorded], clock: Clock = utc_
 
 
 _BEFORE = {
-    "share_committed": ("seed_committed", "took a share before the board committed to a seed"),
-    "randomness": ("seed_committed", "has public randomness from before the board committed to a seed"),
     "window_opened": ("seed_committed", "was opened before the board committed to a seed"),
     "submitted": ("window_opened", "took answers before it was opened"),
     "window_closed": ("window_opened", "was closed before it was opened"),
     "scored": ("window_closed", "had answers scored before it was closed"),
     "seed_revealed": ("window_closed", "was revealed before it was closed"),
 }
-_ONCE = ("seed_committed", "randomness", "window_opened", "window_closed", "seed_revealed")
+_ONCE = ("seed_committed", "window_opened", "window_closed", "seed_revealed")
 
 
 def _out_of_order(records: Sequence[Recorded]) -> list[str]:
     """Windows whose records stand in an order that no board writes."""
     problems = []
     seen: set[tuple[str, str]] = set()
-    public = set()
     for record in records:
         window = record.body.get("window")
-        if not isinstance(window, str) or record.kind not in (*_BEFORE, *_ONCE, "share_revealed"):
+        if not isinstance(window, str) or record.kind not in (*_BEFORE, *_ONCE):
             continue
-        if record.kind == "seed_committed" and "randomness" in record.body:
-            public.add(window)
-        if record.kind == "window_opened" and window in public and (window, "randomness") not in seen:
-            problems.append(f"window {window[:80]} was opened before its public randomness (record {record.seq})")
         needed, problem = _BEFORE.get(record.kind, ("", ""))
         if needed and (window, needed) not in seen:
             problems.append(f"window {window[:80]} {problem} (record {record.seq})")
         if record.kind == "submitted" and (window, "window_closed") in seen:
             problems.append(f"window {window[:80]} took answers after it was closed (record {record.seq})")
-        if record.kind in ("share_committed", "share_revealed"):
-            if (window, "randomness") in seen:
-                problems.append(f"window {window[:80]} took a share after its randomness (record {record.seq})")
-            if (one := (window, f"{record.kind} {record.body.get('key')}")) in seen:
-                problems.append(f"window {window[:80]} took a second share of a key (record {record.seq})")
-            seen.add(one)
         if record.kind in _ONCE and (window, record.kind) in seen:
             problems.append(f"window {window[:80]} has a second record {record.kind} (record {record.seq})")
         seen.add((window, record.kind))
@@ -128,23 +112,6 @@ def _verify_draw(window: Window, copy: Copied, not_recomputed: list[str]) -> lis
 def _teams(window: Window) -> list[str]:
     names = [team_id(body) for body in window.answers.values()]
     return [f"team {name} has more than one submission" for name in sorted(set(names)) if names.count(name) > 1]
-
-
-def _randomness(window: Window) -> list[str]:
-    """What is wrong with the public randomness that a window was drawn by. `MissingExtra` where it cannot be known."""
-    announced, body = window.terms.randomness, window.published
-    problems = share_problems(window.name, window.shares)
-    if body is None:
-        return problems
-    if announced is None:
-        return [*problems, "has public randomness that was not announced"]
-    if isinstance(announced, Shares):
-        problems += said_of(body, window.shares)
-        if body["randomness"] != of_shares(window.name, window.shares).hex():
-            problems.append("its public randomness is not that of the revealed shares")
-        return problems
-    found = randomness(announced.of, announced.number, str(body.get("signature")))
-    return [] if body["randomness"] == found.hex() else ["its public randomness is not that of the beacon's signature"]
 
 
 def _verify_revealed(copy: Copied, window: Window, given: Draw, profile: bytes, not_recomputed: list[str]) -> list[str]:

@@ -2,11 +2,7 @@
 
 The records of a window, in their order:
 
-    seed_committed   window, benchmark, split, manifest, opens, closes, cipher; reveals, randomness; commitment
-    share_committed  window, key (a team's), commitment, signature
-    share_revealed   window, key, value
-    randomness       window; the randomness (32 bytes, hexadecimal); round and signature of the beacon, or the keys of
-                     missing shares
+    seed_committed   window, benchmark, split, manifest, opens, closes, cipher; reveals; commitment
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
     submitted        window, submission (sha256 of the answers' zip), team, note, model, signed_by (the team's public
                      key), entries (none); files
@@ -14,8 +10,10 @@ The records of a window, in their order:
     scored           window, submission, team, model, predictions (their digest); files
     seed_revealed    window, seed: the board's secret
 
-Windows of earlier versions have neither `reveals` nor `randomness`, their answers are unsigned, one of each name (with
-`team_key`, the digest of a secret), and the scores have no `predictions`.
+Windows of the first version have no `reveals`, their answers are unsigned, one of each name (with `team_key`, the
+digest of a secret), and the scores have no `predictions`. Terms of later ones may have `randomness`: public randomness
+(drand's, or the entrants') that joined the board's secret. It stands in a record `randomness` of the window, and is
+taken from there: where it came from is not checked any more.
 """
 
 from __future__ import annotations
@@ -29,8 +27,6 @@ from typing import Any, Protocol
 
 from ...core.canonical import canonical_json
 from ...core.errors import FarshiftError, UnknownName
-from .randomness import OWN, Announced, announced, drawing_seed
-from .shares import Share, missing
 from .times import moment
 
 SEED_BYTES = 32
@@ -52,8 +48,8 @@ class Recorded(Protocol):
 @dataclass(frozen=True)
 class Terms:
     """What is announced of a window before anything is drawn. `opens`, `closes`, and `reveals`, the deadline of the
-    reveal: UTC, ISO 8601. `cipher`: what draws its rows from the seed. `randomness`: the public randomness that joins
-    the board's secret; None where there is none."""
+    reveal: UTC, ISO 8601. `cipher`: what draws its rows from the seed. `randomness`: what a window of an earlier
+    version announced of public randomness, as its record has it; None where there is none."""
 
     window: str
     benchmark: str
@@ -63,7 +59,7 @@ class Terms:
     closes: str
     cipher: str
     reveals: str = ""
-    randomness: Announced | None = None
+    randomness: dict[str, Any] | None = None
 
     def commitment(self, secret: bytes) -> str:
         """sha256 over the board's secret (32 bytes) and the canonical JSON of these terms: benchmark, manifest
@@ -76,13 +72,13 @@ class Terms:
         if self.reveals:
             found["reveals"] = self.reveals
         if self.randomness is not None:
-            found["randomness"] = self.randomness.record()
+            found["randomness"] = self.randomness
         return found
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Terms:
-        """`KeyError` where a term is missing, `FarshiftError` where they announce no possible randomness."""
-        randomness = announced(body["randomness"]) if "randomness" in body else None
+        """`KeyError` where a term is missing, `TypeError` or `ValueError` where one is of another type."""
+        randomness = dict(body["randomness"]) if "randomness" in body else None
         window, benchmark, split, manifest, opens, closes, cipher = (str(body[name]) for name in _ALWAYS)
         reveals = str(body.get("reveals", ""))
         return cls(window, benchmark, split, manifest, opens, closes, cipher, reveals, randomness)
@@ -95,11 +91,11 @@ _ALWAYS = ("window", "benchmark", "split", "manifest", "opens", "closes", "ciphe
 class Window:
     """A window as the ledger has it. `answers`, `scores`: the bodies of its submitted and scored records, by the
     digest of the answers; `times`: when the ledger took each; `when`: the time of the first record of each other kind;
-    `secret`: the board's, once it is revealed; `shares`: those of its public randomness, by the teams' keys."""
+    `secret`: the board's, once it is revealed; `public`: the public randomness of a window of an earlier version."""
 
     terms: Terms
     commitment: str
-    published: dict[str, Any] | None = None
+    public: str = ""
     opened: dict[str, Any] | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     times: dict[str, str] = field(default_factory=dict)
@@ -107,24 +103,24 @@ class Window:
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
     secret: bytes | None = None
     when: dict[str, str] = field(default_factory=dict)
-    shares: dict[str, Share] = field(default_factory=dict)
 
     def drawn_by(self, secret: bytes) -> bytes:
-        """The seed of its draw, by the board's secret. `FarshiftError` where the public randomness is not there yet."""
+        """The seed of its draw, by the board's secret. `FarshiftError` where its public randomness is not there."""
         if self.terms.randomness is None:
             return secret
-        if self.published is None:
-            raise FarshiftError(f"window {self.name} waits for its public randomness: {self.terms.randomness}")
-        return drawing_seed(secret, self.name, bytes.fromhex(self.published["randomness"]))
+        if not self.public:
+            raise FarshiftError(f"window {self.name} was never drawn: its public randomness is not in the ledger")
+        purpose = "farshift: the draw of a sealed window, 1"
+        public = {"purpose": purpose, "window": self.name, "randomness": self.public}
+        pad = sha256(canonical_json(public)).digest()
+        return bytes(left ^ right for left, right in zip(secret, pad, strict=True))
 
     @property
     def sources(self) -> str:
         """Whose randomness draws it, in words."""
         if self.terms.randomness is None:
-            return OWN
-        lost = len(missing(self.shares)) if self.published is not None else 0
-        never = f" ({lost} of {len(self.shares)} never revealed)" if lost else ""
-        return f"the board's secret and {self.terms.randomness}{never}"
+            return "the board's randomness alone"
+        return f"the board's secret and public randomness ({self.terms.randomness.get('source')}, not checked)"
 
     @property
     def name(self) -> str:
@@ -136,8 +132,8 @@ class Window:
         return moment(self.terms.closes)
 
     def state(self, now: datetime) -> str:
-        """committed (it waits for public randomness, or its sealing was cut off), announced, open, due (its time is
-        over, nothing is revealed yet), or revealed."""
+        """committed (its sealing was cut off), announced, open, due (its time is over, nothing is revealed yet), or
+        revealed."""
         if self.secret is not None:
             return "revealed"
         if self.closed is not None:
@@ -160,16 +156,7 @@ def windows(records: Iterable[Recorded]) -> dict[str, Window]:
     return found
 
 
-_KINDS = (
-    "share_committed",
-    "share_revealed",
-    "randomness",
-    "window_opened",
-    "submitted",
-    "window_closed",
-    "scored",
-    "seed_revealed",
-)
+_KINDS = ("randomness", "window_opened", "submitted", "window_closed", "scored", "seed_revealed")
 
 
 def _take(found: dict[str, Window], record: Recorded) -> None:
@@ -186,18 +173,9 @@ def _take(found: dict[str, Window], record: Recorded) -> None:
         window.answers[body["submission"]] = body
         window.times[body["submission"]] = record.time
         return
-    if record.kind == "share_committed":
-        share = Share(str(body["commitment"]), str(body["signature"]), times=(record.time,))
-        window.shares.setdefault(str(body["key"]), share)
-        return
-    if record.kind == "share_revealed":
-        share = window.shares[str(body["key"])]
-        share.value, share.times = bytes.fromhex(body["value"]), (*share.times, record.time)
-        return
     window.when.setdefault(record.kind, record.time)
     if record.kind == "randomness":
-        bytes.fromhex(body["randomness"])
-        window.published = body
+        window.public = window.public or bytes.fromhex(body["randomness"]).hex()
     elif record.kind == "window_opened":
         window.opened = body
     elif record.kind == "window_closed":

@@ -25,7 +25,7 @@ def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None =
     once, as the board's settings say by default. `MissingExtra` without FastAPI.
 
     A file in `routes/` adds addresses below /api/v1: it has `router`. Where it has `on_start(app)`, that is called when
-    the server starts, and what it returns when it stops; `HEADS` names addresses with a HEAD of their own."""
+    the server starts, and what it returns when it stops."""
     try:
         from fastapi import FastAPI
     except ImportError as error:
@@ -69,8 +69,7 @@ def create_app(place: Path | str, *, url_prefix: str = "", workers: int | None =
         app.include_router(one.router, prefix=API)
     app.include_router(pages)
     add_handlers(app)
-    own: list[str] = [path for one in modules for path in getattr(one, "HEADS", ())]
-    app.add_middleware(Heads, own=tuple(API + path for path in own))
+    app.add_middleware(Heads)
     app.add_middleware(Guarded, prefix=prefix, open=("/api/", *_EXPORTED))
     app.add_middleware(Unread)
     return app

@@ -184,7 +184,6 @@ class EntryFound(Answer):
     row: Row | None = Field(description="Its row of the table, as of the record `table_head`; null in none.")
     table_head: Head | None
     scores: list[EntryScore] = Field(description="By every scorer that scored it, the newest last.")
-    challenges: list[dict[str, Any]]
 
 
 class TeamItem(Answer):

@@ -27,7 +27,7 @@ class Refusal(FarshiftError):
 
     def body(self) -> dict[str, Any]:
         """The answer's."""
-        title = HTTPStatus(self.status).phrase if self.status in set(HTTPStatus) else "Checksum Mismatch"
+        title = HTTPStatus(self.status).phrase
         said: dict[str, Any] = {"type": "about:blank", "title": title, "status": self.status}
         said |= {"detail": str(self), "error": str(self)}
         return said | ({"problems": list(self.problems)} if self.problems else {})

@@ -1,5 +1,5 @@
-"""One line in the log for each request: never a header, never a query, never the whole id of a submission or upload; so
-nothing that opens anything."""
+"""One line in the log for each request: never a header, never a query, never the whole id of a submission; so nothing
+that opens anything."""
 
 from __future__ import annotations
 

@@ -69,13 +69,13 @@ class Guarded:
 
 
 class Heads:
-    """HEAD is answered as GET is, without the body; but for addresses that have a HEAD of their own."""
+    """HEAD is answered as GET is, without the body."""
 
-    def __init__(self, app: ASGIApp, own: tuple[str, ...] = ()) -> None:
-        self.app, self.own = app, own
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].startswith(self.own or ("\0",)):
+        if scope["type"] != "http" or scope["method"] != "HEAD":
             return await self.app(scope, receive, send)
 
         async def bodiless(message: Message) -> None:

@@ -20,8 +20,7 @@ class ServerSettings:
 
     Quotas are those of a team (without a token, of an address) over the last 24 hours; `requests_a_minute` of a token
     and of an address each. The limits of scoring are those of one submission: seconds, bytes of address space, attempts
-    before it has failed. Of bodies: the longest silence, the slowest pace after that time, and how long an unfinished
-    upload is kept."""
+    before it has failed. Of bodies: the longest silence, and the slowest pace after that time."""
 
     open: bool = False
     workers: int = 1
@@ -36,7 +35,10 @@ class ServerSettings:
     lease_seconds: float = 60.0
     silence_seconds: float = 30.0
     slowest_bytes_a_second: int = 1024
-    upload_hours: float = 24.0
+
+
+RETIRED = ("upload_hours",)
+"""Keys of earlier versions, which mean nothing any more."""
 
 
 def server_settings(board: Path) -> ServerSettings:
@@ -46,6 +48,7 @@ def server_settings(board: Path) -> ServerSettings:
     if not isinstance(found, dict):
         raise BadDefinition(f"{path}: write [server] with lines such as submissions_a_day = 20")
     known = {field.name: field.default for field in fields(ServerSettings)}
+    found = {key: value for key, value in found.items() if key not in RETIRED}
     for key, value in found.items():
         if key not in known:
             raise BadDefinition(f"{path}: [server] has no key {key!r}; there are: {some_of(sorted(known))}")

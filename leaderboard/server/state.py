@@ -12,7 +12,6 @@ from .accounts.accounts import Accounts
 from .intake.files import UploadFiles
 from .intake.queue import Queue
 from .intake.stored_files import upload_files
-from .intake.uploads import Uploads
 from .refusal import Refusal
 from .settings import ServerSettings, server_settings
 
@@ -25,12 +24,11 @@ AT_ONCE = 2
 
 @dataclass
 class State:
-    """board: the board in its folder. queue, uploads, files: what was handed in and is not entered yet. accounts:
-    tokens, quotas, rate limits and the audit. settings: `[server]` of its settings.toml."""
+    """board: the board in its folder. queue, files: what was handed in and is not entered yet. accounts: tokens,
+    quotas, rate limits and the audit. settings: `[server]` of its settings.toml."""
 
     board: Board
     queue: Queue
-    uploads: Uploads
     files: UploadFiles
     accounts: Accounts
     settings: ServerSettings
@@ -45,7 +43,6 @@ def open_state(path: Path | str) -> State:
     return State(
         board,
         Queue(store, settings),
-        Uploads(store, settings),
         upload_files(board),
         Accounts(store, settings),
         settings,

@@ -1,4 +1,4 @@
-"""The tables of migration 0003, as queries name them.
+"""The tables of migration 0003, as queries name them. Its table of uploads in parts is not used any more.
 
 The migration says its columns again, with what a query need not know (what may be null, what is unique): it is what was
 run on boards that are there, and stays as it is whatever these tables become. A test holds the two to one another.
@@ -19,14 +19,6 @@ TOKENS = Table(
     C("id", Text, primary_key=True),
     *(C(name, Text) for name in ("hash", "team", "team_key", "scopes")),
     *(C(name, Double) for name in ("created", "expires", "revoked")),
-)
-UPLOADS = Table(
-    "uploads",
-    _META,
-    C("id", Text, primary_key=True),
-    *(C(name, Text) for name in ("owner", "token", "digest", "job")),
-    *(C(name, BigInteger) for name in ("size", "received")),
-    C("touched", Double),
 )
 JOBS = Table(
     "jobs",

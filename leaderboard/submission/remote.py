@@ -1,5 +1,5 @@
-"""Handing a submission in over http(s), as docs/board.md says: sent, resumed where it was cut off, then asked for until
-the board has entered it.
+"""Handing a submission in over http(s), as docs/board.md says: sent in one request, then asked for until the board has
+entered it.
 
 Submitting the same bytes twice enters them once, so a request whose answer got lost is safe to repeat.
 """
@@ -10,23 +10,18 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError, first_line
-from ...core.files import file_sha256, user_home, write_atomically
+from ...core.files import file_sha256
 from ...core.progress import advance, say
-from ...core.retry import Broken, persist
+from ...core.retry import persist
 from .access import token_for
 from .requests import Answer, Server, refused
 from .validate import check
 
-RESUMABLE = 8 << 20
-"""Bytes from which a file is sent as an upload that can be resumed, in any later command too."""
-
 _BLOCK = 1 << 20
-_TUS = {"Tus-Resumable": "1.0.0"}
 
 
 @dataclass(frozen=True)
@@ -62,8 +57,14 @@ class RemoteBoard:
         file = Path(file)
         digest = check(file).digest
         server = self._server
-        send = self._posted if file.stat().st_size < RESUMABLE else self._uploaded
-        return send(server, file, digest)
+        place = f"{server.api}/submissions"
+        answer = persist(
+            lambda: server.ask("POST", place, _zip(file, digest), _blocks(file)),
+            f"{file} could not be handed in at {place}",
+            self.sleep,
+        )
+        said = _state(answer)
+        return Handed(said["id"], answer.status == 202, said)
 
     def state(self, id: str) -> dict[str, Any]:
         """The state of a submission: `state` (queued, running, entered, refused or failed), `position` in the queue,
@@ -106,63 +107,6 @@ class RemoteBoard:
             f"{file} could not be handed in at {place}",
         )
 
-    def _posted(self, server: Server, file: Path, digest: str) -> Handed:
-        place = f"{server.api}/submissions"
-        answer = persist(
-            lambda: server.ask("POST", place, _zip(file, digest), _blocks(file)),
-            f"{file} could not be handed in at {place}",
-            self.sleep,
-        )
-        return _handed(answer, answer.status == 202)
-
-    def _uploaded(self, server: Server, file: Path, digest: str) -> Handed:
-        """Send a file in as many requests as it takes, from where an earlier command was cut off."""
-        kept = user_home() / "uploads" / sha256(f"{server.api} {digest}".encode()).hexdigest()[:32]
-        failed = f"{file} could not be handed in at {server.api}/uploads"
-        found = self._standing(server, kept)
-        while found is None or "Farshift-Submission" not in found.headers:
-            if found is None:
-                begun = persist(lambda: self._begun(server, file, digest), failed, self.sleep)
-                write_atomically(kept, begun.location.encode())
-            found = persist(lambda: self._more(server, kept.read_text(), file), failed, self.sleep)
-        kept.unlink(missing_ok=True)
-        id = found.headers["Farshift-Submission"]
-        return Handed(id, True, self.state(id))
-
-    def _begun(self, server: Server, file: Path, digest: str) -> Answer:
-        meta = f"sha256 {b64encode(digest.encode()).decode()}"
-        headers = {**_TUS, "Upload-Length": str(file.stat().st_size), "Upload-Metadata": meta, "Content-Length": "0"}
-        return server.ask("POST", f"{server.api}/uploads", headers)
-
-    def _standing(self, server: Server, kept: Path) -> Answer | None:
-        """The upload that an earlier command began; None where there is none, or the server has forgotten it."""
-        place = kept.read_text() if kept.is_file() else ""
-        if not place.startswith(f"{server.api}/uploads/"):
-            return None
-        try:
-            return persist(lambda: server.ask("HEAD", place, _TUS), f"{place} could not be asked", self.sleep)
-        except FarshiftError:
-            return None
-
-    def _more(self, server: Server, place: str, file: Path) -> Answer:
-        """Send what is missing of an upload. One that breaks off after it got on is no failed try."""
-        there = server.ask("HEAD", place, _TUS)
-        offset = _offset(there)
-        size = file.stat().st_size
-        headers = {
-            **_TUS,
-            "Content-Type": "application/offset+octet-stream",
-            "Content-Length": str(size - offset),
-            "Upload-Offset": str(offset),
-        }
-        try:
-            return server.ask("PATCH", place, headers, _blocks(file, offset))
-        except Broken:
-            now = server.ask("HEAD", place, _TUS)
-            if _offset(now) > offset or "Farshift-Submission" in now.headers:
-                return now
-            raise
-
 
 def _zip(file: Path, digest: str) -> dict[str, str]:
     return {
@@ -172,26 +116,13 @@ def _zip(file: Path, digest: str) -> dict[str, str]:
     }
 
 
-def _blocks(file: Path, start: int = 0) -> Iterator[bytes]:
-    sent, size = start, file.stat().st_size
+def _blocks(file: Path) -> Iterator[bytes]:
+    sent, size = 0, file.stat().st_size
     with file.open("rb") as content:
-        content.seek(start)
         while block := content.read(_BLOCK):
             yield block
             sent += len(block)
             advance("handing in", sent, size)
-
-
-def _offset(answer: Answer) -> int:
-    stated = answer.headers.get("Upload-Offset", "")
-    if not stated.isdigit():
-        raise answer.odd("it names no offset")
-    return int(stated)
-
-
-def _handed(answer: Answer, new: bool) -> Handed:
-    said = _state(answer)
-    return Handed(said["id"], new, said)
 
 
 _STATE = {"id": str, "state": str, "entries": list, "problems": list, "reason": str}

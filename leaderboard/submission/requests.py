@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
 
 from ...core.errors import FarshiftError, Unavailable, first_line
 from ...core.files import offline
@@ -44,14 +43,6 @@ class Answer:
     def odd(self, why: str) -> FarshiftError:
         """The error that an answer is which no board of Farshift's gives."""
         return FarshiftError(f"{self.place} answered {self.status}, and not as a board of Farshift's does: {why}")
-
-    @property
-    def location(self) -> str:
-        """Where what was made lies. `FarshiftError` where that is on another server, which would be shown the token."""
-        found = urljoin(self.place, self.headers.get("Location", ""))
-        if urlsplit(found)[:2] != urlsplit(self.place)[:2]:
-            raise self.odd("it names another server")
-        return found
 
 
 @dataclass(frozen=True)
@@ -104,8 +95,6 @@ def _understood(answer: httpx2.Response, place: str, without_token: str) -> Answ
     found = Answer(place, answer.status_code, answer.headers, _read(answer, place))
     if answer.is_success:
         return found
-    if found.headers.get("Tus-Resumable") and not found.content:
-        raise found.odd("it names no error")
     said = found.json()
     if not isinstance(said.get("error"), str):
         raise found.odd("it names no error")

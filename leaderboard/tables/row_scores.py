@@ -22,7 +22,6 @@ from ...benchmarks.scoring.breakdown import MAX_GROUPS
 from ...benchmarks.scoring.measured import RunPredictions
 from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import mean
-from ...benchmarks.statistics.near_copies import Given
 from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import Ends, Replicates, RowScores, Sample
 from ...benchmarks.statistics.tally import tally
@@ -39,11 +38,11 @@ from ..entries import Standing
 from ..submission.validate import ValidRun, check
 from ..validation.card import ModelCard
 from .entry_card import entry_card
-from .given import floor_of, given_of
+from .floor import floor_of
 from .protocol import oddities
 from .standings import older
 
-KEPT = 7
+KEPT = 8
 """The version of what is kept: raised by any change of it."""
 
 VIEWS = ("id", "ood")
@@ -55,16 +54,15 @@ MANY = 12
 class EntryRows:
     """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with an
     selection-adjusted interval; None where there are no two groups of two rows or more each. declared: what its
-    model card declares to have been trained on, compared with the benchmark (contamination/declared.py). given: what it
-    answered to the OOD rows; floor: what the best constant answer scores on the ID rows (given.py), None where that is
-    not defined; odd: what of it is against the protocol (protocol.py); card: what its cards say (entry_card.py);
-    key: a name for all of it, which no other rows have; empty where it has none."""
+    model card declares to have been trained on, compared with the benchmark (contamination/declared.py). floor: what
+    the best constant answer scores on the ID rows (floor.py), None where that is not defined; odd: what of it is
+    against the protocol (protocol.py); card: what its cards say (entry_card.py); key: a name for all of it, which no
+    other rows have; empty where it has none."""
 
     id: Sample
     ood: Sample
     worst: dict[str, Any] | None = None
     declared: tuple[dict[str, Any], ...] = ()
-    given: Given | None = None
     floor: float | None = None
     odd: tuple[str, ...] = ()
     card: Mapping[str, Any] = field(default_factory=dict)
@@ -84,9 +82,8 @@ def rows_of(entry: ValidRun) -> EntryRows:
         on_id,
         on_ood,
         None if groups is None else _worst(on_ood, groups, metric.better),
-        given=given_of(ood_rows, metric),
         floor=floor_of(id_rows, metric),
-        odd=oddities(entry, scored),
+        odd=oddities(entry),
     )
 
 
@@ -206,8 +203,6 @@ def packed(rows: EntryRows) -> bytes:
             arrays[f"{view}.without"], arrays[f"{view}.sizes"] = sample.without, sample.sizes
             if sample.ends is not None:
                 arrays[f"{view}.ends"], arrays[f"{view}.weight"] = sample.ends.moved, np.array(sample.ends.weight)
-    if rows.given is not None:
-        arrays["given.answers"], arrays["given.wrong"] = _narrow(rows.given.answers), rows.given.wrong
     said = {
         "floor": rows.floor,
         "odd": list(rows.odd),
@@ -229,21 +224,13 @@ def _small(scores: NDArray[np.float64]) -> NDArray[Any]:
     return whole if np.array_equal(whole, scores) else scores
 
 
-def _narrow(answers: NDArray[Any]) -> NDArray[Any]:
-    """Codes in as few bytes as hold them; numbers as they are."""
-    if answers.dtype.kind == "f":
-        return answers
-    return answers.astype(np.min_scalar_type(-2 * int(answers.max(initial=0)) - 2))
-
-
 def unpacked(content: bytes) -> EntryRows:
     """What `packed` was given; `ValueError`, `KeyError`, `OSError` or `BadZipFile` where it is not that any more."""
     with np.load(io.BytesIO(without_digest(content)), allow_pickle=False) as arrays:
         said = json.loads(arrays["said"].tobytes())
         on_id, on_ood = (_sample(arrays, view, said["clustering"][view]) for view in VIEWS)
-        given = Given(arrays["given.answers"], arrays["given.wrong"]) if "given.answers" in arrays else None
         declared, odd = tuple(said["declared"]), tuple(said["odd"])
-        return EntryRows(on_id, on_ood, said["worst"], declared, given, said["floor"], odd, said["card"], said["key"])
+        return EntryRows(on_id, on_ood, said["worst"], declared, said["floor"], odd, said["card"], said["key"])
 
 
 def _sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:

@@ -13,7 +13,6 @@ from ...core.errors import UnknownName
 from ...core.listings.frame import frame
 from ...core.listings.html import table
 from ..board_view import BoardView
-from ..challenges import read_challenges
 from ..entries import Standing
 from ..ledger import Record
 from ..sealed.results import all_results
@@ -105,7 +104,7 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     # Whether a window is open now is the clock's to say, and would change pages that nothing happened to.
     windows = [{name: value for name, value in one.items() if name != "state"} for one in all_results(board)]
     records = board.records()
-    filed, tried = read_challenges(records), board.attempts()
+    tried = board.attempts()
     arrived = {one.entry: place for place, one in enumerate(standings)}
     made = tables(_labelled(standings, apart))
     failed = make_rows(board, [row for one in made for row in one.rows])
@@ -114,7 +113,7 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     for one in made:
         rows, without = rows_of_entries(board, one.rows, short=True, failed=failed)
         named = baseline or against.get(one.benchmark, "")
-        views.append(table_view(one, rows, without, tried, filed, named, field_of(one, rows, arrived)))
+        views.append(table_view(one, rows, without, tried, named, field_of(one, rows, arrived)))
         summaries |= {entry: Summarised(summary(found.ood)) for entry, found in rows.items()}
     return Snapshot(
         board.name,

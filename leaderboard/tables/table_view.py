@@ -8,10 +8,8 @@ from typing import Any
 
 from ...benchmarks.scoring.learnt import MARK, Learnt
 from ...benchmarks.statistics.detectable import Detectable, measured
-from ..challenges import Challenge
 from ..entries import Standing
 from ..teams import team_of
-from .field import Field
 from .row_scores import EntryRows
 from .standings import Table
 from .table_statistics import Pairs, Place, Ranked, against, optimism, ranked
@@ -23,21 +21,19 @@ class Row(Place):
 
     unranked: why it is not of the field, over which rank sets are taken (field.py), or has no rank set for another
     reason; empty for one that has; not_learnt: why its OOD score says nothing of the shift, empty for one that has
-    learnt the task (benchmarks/scoring/learnt.py); copy_of: of a near copy, the entry that it is one with; against: it
-    minus the baseline, with p_holm and verdict; worst: its worst group, with a selection-adjusted interval;
-    attempts: how many of its team were scored in this table, None where no team is named; optimism: on the team's best
-    entry, how far selecting it is expected to raise it; declared: what its model card declares to have been trained on,
-    compared with the benchmark; card: what its run and model cards say (entry_card.py)."""
+    learnt the task (benchmarks/scoring/learnt.py); against: it minus the baseline, with p_holm and verdict; worst: its
+    worst group, with a selection-adjusted interval; attempts: how many of its team were scored in this table, None
+    where no team is named; optimism: on the team's best entry, how far selecting it is expected to raise it; declared:
+    what its model card declares to have been trained on, compared with the benchmark; card: what its run and model
+    cards say (entry_card.py)."""
 
     standing: Standing
     unranked: str = ""
     not_learnt: str = ""
-    copy_of: str = ""
     against: dict[str, Any] | None = None
     worst: dict[str, Any] | None = None
     attempts: int | None = None
     optimism: float | None = None
-    challenges: tuple[Challenge, ...] = ()
     declared: tuple[dict[str, Any], ...] = ()
     card: Mapping[str, Any] = field(default_factory=dict)
 
@@ -52,7 +48,6 @@ class Row(Place):
             "rank": None if self.rank is None else list(self.rank),
             "unranked": self.unranked,
             "not_learnt": self.not_learnt,
-            "copy_of": self.copy_of,
             "reference": standing.reference,
             "ties": self.ties,
             "best": self.best,
@@ -64,7 +59,6 @@ class Row(Place):
             "protocol_seeds": score.protocol_seeds,
             "attempts": self.attempts,
             "optimism": self.optimism,
-            "challenges": [one.record() for one in self.challenges],
             "declared": list(self.declared),
         }
 
@@ -107,18 +101,17 @@ def table_view(
     rows: Mapping[str, EntryRows],
     without: Mapping[str, str],
     attempts: Mapping[tuple[str, str], int],
-    challenges: Sequence[Challenge],
     baseline: str = "",
-    field: Field | None = None,
+    left_out: Mapping[str, str] | None = None,
 ) -> TableView:
     """The view of a table. `rows`: the row scores of its entries, and `without` the reasons of those that have none
     here; `attempts`: how many entries each (`team_of`, identity) had scored; `baseline`: the name of the model that
-    the others are compared with, where the table has it; `field`: what is left out of the rank sets, nothing by
-    default."""
-    field = field or Field()
-    order = [standing.entry for standing in table.rows if standing.entry not in field.left_out]
+    the others are compared with, where the table has it; `left_out`: the entries that are left out of the rank sets,
+    each with why, nothing by default."""
+    left_out = left_out or {}
+    order = [standing.entry for standing in table.rows if standing.entry not in left_out]
     found = ranked(table.identity, table.better, rows, order)
-    lacking = {**field.left_out, **without, **found.left_out}
+    lacking = {**left_out, **without, **found.left_out}
     base = next((one.entry for one in table.rows if one.score.model == baseline and one.entry in found.places), "")
     held = against(found, base, table.better, rows) if base else {}
     named = (one for one in table.rows if one.team or one.team_key)
@@ -135,12 +128,10 @@ def table_view(
                 standing=standing,
                 unranked="" if standing.entry in found.places else lacking.get(standing.entry, ""),
                 not_learnt="" if learnt is None else learnt.reason(standing.score),
-                copy_of=field.copy_of.get(standing.entry, ""),
                 against=held.get(standing.entry),
                 worst=rows[standing.entry].worst if standing.entry in rows else None,
                 attempts=tried.get(standing.entry),
                 optimism=lucky.get(standing.entry),
-                challenges=tuple(one for one in challenges if one.entry == standing.entry),
                 declared=rows[standing.entry].declared if standing.entry in rows else (),
                 card=rows[standing.entry].card if standing.entry in rows else {},
             )

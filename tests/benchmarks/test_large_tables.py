@@ -12,7 +12,6 @@ from farshift.benchmarks.statistics.detectable import measured
 from farshift.benchmarks.statistics.interval import mean, paired_difference
 from farshift.benchmarks.statistics.joint_covariance import JointCovariance, joint_covariance
 from farshift.benchmarks.statistics.max_t import LargestPair, _largest_of, _tail, max_t
-from farshift.benchmarks.statistics.near_copies import Given, NearPairs, copies, near
 from farshift.benchmarks.statistics.normalised import summary
 from farshift.benchmarks.statistics.paired_test import paired_t
 from farshift.benchmarks.statistics.sample import RowScores
@@ -143,44 +142,3 @@ def test_a_triangular_root_is_multiplied_without_its_zeros(entries):
     (found,) = joint.noise(7, "draws")
     assert (joint.factor is joint.root) == (entries == 3)
     np.testing.assert_allclose(found, joint.factor @ generator("draws").standard_normal((entries, 7)), atol=1e-9)
-
-
-def answers(rows: int) -> list[Given]:
-    truth = SOURCE.integers(0, 4, rows)
-    made: list[Given] = []
-    for k in range(14):
-        if k % 3 == 2:
-            given = made[int(SOURCE.integers(k))].answers.copy()
-            given[SOURCE.random(given.shape) < 0.04] = 0
-        else:
-            seeds = int(SOURCE.integers(1, 5))
-            given = np.where(SOURCE.random((seeds, rows)) < 0.7, truth, SOURCE.integers(0, 4, (seeds, rows)))
-        made.append(Given(given, given != truth))
-    return made
-
-
-def one_by_one(entries: list[Given], teams: list[str]) -> list[int | None]:
-    found: list[int | None] = []
-    for later, one in enumerate(entries):
-        earlier = (k for k in range(later) if found[k] is None and teams[k] != teams[later])
-        found.append(next((k for k in earlier if near(entries[k], one)), None))
-    return found
-
-
-@pytest.mark.parametrize("rows", [0, 1, 63, 200])
-def test_copies_are_those_that_every_pair_looked_at_gives(rows):
-    entries, teams = answers(rows), [str(k % 6) for k in range(14)]
-    assert copies(entries, teams) == one_by_one(entries, teams)
-    known = NearPairs()
-    for _ in range(5):  # entries come and go; the pairs are remembered
-        some = np.flatnonzero(SOURCE.random(14) < 0.7).tolist()
-        found = known.copies([str(k) for k in some], [entries[k] for k in some], [teams[k] for k in some])
-        assert found == one_by_one([entries[k] for k in some], [teams[k] for k in some])
-
-
-def test_copies_of_numbers_and_of_other_rows_are_nobodys():
-    numbers = Given(SOURCE.normal(size=(2, 50)), np.ones(2))
-    codes_of_others = Given(np.zeros((1, 40), np.int64), np.zeros((1, 40), bool))
-    entries = [numbers, codes_of_others, *answers(50)[:2], numbers]
-    teams = list("abcde")
-    assert copies(entries, teams) == one_by_one(entries, teams) == [None, None, None, None, 0]

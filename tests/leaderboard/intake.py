@@ -16,7 +16,7 @@ import uvicorn
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.server.accounts.tokens import create
 from farshift.leaderboard.server.intake.worker import Worker
-from farshift.leaderboard.server.routes import submissions, uploads
+from farshift.leaderboard.server.routes import submissions
 from farshift.leaderboard.server.state import State, open_state
 from fastapi import FastAPI
 
@@ -50,7 +50,7 @@ class _Faulty:
             return await self.app(scope, receive, send)
         headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
         self.intake.requests.append({"method": scope["method"], "path": scope["path"], **headers})
-        faulty = scope["method"] in ("POST", "PATCH") and self.intake.faults
+        faulty = scope["method"] == "POST" and self.intake.faults
         fault = self.intake.faults.pop(0) if faulty else None
         if fault is None:
             return await self.app(scope, receive, send)
@@ -103,8 +103,7 @@ def taking_in(board: Board, scored_by: Any = None, team: str = "us", **settings:
     intake = Intake(board, state, create(board.ledger.store, team)[0], worker=worker)
     app = FastAPI()
     app.state.intake = state
-    for routes in (submissions, uploads):
-        app.include_router(routes.router, prefix="/api/v1")
+    app.include_router(submissions.router, prefix="/api/v1")
     with serving(_Faulty(app, intake)) as intake.url:
         yield intake
 

@@ -26,7 +26,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
-from farshift.leaderboard.operations.challenge import challenge
 from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.places import verify_at
 from farshift.leaderboard.operations.submit import submit
@@ -134,15 +133,13 @@ def kill_submitting(folder: Path, files: Path, lives: int, seed: int) -> dict[st
 
 
 def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, int]:
-    """Processes that challenge an entry, hand answers to a sealed window in, or export the board, and are killed up to
-    half a second after they began, or 50 ms after it was done. The board is whole after each kill, and so is what was
+    """Processes that hand answers to a sealed window in, or export the board, and are killed up to half a second after they began, or 50 ms after it was done. The board is whole after each kill, and so is what was
     acknowledged; the same step again is done once."""
     draw = np.random.Generator(np.random.PCG64(seed))
     counts = {"kills": 0, "acknowledged": 0, "late": 0}
     base = Board(files / "board")
-    entry, window = sorted(one.entry for one in base.standings())[0], next(iter(windows(base.ledger.records())))
+    window = next(iter(windows(base.ledger.records())))
     steps: dict[str, Callable[[Board, Path], object]] = {
-        "challenged": lambda board, place: challenge(board, entry, files / "again", "them", "once more"),
         "submitted": lambda board, place: submit_answers(board, window, files / "answers.zip"),
         "exported": lambda board, place: export(board, place / "export"),
     }

@@ -41,14 +41,13 @@ LONGEST = 3600.0
 
 def serve(board: str, port: int) -> None:
     import uvicorn
-    from farshift.leaderboard.server.routes import submissions, uploads
+    from farshift.leaderboard.server.routes import submissions
     from farshift.leaderboard.server.state import open_state
     from fastapi import FastAPI
 
     app = FastAPI()
     app.state.intake = open_state(board)
-    for routes in (submissions, uploads):
-        app.include_router(routes.router, prefix="/api/v1")
+    app.include_router(submissions.router, prefix="/api/v1")
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
 
 

@@ -239,17 +239,17 @@ def test_the_private_key_may_lie_elsewhere(tmp_path, monkeypatch):
 
 
 def test_files_enter_with_the_records_that_name_them_or_not_at_all(board):
-    files = {"challenges/one.zip": b"a challenge"}
-    body = {"entry": "0" * 16, "files": digests(files)}
+    files = {"sealed/one/draw.toml": b"a draw"}
+    body = {"window": "one", "files": digests(files)}
     with pytest.raises(ValueError, match="files and records differ"):
-        board.enter([("challenged", body)], {})
+        board.enter([("window_opened", body)], {})
     with pytest.raises(ValueError, match="files and records differ"):
-        board.enter([("challenged", body)], {"challenges/one.zip": b"another"})
+        board.enter([("window_opened", body)], {"sealed/one/draw.toml": b"another"})
     with board.locked(), board.locked():
-        board.enter([("challenged", body)], files)
-    assert (board.path / "challenges" / "one.zip").read_bytes() == b"a challenge"
+        board.enter([("window_opened", body)], files)
+    assert (board.path / "sealed" / "one" / "draw.toml").read_bytes() == b"a draw"
     assert named_files(board.ledger.records()) == digests(files)
-    assert verified(board) == (0, [])
+    assert not any("sealed/one" in line for line in verified(board)[1])
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_files_enter_with_the_records_that_name_them_or_not_at_all(board):
 def test_a_record_names_no_file_outside_the_board_s_own_places(path, board):
     assert place_problem(path)
     with pytest.raises((ValueError, TypeError)):
-        board.enter([("challenged", {"files": {path: "0" * 64}})], {path: b""})
+        board.enter([("withdrawn", {"files": {path: "0" * 64}})], {path: b""})
 
 
 def test_answers_to_a_sealed_window_are_no_entries_and_are_held_back_until_it_closes(board):

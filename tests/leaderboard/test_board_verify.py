@@ -13,15 +13,17 @@ import tomli_w
 from farshift.benchmarks.benchmark import SCORER, find_benchmark
 from farshift.core.errors import FarshiftError, Unavailable
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.ledger.record import read_line
+from farshift.leaderboard.ledger.record import HISTORY, KINDS, read_line
 from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.places import verify_at
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import FolderReader, verify
 from farshift.leaderboard.operations.withdraw import withdraw
+from farshift.leaderboard.publish.write import build
 from farshift.leaderboard.storage.board_files import digests
 from farshift.leaderboard.storage.readers import ExportReader, UrlReader
 from farshift.leaderboard.submission.pack import pack
+from farshift.leaderboard.tables.snapshot import take_snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
 import servers
@@ -260,15 +262,15 @@ SIGNED = {
         "which was withdrawn before",
     ),
     "a file outside the board": (
-        lambda board: board.ledger.append([("challenged", {"files": {"../../etc/passwd": "0" * 64}})]),
+        lambda board: board.ledger.append([("window_opened", {"window": "w", "files": {"../../etc/passwd": "0" * 64}})]),
         "names '../../etc/passwd', which is not a place for a file of a board",
     ),
     "another file in the place of one": (
-        lambda board: board.ledger.append([("challenged", {"files": dict.fromkeys(submitted(board)["files"], "0" * 64)})]),
+        lambda board: board.ledger.append([("window_opened", {"window": "w", "files": dict.fromkeys(submitted(board)["files"], "0" * 64)})]),
         "than a record before it",
     ),
     "files that are none": (
-        lambda board: board.ledger.append([("challenged", {"files": ["scores/x"]})]),
+        lambda board: board.ledger.append([("window_opened", {"window": "w", "files": ["scores/x"]})]),
         "names no files where it should",
     ),
     "a second opening": (
@@ -390,3 +392,30 @@ def test_a_connection_that_breaks_is_asked_again(exported, cache):
     with servers.web(**served(exported)) as site:
         site.faults = {"/ledger.jsonl": ["500", "cut", "cut"], "/board.toml": ["429"]}
         assert verify_at(site.url).differences == []
+
+
+def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, monkeypatch):
+    """A challenge and a reply to it: in the chain, their files held to their digests, counted, and shown by their kind."""
+    monkeypatch.setattr("farshift.leaderboard.ledger.book.KINDS", (*KINDS, *HISTORY))
+    entry = board.standings()[0].entry
+    files = {"challenges/one.zip": b"a run again"}
+    body = {"challenge": "c" * 16, "entry": entry, "team": "them", "reason": "other numbers", "files": digests(files)}
+    before = [one.record() for one in take_snapshot(board).views]
+    board.enter([("challenged", body)], files)
+    board.ledger.append([("challenged", {"answers": "c" * 16, "by": "us", "note": "as it was"})])
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="no records of the kind 'challenged'"):
+        board.ledger.append([("challenged", body)])
+
+    build(board)
+    found = verify(board)
+    assert found.whole
+    assert found.notes == [
+        "records of earlier versions, of which only chain, signature and files are checked: 2 challenged"
+    ]
+    assert [one.record() for one in take_snapshot(board).views] == before
+    assert "other numbers" in (board.path / "site" / "ledger" / "0.html").read_text()
+    copy = export(board, board.path.parent / "export").out
+    assert verify(ExportReader(copy)).whole
+    (copy / "challenges" / "one.zip").write_bytes(b"another run")
+    assert verify(ExportReader(copy)).differences == ["challenges/one.zip was changed: its sha256 is not the ledger's"]

@@ -15,7 +15,6 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.statistics.interval import paired_difference
 from farshift.core.errors import FarshiftError
-from farshift.leaderboard.challenges import Challenge
 from farshift.leaderboard.entries import Left, Rescored
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.withdraw import withdraw
@@ -56,11 +55,6 @@ def hostile(text: str) -> Site:
     """A board on which everything that others may write is this text."""
     made = [entry(f"{text}{k}", 0.3 + 0.1 * k, team=text, groups={text: 0.4, "other": 0.3}) for k in range(3)]
     (first, rows), *others = made
-    said = {"by": text, "note": text, "time": "2026-03-02T00:00:00Z"}
-    difference = {"ood": {"value": -0.1, "low": -0.2, "high": -0.01, "distinguishable": True}}
-    challenge = Challenge(
-        "c" * 16, first.entry, text, text, "2026", "d" * 64, first.score.to_dict(), difference, (said,)
-    )
     declared = {name: [text] for name in ("training_data", "pretraining")} | {
         "links": [f"https://x/{text}", f"javascript:{text}"]
     }
@@ -76,13 +70,12 @@ def hostile(text: str) -> Site:
         "answers": 1,
         "entries": [{"team": text, "model": text, "equal_to": text, "score": None, "contrast": {}, "n/a": text}],
     }
-    shown = snapshot([(first, rows), *others], {}, [challenge], apart=[gone], windows=[window], name=text)
+    shown = snapshot([(first, rows), *others], {}, apart=[gone], windows=[window], name=text)
     bodies = [
         ("opened", {"name": text, "key": text}),
         ("submitted", {"team": text, "note": text, "entries": [{"entry": first.entry}]}),
         ("withdrawn", {"entry": first.entry, "reason": text}),
         ("challenged", {"team": text, "reason": text, "entry": text}),
-        ("challenged", {"answers": text, "by": text, "note": text}),
         (text, {text: text}),
         ("scored", {"unexpected": text}),
     ]

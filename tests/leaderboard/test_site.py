@@ -8,7 +8,6 @@ from os.path import normpath
 from pathlib import Path
 
 import pytest
-from farshift.leaderboard.challenges import Challenge
 from farshift.leaderboard.entries import Left
 from farshift.leaderboard.publish.page_pictures import Scale, rank_bar, scale_of
 from farshift.leaderboard.publish.site import Site
@@ -53,17 +52,9 @@ class Page(HTMLParser):
             self.wrong.append(f"</{tag}>")
 
 
-def challenge(of: str, score: dict, reason: str = "other numbers here") -> Challenge:
-    difference = {
-        name: {"value": -0.1, "low": -0.2, "high": -0.01, "distinguishable": True} for name in ("id", "ood", "gap")
-    }
-    said = ({"by": "us", "note": "we used <other> seeds", "time": "2026-03-02T00:00:00Z"},)
-    return Challenge("c" * 16, of, "them", reason, "2026-03-01T00:00:00Z", "d" * 64, score, difference, said)
-
-
 @pytest.fixture(scope="module")
 def board():
-    """Forty entries on one benchmark, a few on another, one challenged, one withdrawn, one of an older identity."""
+    """Forty entries on one benchmark, a few on another, one withdrawn, one of an older identity."""
     groups = {"left": 0.5, "right": 0.6}
     made = [entry(f"model {k}", 0.2 + 0.015 * k, groups=groups, made=k) for k in range(40)]
     made += [
@@ -77,7 +68,6 @@ def board():
     return snapshot(
         made,
         {("us", first.score.entry_identity): 41},
-        [challenge(first.entry, first.score.to_dict())],
         "model 7",
         apart=apart,
     )
@@ -123,7 +113,6 @@ def test_markup_is_whole_every_link_leads_somewhere_and_every_picture_has_words(
 def test_names_are_escaped(pages):
     assert "&lt;script&gt;" in pages["index.html"]
     assert all("<script>" not in text for text in pages.values())
-    assert any("we used &lt;other&gt; seeds" in text for text in pages.values())
 
 
 def test_entries_stand_by_score_with_their_rank_sets_and_ties(board, pages):
@@ -135,15 +124,6 @@ def test_entries_stand_by_score_with_their_rank_sets_and_ties(board, pages):
         said = f"rank {low}" if low == high else f"rank {low} to {high}"
         assert f'aria-label="{said} of 40"' in pages[LENGTH]
     assert any(row.rank[0] < row.rank[1] for row in table_view.rows)
-
-
-def test_a_challenged_entry_says_so_and_keeps_its_own_numbers(board, pages):
-    (row,) = (row for table_view in board.views for row in table_view.rows if row.challenges)
-    page = pages[f"entries/{row.standing.entry}.html"]
-    assert "other numbers here" in page
-    assert "−10.0" in page
-    assert "challenged" in pages["index.html"]
-    assert f"{100 * row.standing.score.ood.value:.1f}" in page
 
 
 def test_entries_that_left_are_listed_apart_with_the_reason_and_in_no_table(board, pages):

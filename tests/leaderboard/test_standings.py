@@ -125,7 +125,7 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
     broken = Replicates([0.4] * 3, np.full((3, 1), np.nan), np.array([600]), (0.0, 1.0))
     (table,) = tables([one for one, _ in made] + [standing])
     by_name = {one.entry: found for one, found in made} | {standing.entry: EntryRows(broken, broken)}
-    found = table_view(table, by_name, {}, {}, ())
+    found = table_view(table, by_name, {}, {})
     ranks = {row.standing.score.model: row.rank for row in found.rows}
     assert ranks["undefined"] is None
     assert found.ranked == 2
@@ -135,7 +135,7 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
 def test_entries_without_rows_here_have_no_rank_and_the_table_says_why():
     (one, found), (other, _) = entry("here", 0.5), entry("elsewhere", 0.6)
     (table,) = tables([one, other])
-    shown = table_view(table, {one.entry: found}, {other.entry: "of an older identity"}, {}, ())
+    shown = table_view(table, {one.entry: found}, {other.entry: "of an older identity"}, {})
     assert {row.standing.score.model: row.rank for row in shown.rows} == {"here": (1, 1), "elsewhere": None}
     assert any("No rank set for elsewhere: of an older identity" in note for note in shown.notes)
 

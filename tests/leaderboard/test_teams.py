@@ -1,4 +1,4 @@
-"""Who a team is: by its key where it signs, by what its name looks like where it does not."""
+"""Who a team is: by its key where it signs, by its name where it does not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import tomli_w
 from farshift.cli import app
 from farshift.core.errors import BadSubmission, FarshiftError
 from farshift.core.plugins import read_toml
-from farshift.leaderboard.confusables import compact, skeleton
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import verify
@@ -72,10 +71,10 @@ def test_the_ledger_has_the_key_of_who_signed_and_verify_holds_it_to_the_submiss
     assert verify(board).differences == []
 
 
-@pytest.mark.attack("entrant", "the name of a team with a key, or one that looks like it")
+@pytest.mark.attack("entrant", "the name of a team with a key")
 def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, key, board, tmp_path):
     submit(board, pack(runs[:1], tmp_path / "s.zip", team="Mean Team", key=key))
-    for number, name in enumerate(("mean  team", "Мean Теam", "ＭＥＡＮ team")):
+    for number, name in enumerate(("mean  team", "Mean Team", "ＭＥＡＮ team")):
         with pytest.raises(FarshiftError, match=f"cannot be taken without a key: .*{fingerprint(key.public)}"):
             submit(board, pack(runs[1:2], tmp_path / f"{number}.zip", team=name))
     other = create_key(tmp_path / "other.pem", "team")
@@ -86,38 +85,39 @@ def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, 
     }
 
 
-@pytest.mark.attack("entrant", "names that look like those of others (case, spaces, confusable letters)")
+@pytest.mark.attack("entrant", "names of others in another case, width or spacing")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         ("The adders", "the  ADDERS "),
-        ("paypal", "рауραl"),
         ("Zoë", "Zoe\u0308"),
-        ("team l", "team 1"),
-        ("O", "0"),
         ("TEAM ID", "team id"),
-        ("ΑΒΕ", "abe"),
         ("ﬁne", "fine"),
         ("straße", "STRASSE"),
-        ("barn", "bam"),
-        ("ab", "a\N{ZERO WIDTH SPACE}b"),
     ],
 )
-def test_names_that_look_alike_are_one(one, other):
+def test_names_are_without_case_width_and_spaces(one, other):
     assert normalised(one) == normalised(other)
 
 
-def test_names_that_people_tell_apart_are_two():
-    names = ["adders", "adder", "Adders 2", "Adders 3", "Zoe", "Zoë", "北京", "東京", "MIT", "MIR", "team a", "team b"]
+def test_other_names_are_other_teams():
+    names = [
+        "adders",
+        "adder",
+        "Adders 2",
+        "Adders 3",
+        "Zoe",
+        "Zoë",
+        "北京",
+        "東京",
+        "MIT",
+        "MIR",
+        "MlT",
+        "Zоë",
+        "team a",
+        "team b",
+    ]
     assert len({normalised(name) for name in names}) == len(names)
-
-
-def test_the_skeleton_is_that_of_unicode_s_own_examples():
-    """UTS 39: paypal in Latin and in Cyrillic letters; the mapping is idempotent."""
-    assert skeleton("раураl") == skeleton("paypal") == "paypal"
-    assert skeleton("m") == "rn"
-    text = ["\ufeff# Version: 17\n", "0430 ;\t0061 ;\tMA\t# a\n", "\n", "006D ;\t0072 006E ;\tMA\t# m\n"]
-    assert list(compact(text)) == ["6D 72 6E", "430 61"]
 
 
 def test_teams_without_a_name_are_one_and_a_key_without_a_name_is_its_fingerprint():

@@ -75,7 +75,7 @@ def older(board: Board) -> None:
 def with_trigger(board: Board) -> None:
     with board.ledger.store.writing() as connection:
         connection.exec_driver_sql(
-            "CREATE TRIGGER quietly AFTER INSERT ON records WHEN NEW.kind = 'challenged' "
+            "CREATE TRIGGER quietly AFTER INSERT ON records WHEN NEW.kind = 'withdrawn' "
             "BEGIN UPDATE records SET body = '{}' WHERE seq = NEW.seq; END"
         )
 
@@ -102,7 +102,7 @@ EDITS = {
 }
 
 
-@pytest.mark.attack("operator", "anything that is stated, edited: challenges, times, cards, triggers, derived files")
+@pytest.mark.attack("operator", "anything that is stated, edited: times, cards, triggers, derived files")
 @pytest.mark.parametrize("what", EDITS)
 def test_what_is_stated_and_was_edited_is_named(board, what):
     edit, complaint = EDITS[what]

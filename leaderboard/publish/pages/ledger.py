@@ -155,13 +155,6 @@ def _left(record: Record) -> Words:
     return f"{record.kind.capitalize()}", [record.body["entry"]], record.body["reason"]
 
 
-def _challenged(record: Record) -> Words:
-    body = record.body
-    if "answers" in body:
-        return f"Reply to challenge {body['answers']} by {body['by']}", [], body["note"]
-    return f"Challenged by {body['team']}", [body["entry"]], body["reason"]
-
-
 def _referenced(record: Record) -> Words:
     return "Declared to be of their tables' fields", list(record.body["declared"]), ""
 
@@ -177,7 +170,6 @@ _WORDS = {
     "rescored": _rescored,
     "withdrawn": _left,
     "removed": _left,
-    "challenged": _challenged,
     "referenced": _referenced,
     "key_rotated": _key_rotated,
 }

@@ -38,7 +38,7 @@ PARTS = (
         "The order by score is not a ranking. A rank set holds the ranks that an entry may truly have; with 95 % "
         "confidence the sets of all entries hold their true ranks at once (max-t over all pairs; Mogstad, Romano, "
         "Shaikh and Wilhelm, 2024). Whose set begins with 1 can be first. Rank sets are over a field: one entry a "
-        "team, by the protocol, no near copies. Others are listed with their scores and the reason, unranked.",
+        "team, by the protocol. Others are listed with their scores and the reason, unranked.",
     ),
     (
         "ties",

@@ -1,4 +1,4 @@
-"""A page for every team: its key and names, its entries, attempts and challenges, and its answers to sealed windows."""
+"""A page for every team: its key and names, its entries and attempts, and its answers to sealed windows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ...challenges import Challenge
 from ...entries import Standing
 from ...sealed.window import windows
 from ...tables.table_view import Row, TableView
-from ...teams import fingerprint, normalised, team_of
+from ...teams import fingerprint, team_of
 from ..page import Page
 
 if TYPE_CHECKING:
@@ -83,9 +82,6 @@ def _context(site: Site, identity: str, held: Held) -> dict[str, Any]:
     for table_view, row in held.rows:
         if row.attempts is not None:
             tried[table_view.table.identity] = row.attempts
-    mine = {row.standing.entry for _, row in held.rows} | {one.entry for one in held.apart}
-    known = [one for table in site.snapshot.views for row in table.rows for one in row.challenges]
-    names = {normalised(name) for name in held.names}
     return {
         "board": site.snapshot,
         "key": held.key,
@@ -97,12 +93,6 @@ def _context(site: Site, identity: str, held: Held) -> dict[str, Any]:
         "attempts": [
             (view.table, tried[view.table.identity]) for view in site.snapshot.views if view.table.identity in tried
         ],
-        "against": _unique(one for one in known if one.entry in mine),
-        "by": _unique(one for one in known if normalised(one.team) in names),
         "answers": held.answers,
         "models": site.models,
     }
-
-
-def _unique(challenges: Iterator[Challenge]) -> list[Challenge]:
-    return list({one.challenge: one for one in challenges}.values())

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _STEPS = {
     "seed_committed": "Committed to the secret",
-    "randomness": "Public randomness known",
     "window_opened": "Drawn and opened",
     "window_closed": "Closed",
     "seed_revealed": "Secret revealed",
@@ -52,7 +51,6 @@ def shown(one: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
         "takes_answers": window is not None and window.opened is not None and window.closed is None,
         "revealed": bool(one["seed"]),
         "receipts": [] if window is None else [receipt_of(window, digest) for digest in window.answers],
-        "shares": [] if window is None else [(key, len(share.times) > 1) for key, share in window.shares.items()],
     }
 
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from .queue import Queue
 
 SPARE = 64 << 20
-"""Bytes of the disk that no upload is taken to."""
+"""Bytes of the disk that no submission is taken to."""
 
 ID = re.compile(r"[0-9a-f]{64}")
-_FILE = re.compile(r"\.?([0-9a-f]{64})\.(zip|part|lock|[0-9a-f]{8})")
+_FILE = re.compile(r"\.?([0-9a-f]{64})\.(zip|part|[0-9a-f]{8})")
 _HOUR = 3600.0
 
 
@@ -43,23 +43,8 @@ class UploadFiles:
     def part(self, id: str) -> Path:
         return self.folder / f".{id}.part"
 
-    def lock(self, id: str) -> Path:
-        return self.folder / f".{id}.lock"
-
     def whole(self, id: str) -> Path:
         return self.folder / f"{id}.zip"
-
-    def start(self, id: str, offset: int) -> int:
-        """Where in `part` the bytes from `offset` of the whole on are to be written."""
-        return offset
-
-    def keep(self, id: str, start: int, size: int) -> None:
-        """So many bytes from `start` on are in `part`: they are to outlive this machine, if more than it has them."""
-
-    def gathered(self, id: str, size: int) -> tuple[Path, bool]:
-        """All of an upload, in a file of this machine, and whether it was `finish`ed before."""
-        part = self.part(id)
-        return (part, False) if part.exists() else (self.whole(id), True)
 
     def here(self, id: str) -> Path | None:
         """A finished file, on this machine; None where there is none."""
@@ -116,13 +101,9 @@ def not_here(queue: Queue, files: UploadFiles) -> str:
 
 
 def sweep(queue: Queue, files: UploadFiles) -> None:
-    """Clear away what killed processes and clients that went away left: files of no job and no upload, once an hour
-    old, and uploads that nothing came to for the time that the settings give them."""
-    from .uploads import Uploads
-
+    """Clear away what killed processes and clients that went away left: files of no job, once an hour old."""
     queue.settle()
-    needed = Uploads(queue.store, queue.settings).unfinished()
-    needed |= {job.id for job in queue.jobs(("queued", "running"))}
+    needed = {job.id for job in queue.jobs(("queued", "running"))}
     for id, age in files.ids().items():
         if id not in needed and age > _HOUR:
             files.drop(id)

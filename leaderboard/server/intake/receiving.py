@@ -31,28 +31,19 @@ class Body:
 
     def __init__(self) -> None:
         self.received, self.whole = 0, False
-        self.sha256, self.sha1 = hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
+        self.sha256 = hashlib.sha256()
 
     @property
     def digest(self) -> str:
         return self.sha256.hexdigest()
 
 
-async def receive(
-    stream: AsyncIterator[bytes],
-    path: Path,
-    most: int,
-    settings: ServerSettings,
-    start: int = 0,
-    body: Body | None = None,
-) -> Body:
-    """Write a body into a file that exists, from byte `start` on, and flush it to the disk. Raises `Refusal`: 413 past
-    `most` bytes, before they are written; 408 after silence, or slower than the settings bear. What came before is in
-    the file and in `body`; a client that goes away leaves a body that is not whole."""
-    body, began = body or Body(), time.monotonic()
+async def receive(stream: AsyncIterator[bytes], path: Path, most: int, settings: ServerSettings) -> Body:
+    """Write a body into an empty file, and flush it to the disk. Raises `Refusal`: 413 past `most` bytes, before they
+    are written; 408 after silence, or slower than the settings bear. A client that goes away leaves a body that is not
+    whole."""
+    body, began = Body(), time.monotonic()
     with plain_disk_errors(path, ADVICE), path.open("r+b") as file:
-        await run_in_threadpool(file.truncate, start)  # what came after the last flush, and was never acknowledged
-        file.seek(start)
         pieces = aiter(stream)
         waiting = bytearray()
         try:
@@ -87,7 +78,6 @@ async def receive(
 def _written(file: BinaryIO, content: bytes, body: Body) -> None:
     file.write(content)
     body.sha256.update(content)
-    body.sha1.update(content)
     body.received += len(content)
 
 

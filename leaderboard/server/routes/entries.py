@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import HTTPException
 
-from ...challenges import read_challenges
 from ...entries import Entry, submission_path
 from ..answers import as_json, file_answer, stored_answer
 from ..history import History
@@ -60,7 +59,7 @@ def entries(
 
 @router.get("/entries/{entry}", response_model=EntryFound, responses=refused(404))
 def entry(request: Request, entry: str, board: Board) -> Response:
-    """An entry with its row of the table, its scores and challenges."""
+    """An entry with its row of the table, and its scores."""
     history = board.history()
     found = _scored(history, entry)
     shown = board.ready
@@ -74,7 +73,6 @@ def entry(request: Request, entry: str, board: Board) -> Response:
             {"scorer": one.scorer, "entry_identity": one.entry_identity, "path": one.path, "sha256": one.digest}
             for one in found.scores
         ],
-        "challenges": [one.record() for one in read_challenges(history.records) if one.entry == entry],
     }
     return stored_answer(request, as_json(answer))
 

@@ -72,25 +72,17 @@ async def hand_in(request: Request, bearer: Authorisation = "", content_digest: 
 def _queued(state: State, sender: Sender, id: str, body: Body) -> tuple[Job, bool]:
     state.files.finish(id)
     try:
-        job, new = queued(state, sender, id, body.digest, body.received)
-    except QuotaExceeded:
+        job, new = state.queue.enqueue(
+            id, sender.owner, body.digest, body.received, team=sender.team, team_key=sender.team_key, token=sender.token
+        )
+    except QuotaExceeded as error:
         state.files.drop(id)
+        state.accounts.refused(sender, "quota-exceeded", str(error))
         raise
     # After any other error the row may be there, and needs its file; a file without one is swept away.
     if not new:
         state.files.drop(id)
     return job, new
-
-
-def queued(state: State, sender: Sender, id: str, digest: str, size: int) -> tuple[Job, bool]:
-    """Put a file that is whole into the queue. Raises `QuotaExceeded`, and notes it."""
-    try:
-        return state.queue.enqueue(
-            id, sender.owner, digest, size, team=sender.team, team_key=sender.team_key, token=sender.token
-        )
-    except QuotaExceeded as error:
-        state.accounts.refused(sender, "quota-exceeded", str(error))
-        raise
 
 
 @router.get("/submissions/{id}", response_class=Response, responses=refusals(404, 429))

@@ -12,7 +12,6 @@ import pytest
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.sealed import close as closing
-from farshift.leaderboard.sealed import opening
 from farshift.leaderboard.sealed import seal as sealing
 from farshift.leaderboard.sealed import submit as collecting
 from farshift.leaderboard.sealed import verify as verifying
@@ -141,5 +140,5 @@ def decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for user in (collecting, closing, verifying):
         monkeypatch.setattr(user, "check_answers", check)
-    for user in (sealing, opening, closing, verifying):
+    for user in (sealing, closing, verifying):
         monkeypatch.setattr(user, "draw", drawn)

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.core.errors import FarshiftError
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.ledger import HISTORY, KINDS, book
 from farshift.leaderboard.operations.export import export
 from farshift.leaderboard.operations.verify import verify
+from farshift.leaderboard.publish.write import build
+from farshift.leaderboard.sealed import seal as sealing
+from farshift.leaderboard.sealed.close import close
 from farshift.leaderboard.sealed.draw_folder import read_draw
 from farshift.leaderboard.sealed.drawing import draw
+from farshift.leaderboard.sealed.results import results
 from farshift.leaderboard.sealed.seal import opening_files
+from farshift.leaderboard.sealed.submit import submit_answers
 from farshift.leaderboard.sealed.verify import verify_sealed
-from farshift.leaderboard.sealed.window import Places, windows
+from farshift.leaderboard.sealed.window import Places, Terms, windows
 from farshift.leaderboard.storage.readers import ExportReader
-from sealed_cases import ON, SEED, WINDOW
+from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, answered, draw_folder, sealed
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
 
@@ -111,6 +120,44 @@ def test_records_in_an_order_that_no_board_writes_are_found(revealed):
     assert any("outside the window" in line for line in verify_sealed(Folder(revealed.path), outside)[0])
     unscored = [record for record in records if record.kind != "scored"]
     assert any("were never scored" in line for line in verify_sealed(Folder(revealed.path), unscored)[0])
+
+
+def test_a_window_of_public_randomness_of_an_earlier_version_is_drawn_by_it_and_verifies(
+    coins, handed, clock, tmp_path, monkeypatch
+):
+    """The seed is the secret XOR a digest of what the ledger has of the randomness; where that came from is history."""
+    public = "fe290beca10872ef2fb164d2aa4442de4566183ec51c56ff3cd603d930e54fdd"
+    seed = bytes.fromhex("16f8ea9194990ee9cf97fe4df4ee54e07c3e38415c47a8aeb3cc950054e6c2c9")
+    monkeypatch.setattr(sealing, "Terms", partial(Terms, randomness={"source": "drand", "round": 1000}))
+    monkeypatch.setattr(sealing, "draw", lambda benchmark, secret: draw(benchmark, seed))
+    monkeypatch.setattr(book, "KINDS", (*KINDS, *HISTORY))
+    board = Board.init(tmp_path / "board", "Old")
+    window = sealed(board, clock)
+    board.ledger.append([("share_committed", {"window": WINDOW, "key": "of no form any more"})])
+    with pytest.raises(FarshiftError, match="its public randomness is not in the ledger"):
+        window.drawn_by(SEED)
+    board.ledger.append([("randomness", {"window": WINDOW, "randomness": public})])
+    clock.set(OPENS, seconds=60)
+    submit_answers(board, WINDOW, answered(draw_folder(board, window), tmp_path, "ann"), clock=clock)
+    clock.set(CLOSES, seconds=1)
+    assert close(board, WINDOW, clock).drawn_by(SEED) == seed
+
+    found = verify(board)
+    assert found.whole
+    assert found.notes == [
+        "records of earlier versions, of which only chain, signature and files are checked: "
+        "1 randomness, 1 share_committed"
+    ]
+    shown = results(board, WINDOW)
+    assert shown["randomness"] == "the board's secret and public randomness (drand, not checked)"
+    assert shown["terms"]["randomness"]["round"] == 1000
+    assert [one["team"] for one in shown["entries"]] == ["ann"]
+    build(board)
+    assert "drand, not checked" in (board.path / "site" / "windows.html").read_text()
+
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="no records of the kind 'randomness'"):
+        board.ledger.append([("randomness", {"window": WINDOW, "randomness": public})])
 
 
 def test_a_window_of_a_benchmark_that_is_not_here_is_not_recomputed(revealed, monkeypatch):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import sys
 import time
 from base64 import b64encode
-from hashlib import sha1, sha256
+from hashlib import sha256
 from pathlib import Path
 
 import httpx2
 import pytest
+from farshift.core.errors import BadDefinition
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.server.accounts.audit import audit
 from farshift.leaderboard.server.accounts.tokens import create, revoke
@@ -82,6 +84,34 @@ def test_a_submission_is_queued_on_the_disk_then_entered_once(intake, client, fi
     assert found.differences == [] == found.not_recomputed
 
 
+def test_the_same_file_again_also_after_a_cut_connection_is_one_submission(intake, client, file):
+    content = file.read_bytes()
+    start = (
+        f"POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\n{bearer(intake)}Content-Type: application/zip\r\n"
+        f"Content-Length: {len(content)}\r\n\r\n"
+    ).encode()
+    address = ("127.0.0.1", int(intake.url.rpartition(":")[2]))
+    with socket.create_connection(address) as line:
+        line.sendall(start + content[: len(content) // 2])
+        while not intake.state.files.folder.is_dir() or not files_of(intake):
+            time.sleep(0.01)
+    while files_of(intake):  # the server notices that the client went
+        time.sleep(0.01)
+    assert intake.state.queue.jobs() == [], "half a file is nothing"
+    with socket.create_connection(address) as line:
+        line.sendall(start + content)
+        while not intake.state.queue.jobs():
+            time.sleep(0.01)  # nobody hears the answer
+    again = [post(client, content) for _ in range(2)]
+    (job,) = intake.state.queue.jobs()
+    assert [(one.status_code, one.json()["id"]) for one in again] == [(200, job.id)] * 2
+    while files_of(intake) != [f"{job.id}.zip"]:
+        time.sleep(0.01)
+    assert intake.work() == 1
+    assert intake.state.queue.find(job.id).state == "entered"
+    assert len(intake.board.standings()) == 1
+
+
 def test_a_submission_that_does_not_validate_says_its_problems_as_pack_does(intake, client):
     said = post(client, b"no zip").json()
     assert intake.work() == 1
@@ -143,16 +173,10 @@ def test_only_a_valid_token_hands_in(intake, client, file):
     assert intake.state.queue.jobs() == []
 
 
-@pytest.mark.attack("visitor", "guessed ids of submissions, and of others' uploads")
-def test_an_id_is_not_guessed_and_an_upload_is_its_owner_s(intake, client, file):
+@pytest.mark.attack("visitor", "guessed ids of submissions")
+def test_an_id_is_not_guessed(intake, client):
     for id in ("1", "0" * 64, "..%2f..%2fprivate%2fkey.pem", "%00", "x" * 5000):
         assert client.get(f"submissions/{id}").status_code == 404
-    mine = begun(client, 10).headers["Location"]
-    theirs, _ = create(intake.board.ledger.store, "them")
-    for method in ("HEAD", "PATCH", "DELETE"):
-        headers = {"Authorization": f"Bearer {theirs}", **TUS, "Upload-Offset": "0"}
-        headers["Content-Type"] = "application/offset+octet-stream"
-        assert client.request(method, mine, headers=headers).status_code == 404
     ids = {post(client, bytes([number])).json()["id"] for number in range(3)}
     assert all(len(id) == 64 for id in ids)
 
@@ -186,6 +210,25 @@ def test_a_body_that_cannot_be_a_submission_is_refused_and_leaves_nothing(board,
         while files_of(intake) != []:  # the server notices that the client went
             time.sleep(0.05)
         assert intake.state.queue.jobs() == []
+
+
+def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intake, client, file, monkeypatch):
+    content = file.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("farshift.leaderboard.server.intake.files.SPARE", 1 << 60)
+        full = post(client, content)
+    assert (full.status_code, full.headers["Retry-After"]) == (507, "600")
+
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("farshift.leaderboard.server.intake.receiving.os.fsync", no_room)
+        full = post(client, content)
+    assert (full.status_code, full.headers["Retry-After"]) == (503, "10")
+    assert files_of(intake) == []
+    assert intake.state.queue.jobs() == []
+    assert post(client, content).status_code == 202
 
 
 @pytest.mark.attack("visitor", "bodies that come slowly, or never")
@@ -227,6 +270,13 @@ def test_quotas_and_rates_say_when_to_come_again_and_are_audited(board, file):
     assert audit(board.ledger.store)[1].detail["owner"] == "team us"
 
 
+def test_a_setting_of_an_earlier_version_is_passed_over_and_an_unknown_one_named(board):
+    with taking_in(board, upload_hours=24.0, submissions_a_day=7) as intake:
+        assert intake.state.settings.submissions_a_day == 7
+    with pytest.raises(BadDefinition, match="has no key 'upload_days'"), taking_in(board, upload_days=1):
+        pass
+
+
 def test_an_open_board_takes_submissions_without_a_token(board, file):
     with taking_in(board, ScoredHere, open=True) as intake:
         said = httpx2.post(
@@ -237,91 +287,14 @@ def test_an_open_board_takes_submissions_without_a_token(board, file):
         assert intake.state.queue.find(said["id"]).owner == "address 127.0.0.1"
 
 
-TUS = {"Tus-Resumable": "1.0.0"}
-
-
-def begun(client, size, **headers):
-    return client.post("uploads", headers={**TUS, "Upload-Length": str(size), **headers})
-
-
-def sent(client, place, offset, content, **headers):
-    kind = "application/offset+octet-stream"
-    return client.patch(
-        place, content=content, headers={**TUS, "Content-Type": kind, "Upload-Offset": str(offset), **headers}
-    )
-
-
-def test_an_upload_is_resumed_and_becomes_a_submission(intake, client, file):
-    content = file.read_bytes()
-    meta = b64encode(sha256(content).hexdigest().encode()).decode()
-    place = begun(client, len(content), **{"Upload-Metadata": f"sha256 {meta}"}).headers["Location"]
-    half = len(content) // 2
-    assert sent(client, place, 0, content[:half]).headers["Upload-Offset"] == str(half)
-    assert sent(client, place, 0, content).status_code == 409
-    sum = b64encode(sha1(content[half:], usedforsecurity=False).digest()).decode()
-    assert sent(client, place, half, b"wrong", **{"Upload-Checksum": f"sha1 {sum}"}).status_code == 460
-    assert client.head(place, headers=TUS).headers["Upload-Offset"] == str(half), "what was wrong is not kept"
-    done = sent(client, place, half, content[half:], **{"Upload-Checksum": f"sha1 {sum}"})
-    assert done.status_code == 204
-    id = done.headers["Farshift-Submission"]
-    assert client.head(place, headers=TUS).headers["Farshift-Submission"] == id
-    assert sent(client, place, len(content), b"").headers["Farshift-Submission"] == id
-    assert client.delete(place, headers=TUS).status_code == 409
-    assert intake.work() == 1
-    assert client.get(f"submissions/{id}").json()["state"] == "entered"
-    assert not [name for name in files_of(intake) if name.endswith((".zip", ".part"))]
-
-
-def test_what_came_before_a_connection_broke_is_kept(intake, client):
-    size, most = 900_000, 600_000
-    place = begun(client, size).headers["Location"]
-    part = intake.state.files.part(place.rpartition("/")[2])
-    with socket.create_connection(("127.0.0.1", int(intake.url.rpartition(":")[2]))) as line:
-        line.sendall(
-            f"PATCH /api/v1/{place} HTTP/1.1\r\nHost: x\r\n{bearer(intake)}"
-            "Tus-Resumable: 1.0.0\r\nContent-Type: application/offset+octet-stream\r\nUpload-Offset: 0\r\n"
-            f"Content-Length: {size}\r\n\r\n{'a' * most}".encode()
-        )
-        while not part.stat().st_size:
-            time.sleep(0.05)
-        assert sent(client, place, 0, b"a").status_code == 423, "somebody is sending it"
-    while (had := int(client.head(place, headers=TUS).headers["Upload-Offset"])) == 0:
-        time.sleep(0.1)
-    assert 0 < had <= most
-    assert sent(client, place, had, b"b" * (size - had + 1)).status_code == 413
-    had = int(client.head(place, headers=TUS).headers["Upload-Offset"])
-    assert sent(client, place, had, b"b" * (size - had)).status_code == 204
-    assert sent(client, place, size, b"").headers["Farshift-Submission"] == place.rpartition("/")[2]
-
-
-def test_tus_says_what_it_can_and_what_it_cannot(intake, client):
-    told = client.options("uploads")
-    assert told.headers["Tus-Version"] == "1.0.0"
-    assert told.headers["Tus-Extension"] == "creation,termination,checksum"
-    assert client.post("uploads", headers={"Upload-Length": "5"}).status_code == 412
-    for size in ("", "0", "-1", "x", "9" * 30):
-        assert begun(client, size).status_code == 400
-    assert begun(client, 1 << 40).status_code == 413
-    assert begun(client, 5, **{"Upload-Metadata": "sha256 ???"}).status_code == 400
-    place = begun(client, 5, **{"Upload-Metadata": f"sha256 {b64encode(b'0' * 64).decode()}"}).headers["Location"]
-    assert client.patch(place, headers={**TUS, "Upload-Offset": "0"}).status_code == 415
-    assert sent(client, place, 0, b"12345").status_code == 400
-    assert client.head(place, headers=TUS).status_code == 404, "it was not what it was said to be"
-    place = begun(client, 5).headers["Location"]
-    assert client.delete(place, headers=TUS).status_code == 204
-    assert client.head(place, headers=TUS).status_code == 404
-    assert [begun(client, 5).status_code for _ in range(11)] == [201] * 10 + [429]
-
-
 def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, client, monkeypatch):
     kept = post(client, b"queued").json()["id"]
-    upload = begun(client, 5).headers["Location"].rpartition("/")[2]
     left = intake.state.files.new()
     sweep(intake.state.queue, intake.state.files)
     assert intake.state.files.part(left).exists(), "it may be coming in now"
     monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
     sweep(intake.state.queue, intake.state.files)
-    assert files_of(intake) == sorted([f".{upload}.part", f"{kept}.zip"])
+    assert files_of(intake) == [f"{kept}.zip"]
     intake.state.files.whole(kept).unlink()
     for _ in range(3):
         intake.work()
@@ -353,5 +326,5 @@ def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told
 def test_the_log_of_requests_has_no_whole_id():
     id = "0123456789ab" * 5 + "cdef"
     assert logged_path(f"/api/v1/submissions/{id}") == "/api/v1/submissions/0123456789ab.."
-    assert logged_path(f"/board/api/v1/uploads/{id}") == "/board/api/v1/uploads/0123456789ab.."
+    assert logged_path(f"/board/api/v1/submissions/{id}") == "/board/api/v1/submissions/0123456789ab.."
     assert logged_path(f"/submissions/{id}.zip") == f"/submissions/{id}.zip", "what it is named after is public"

@@ -14,7 +14,7 @@ from farshift.leaderboard.server.accounts.quotas import DAY, QuotaExceeded
 from farshift.leaderboard.server.intake.job import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING
 from farshift.leaderboard.server.intake.queue import Queue
 from farshift.leaderboard.server.settings import ServerSettings
-from farshift.leaderboard.server.tables import AUDIT, CHARGES, JOBS, TOKENS, UPLOADS
+from farshift.leaderboard.server.tables import AUDIT, CHARGES, JOBS, TOKENS
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -43,7 +43,7 @@ def store(request, tmp_path):
 def test_the_tables_that_queries_name_are_those_that_the_migration_makes(store):
     with store.reading() as connection:
         there = inspect(connection)
-        for table in (TOKENS, UPLOADS, JOBS, CHARGES, AUDIT):
+        for table in (TOKENS, JOBS, CHARGES, AUDIT):
             made = {column["name"]: column["type"] for column in there.get_columns(table.name)}
             assert set(made) == set(table.columns.keys())
             for column in table.columns:

@@ -1,12 +1,10 @@
-"""Uploads to a board whose files lie in an object store: any machine goes on with them, and any scores them."""
+"""Submissions to a board whose files lie in an object store: any machine takes them in, and any scores them."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from base64 import b64encode
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 
 import httpx2
@@ -21,7 +19,7 @@ from farshift.leaderboard.submission.pack import pack
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from intake import Intake, ScoredHere, taking_in
-from test_intake import TUS, begun, post, sent
+from test_intake import post
 
 pytestmark = [pytest.mark.usefixtures("remembered"), pytest.mark.slow]
 
@@ -58,23 +56,15 @@ def uploads(stores: s3.Stores, board: Board) -> list[str]:
 
 
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"])
-def test_an_upload_goes_on_at_another_server_and_is_scored_by_a_third(where, stores, file, request, tmp_path):
+def test_what_one_server_took_in_another_knows_and_scores(where, stores, file, request, tmp_path):
     url = request.getfixturevalue("server").database() if where == "postgresql" else None
     here = Board.init(tmp_path / "here", "shared", url, stores.bucket())
     there = another_machine(here, tmp_path / "there")
-    content = file.read_bytes()
-    thirds = [content[: len(content) // 3], content[len(content) // 3 : -100], content[-100:]]
-    meta = b64encode(sha256(content).hexdigest().encode()).decode()
     with taking_in(here, ScoredHere) as one, taking_in(there, ScoredHere) as two:
         first, second = client_of(one, one.token), client_of(two, one.token)
-        place = begun(first, len(content), **{"Upload-Metadata": f"sha256 {meta}"}).headers["Location"]
-        offset = 0
-        for client, piece in zip((first, second, first), thirds, strict=True):
-            assert int(client.head(place, headers=TUS).headers["Upload-Offset"]) == offset
-            done = sent(client, place, offset, piece)
-            offset += len(piece)
-            assert (done.status_code, int(done.headers["Upload-Offset"])) == (204, offset)
-        id = done.headers["Farshift-Submission"]
+        id = post(first, file.read_bytes()).json()["id"]
+        again = post(second, file.read_bytes())
+        assert (again.status_code, again.json()["id"]) == (200, id)
         assert uploads(stores, here) == [f"uploads/whole/{id}.zip"]
         other = post(second, b"no zip").json()["id"]
         shutil.rmtree(here.path / "uploads")  # the machine that took it in is gone
@@ -87,27 +77,10 @@ def test_an_upload_goes_on_at_another_server_and_is_scored_by_a_third(where, sto
     assert (found.verified, found.differences) == (1, [])
 
 
-def test_of_two_servers_that_take_the_same_bytes_one_counts(stores, tmp_path):
-    board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
-    with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
-        id = begun(client, 10).headers["Location"].rpartition("/")[2]
-        files, rows = intake.state.files, intake.state.uploads
-        for bytes in (6, 4):  # both were told that nothing is there
-            files.start(id, 0)
-            files.part(id).write_bytes(b"abcdefghij"[:bytes])
-            files.keep(id, 0, bytes)
-        assert rows.received(id, 0, 6)
-        assert not rows.received(id, 0, 4)
-        sent(client, f"uploads/{id}", 6, b"ghij")
-        assert intake.state.queue.find(id).digest == sha256(b"abcdefghij").hexdigest()
-
-
 def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(stores, tmp_path, monkeypatch):
     board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
     with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
         kept = post(client, b"queued").json()["id"]
-        upload = begun(client, 5).headers["Location"]
-        sent(client, upload, 0, b"12")
         left = "ab" * 32
         intake.state.files.objects.put(f"whole/{left}.zip", b"of a server that was killed")
         there = uploads(stores, board)
@@ -115,8 +88,6 @@ def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(sto
         assert uploads(stores, board) == there
         monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
         sweep(intake.state.queue, intake.state.files)
-        assert uploads(stores, board) == [path for path in there if left not in path]
-        assert client.delete(upload, headers=TUS).status_code == 204
         assert uploads(stores, board) == [f"uploads/whole/{kept}.zip"]
 
 
