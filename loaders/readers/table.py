@@ -81,10 +81,19 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
     if whole.sample:
         yield _sampled(files, schema, whole)
         return
-    for source, maker in _makers(files, whole, schema):
+    yield from (table for _, table in _blocks(files, whole, schema))
+
+
+def named_pieces(files: Files, **options: Any) -> Iterator[tuple[str, pa.Table]]:
+    """The blocks of `pieces` with the types that the files have, each with the name of its file."""
+    return _blocks(files, checked(**options), None)
+
+
+def _blocks(files: Files, options: TableOptions, schema: Schema | None) -> Iterator[tuple[str, pa.Table]]:
+    for source, maker in _makers(files, options, schema):
         for table, _, _ in _fields_of(source, maker):
             if table.num_rows:
-                yield table
+                yield source.name, table
 
 
 def _makers(files: Files, options: TableOptions, schema: Schema | None) -> Iterator[tuple[Input, _Maker]]:
