@@ -115,16 +115,25 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     decimal = str(data.options.get("decimal", "."))
     guesses: dict[str, Guess] = {}
     typed: dict[str, TypedColumn] = {}
-    for file, piece in table.named_pieces(files, **asked, if_missing="drop"):
+    untyped: dict[str, str] = {}  # the first file without types that has a field
+    for file, has_types, piece in table.stored_pieces(files, **asked, if_missing="drop"):
         for field in columns:
             if field in piece.column_names:
                 guesses.setdefault(field, Guess(ignored, decimal)).look(piece[field])
-                typed.setdefault(field, TypedColumn(field, wanted.get(field))).look(file, piece[field])
+                if has_types and field in wanted:
+                    typed.setdefault(field, TypedColumn(field, wanted[field])).look(file, piece[field])
+                else:
+                    untyped.setdefault(field, file)
+    if asked["columns"] and not guesses:
+        raise BadDefinition(
+            f"[data] no rows to tell from what {', '.join(asked['columns'])} is: {', '.join(sorted(files))} has none with "
+            "a value in each: leave out a field that has no values"
+        )
     for field, guess in guesses.items():
         is_time = guess.looks_like_times and columns[field][1] == "meta" and field in wanted
         kinds[field] = "timestamp" if is_time else guess.type
-        if field in wanted and typed[field].is_typed:
-            kinds[field] = typed[field].settle(guess, data.types.get(field, ""))
+        if field in typed:
+            kinds[field] = typed[field].settle(guess, untyped.get(field, ""), data.types.get(field, ""))
             wanted[field] = typed[field].column_for(kinds[field])
         if hint := guess.almost_numbers if field not in data.types and field not in data.classes else "":
             say(f"[data] {field} is text: {hint}")

@@ -21,6 +21,7 @@ from .own_data import Data, Plan, plan_folder, plan_table
 from .own_parquet import plan_parquet
 from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
 
+
 def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "local") -> Source:
     """Write `home/loaders/sources/<name>.toml`, pinned by the rows that the files have now, and build the source into
     the cache. A file of that name stays as it is where it says the same, and is an error where it does not."""

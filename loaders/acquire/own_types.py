@@ -40,16 +40,20 @@ def column_type(kind: pa.DataType) -> str:
     return f"{item}{LISTS}" if item else field_type(kind)
 
 
-def settle_type(field: str, column: object, kinds: Mapping[str, pa.DataType], texts: str = "string") -> str:
-    """The type that holds a column of these types, each that of a file; `texts` is what texts look like. One line says
-    which file and column have none, and what to do (`BadDefinition`)."""
+def settle_type(
+    field: str, column: object, kinds: Mapping[str, pa.DataType], texts: Mapping[str, str] | None = None
+) -> str:
+    """The type that holds a column of these types, each that of a file; `texts`: what texts look like in a file without
+    types. One line says which file and column have none, and what to do (`BadDefinition`)."""
     import pyarrow as pa
 
     known: dict[str, str] = {}  # a type, and the first file that has it
     for file, kind in kinds.items():
-        found = texts if pa.types.is_string(kind) else column_type(kind)
+        found = (texts or {}).get(file) or column_type(kind)
         if not found:
-            parts = f', or a part of it by its name ("{column}.{kind.field(0).name}")' if pa.types.is_struct(kind) else ""
+            parts = (
+                f', or a part of it by its name ("{column}.{kind.field(0).name}")' if pa.types.is_struct(kind) else ""
+            )
             raise BadDefinition(
                 f"[data] {file}: column {column!r} is {describe_type(kind)}, which is no type of a field: "
                 f"{remedy(field, kind)}{parts}"
@@ -70,7 +74,7 @@ def settle_type(field: str, column: object, kinds: Mapping[str, pa.DataType], te
 
 
 def _refuse_zones(field: str, column: object, kinds: Mapping[str, pa.DataType]) -> None:
-    files = {bool(getattr(stored_type(kind), "tz", None)): file for file, kind in reversed(kinds.items())}
+    files = {bool(getattr(stored_type(kind), "tz", None)): file for file, kind in reversed(list(kinds.items()))}
     if len(files) > 1:
         raise BadDefinition(
             f"[data] {files[False]}: column {column!r} has times without a zone, and {files[True]} with one: write all "
@@ -87,7 +91,7 @@ def media_of(column: pa.ChunkedArray) -> str:
 class TypedColumn:
     """A field's column in files that have types, as far as it has been looked at."""
 
-    def __init__(self, field: str, column: object) -> None:
+    def __init__(self, field: str, column: str | list[str]) -> None:
         self._field, self._column = field, column
         self._kinds: dict[str, pa.DataType] = {}
         self._media = ""
@@ -110,20 +114,17 @@ class TypedColumn:
             except NotExact as error:
                 self._inexact = f"{file}: {self._field} is {error}", column.type
 
-    @property
-    def is_typed(self) -> bool:
-        """Whether some file says a type other than text."""
+    def settle(self, guess: Guess, untyped: str, given: str) -> str:
+        """The field's type: that which the draft gives, or one that holds what all files have (`BadDefinition`), among
+        them perhaps one without types (`untyped`, its name)."""
         import pyarrow as pa
 
-        return not all(pa.types.is_string(kind) for kind in self._kinds.values())
-
-    def settle(self, guess: Guess, given: str) -> str:
-        """The field's type: that which the draft gives, or one that holds what all files have (`BadDefinition`)."""
         if given:
             if given == "float64" and self._inexact:
                 say(f"[data] {self._inexact[0]}: rounded, as `types` says")
             return given
-        kind = settle_type(self._field, self._column, self._kinds, guess.text_type)
+        texts = {untyped: guess.text_type} if untyped else {}
+        kind = settle_type(self._field, self._column, self._kinds | dict.fromkeys(texts, pa.string()), texts)
         if kind == "float64" and self._inexact:
             raise BadDefinition(f"[data] {self._inexact[0]}: {remedy(self._field, self._inexact[1])}")
         if not kind.endswith(LISTS):
@@ -138,7 +139,7 @@ class TypedColumn:
             say_narrowed(self._field)
         return f"{kind.removesuffix(LISTS)}[{shape}"
 
-    def column_for(self, kind: str) -> object:
+    def column_for(self, kind: str) -> str | list[str]:
         """The column that a field of a type is read from."""
         encoded = any(column_type(one) == ENCODED for one in self._kinds.values())
         return f"{self._column}.bytes" if encoded and kind in ("image", "audio", "bytes") else self._column

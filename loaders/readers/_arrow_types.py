@@ -1,5 +1,5 @@
-"""What the types of Arrow, and so of Parquet, are as types of fields; and columns of the one as the other, each value as
-it was."""
+"""What the types of Arrow, and so of Parquet, are as types of fields; and columns of the one as the other, each value
+as it was."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
 
     column = plain(column)
     kind = column.type
-    if pa.types.is_duration(kind) and item != "timestamp" or pa.types.is_time(kind) and item in ("int64", "float64"):
+    if pa.types.is_duration(kind) or (pa.types.is_time(kind) and item in ("int64", "float64")):
         return to_item(_seconds(column), item, rounded)
     if item == "string":
         return column.cast(pa.string())
@@ -139,19 +139,6 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
     if item in ("int64", "uint64") and (pa.types.is_decimal(kind) or pa.types.is_integer(kind)):
         return _as_integer(column, item)
     return column.cast({"bool": pa.bool_(), "timestamp": pa.timestamp("us")}.get(item) or getattr(pa, item)())
-
-
-def is_rounded(column: pa.ChunkedArray) -> bool:
-    """Whether some value of a column is not exact as float64."""
-    import pyarrow as pa
-
-    kind = stored_type(column.type)
-    if pa.types.is_decimal(kind) or pa.types.is_integer(kind):
-        try:
-            to_item(column, "float64")
-        except NotExact:
-            return True
-    return False
 
 
 def narrows(column: pa.ChunkedArray) -> bool:
@@ -192,11 +179,13 @@ def _as_float(column: pa.ChunkedArray, rounded: bool) -> pa.ChunkedArray:
         large = column if column.type.precision > 15 else column[:0]
     else:
         found = column.cast(pa.float64(), safe=False)
-        large = column.filter(pc.greater(pc.abs(found), _EXACT))
+        large = column.filter(pc.greater_equal(pc.abs(found), _EXACT))
     if not rounded:
         for value in pc.unique(large.drop_null()).to_pylist():
             if Decimal(repr(float(value))) != value:
-                raise NotExact(pc.index(column, pa.scalar(value, column.type)).as_py(), str(value), _name(column), "float64")
+                raise NotExact(
+                    pc.index(column, pa.scalar(value, column.type)).as_py(), str(value), _name(column), "float64"
+                )
     return found
 
 
