@@ -27,6 +27,7 @@ from .batching.columns import (
     one_array,
     quick,
     read_batches,
+    without_times,
 )
 from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
 
@@ -123,10 +124,14 @@ class Part:
 
     def __getitems__(self, positions: Sequence[int]) -> list[dict[str, Any]]:
         """The rows of these positions with NumPy values (numbers as arrays without axes), as torch's `DataLoader` asks
-        of a data set that it draws positions for: so that it makes tensors of them, also of row ids."""
+        of a data set that it draws positions for: so that it makes tensors of them, also of row ids and of times
+        (microseconds since 1970)."""
         columns = self.select(np.asarray(positions, np.int64) % len(self)).numpy()
         return [
-            {name: column[row] if column.dtype == object else column[row, ...] for name, column in columns.items()}
+            {
+                name: column[row] if column.dtype == object else without_times(column)[row, ...]
+                for name, column in columns.items()
+            }
             for row in range(len(positions))
         ]
 
@@ -366,7 +371,8 @@ class Part:
         return parquet.write(self, file)
 
     def truth(self) -> NDArray[Any]:
-        """The true labels, whatever a split made of them; for scorers. Shape (rows,).
+        """The true labels, whatever a split made of them; for scorers. Truth values are the classes 0 and 1. Shape
+        (rows,).
 
         >>> import farshift as fs
         >>> part = fs.load("modadd97/xi35")
@@ -374,11 +380,11 @@ class Part:
         ([71, 62, 57, 54], [71, 62, 19, 54], [False, False, True, False])
         """
         refuse_labels(f"{self.split}, {self.name}")
-        return _whole(self._source_column(self.label), len(self))
+        return as_classes(_whole(self._source_column(self.label), len(self)))
 
     def given(self) -> NDArray[Any]:
-        """The labels as training sees them. Shape (rows,)."""
-        return _whole(self.column(self.label), len(self))
+        """The labels as training sees them; truth values as the classes 0 and 1. Shape (rows,)."""
+        return as_classes(_whole(self.column(self.label), len(self)))
 
     @property
     def corrupted(self) -> NDArray[np.bool_]:
@@ -491,7 +497,13 @@ class Part:
         if name != self.label or self.override is None:
             return stored
         values = np.where(np.ma.getmaskarray(self.override), self.truth(), self.override.data)
+        values = values.astype(bool) if self.schema[name].type == "bool" else values
         return pa.array(values, stored.type)
+
+
+def as_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that are truth values as classes, int64; others as they are."""
+    return labels.astype(np.int64) if labels.dtype == bool else labels
 
 
 def _whole(column: Column, rows: int) -> NDArray[Any]:

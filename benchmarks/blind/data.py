@@ -23,7 +23,7 @@ from ...core.files import cache_root, locked
 from ...core.isolation.elsewhere import Fail, done_elsewhere, serve
 from ...core.progress import say
 from ...loaders.cache.store import intact, store_bytes, stored_table
-from ...loaders.part import Part
+from ...loaders.part import Part, as_classes
 from ..benchmark import Benchmark
 from ..definition import BenchmarkDefinition
 from ..model import Task
@@ -120,6 +120,7 @@ def write_blind_data(benchmark: Benchmark, folder: Path) -> None:
     if definition.prompt is not None and not isinstance(benchmark, StreamedBenchmark):
         train = benchmark.part("train")
         shown = train.numpy([*benchmark.task.inputs, benchmark.task.label, "row_id"])
+        shown[benchmark.task.label] = as_classes(shown[benchmark.task.label])
         card["shots"] = [_json_row(row) for row in draw_shots(definition.prompt, benchmark.name, shown, benchmark.task)]
     if (folder / f"{CARD}.ok").exists() and not intact(folder / CARD):
         say(f"{folder / CARD} was cut off or changed: writing it again")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...loaders.batching.columns import one_array
 from ...loaders.batching.encoded_files import EncodedFiles
+from ...loaders.part import as_classes
 from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import Prompt
@@ -136,6 +137,9 @@ class BlindData:
         shape = self.card["shapes"].get(name)
         if shape:
             return column.flatten().to_numpy().reshape(-1, *shape)
+        if pa.types.is_boolean(column.type):
+            truth: NDArray[np.bool_] = column.to_numpy(zero_copy_only=False)
+            return as_classes(truth) if name == self.task.label else truth
         return column.to_numpy() if pa.types.is_primitive(column.type) else column
 
     def has_part(self, name: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.isolation.withheld import for_the_harness
+from ...loaders.part import as_classes
 from ...loaders.stream.columns import streamed_inputs
 from ...loaders.stream.part import StreamedPart
 from ..model import Task
@@ -29,7 +30,7 @@ def streamed_rows(part: StreamedPart, task: Task) -> TrainingTable:
     """
     columns: dict[str, Any] = dict(streamed_inputs(part, task.inputs))
     labels = [batch[task.label] for batch in part.batches(_ROWS, columns=[task.label])]
-    columns[task.label] = np.concatenate(labels) if labels else np.empty(0, np.int64)
+    columns[task.label] = as_classes(np.concatenate(labels)) if labels else np.empty(0, np.int64)
     columns["weight"] = np.ones(len(part), np.int64)
     columns |= {name: np.array(part.known.carried[name]) for name in SEEN_IN_TRAINING if name in part.known.carried}
     return TrainingTable(columns, part.row_ids, f"{part.identity}/{part.name}")
@@ -48,5 +49,5 @@ class StreamedData(BlindData):
         with for_the_harness():
             columns: dict[str, Any] = dict(streamed_inputs(self.benchmark.streamed(name), self.task.inputs))
         kept = (self.task.label, *(key for key in SEEN_IN_TRAINING if key in table.column_names))
-        columns |= {key: np.array(table[key].to_numpy(zero_copy_only=False)) for key in kept}
+        columns |= {key: as_classes(np.array(table[key].to_numpy(zero_copy_only=False))) for key in kept}
         return TrainingTable(columns, np.array(table["row_id"].to_numpy()), self.card["streams"][name])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import some_of
 from ...splits.measures.times import NAIVE, ZONED, in_utc
+from ..readers._arrow_types import field_type, plain
 from ..readers._tensors import Ragged, item_of, tensors
-from ..readers._typed import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,9 +59,7 @@ class Guess:
             self._own = self._lists(column, item_of(column.type))
             return
         if not pa.types.is_string(column.type):
-            tests = ((pa.types.is_boolean, "bool"), (pa.types.is_integer, "int64"), (pa.types.is_floating, "float64"))
-            times = ((pa.types.is_timestamp, "timestamp"), (pa.types.is_date, "timestamp"))
-            self._own = next((kind for test, kind in (*tests, *times) if test(column.type)), "string")
+            self._own = field_type(column.type) or "string"
             return
         values = column.drop_null()
         values = values.filter(pc.invert(pc.is_in(values, pa.array(self._ignored, pa.string()))))
@@ -156,11 +154,16 @@ class Guess:
 
     @property
     def type(self) -> str:
+        return self._own or self.text_type
+
+    @property
+    def text_type(self) -> str:
+        """What those values look like that are texts."""
         if (
             self._all_lists
             and len(self._shapes) == 1
             and 0 not in min(self._shapes)
             and self._item in ("int64", "float32")
         ):
-            return self._own or f"{self._item}[{','.join(map(str, min(self._shapes)))}]"
-        return self._own or next((kind for kind, fits in self._fits.items() if fits and self._seen), "string")
+            return f"{self._item}[{','.join(map(str, min(self._shapes)))}]"
+        return next((kind for kind, fits in self._fits.items() if fits and self._seen), "string")

@@ -32,6 +32,7 @@ from ...splits.schema import Field, Schema
 from ..readers import image_folder, table, wav
 from .guess import MOST_CLASSES, Guess
 from .members import Members
+from .own_types import TypedColumn
 
 Columns = list[str] | dict[str, str | list[str]]
 _NOT_ASKED = ("missing", "if_missing", "is_missing", "maps", "above", "at_least", "sample")
@@ -113,13 +114,27 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     ignored = {"", *data.options.get("missing", [])}
     decimal = str(data.options.get("decimal", "."))
     guesses: dict[str, Guess] = {}
-    for piece in table.pieces(files, **asked, if_missing="drop"):
+    typed: dict[str, TypedColumn] = {}
+    untyped: dict[str, str] = {}  # the first file without types that has a field
+    for file, has_types, piece in table.stored_pieces(files, **asked, if_missing="drop"):
         for field in columns:
             if field in piece.column_names:
                 guesses.setdefault(field, Guess(ignored, decimal)).look(piece[field])
+                if has_types and field in wanted:
+                    typed.setdefault(field, TypedColumn(field, wanted[field])).look(file, piece[field])
+                else:
+                    untyped.setdefault(field, file)
+    if asked["columns"] and not guesses:
+        raise BadDefinition(
+            f"[data] no rows to tell from what {', '.join(asked['columns'])} is: {', '.join(sorted(files))} has none with "
+            "a value in each: leave out a field that has no values"
+        )
     for field, guess in guesses.items():
         is_time = guess.looks_like_times and columns[field][1] == "meta" and field in wanted
         kinds[field] = "timestamp" if is_time else guess.type
+        if field in typed:
+            kinds[field] = typed[field].settle(guess, untyped.get(field, ""), data.types.get(field, ""))
+            wanted[field] = typed[field].column_for(kinds[field])
         if hint := guess.almost_numbers if field not in data.types and field not in data.classes else "":
             say(f"[data] {field} is text: {hint}")
         if data.types.get(field) == "timestamp" and guess.zones == {True, False}:

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, BadDefinition, Unavailable, some_of
 from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
 from ...core.progress import say
 from ...splits.pins import FilePin, TreePin
-from ...splits.schema import Field, Schema
+from ...splits.schema import Field
 from ..cache.store import keep
-from ..readers import parquet
-from ..readers._tensors import Ragged, item_of, tensors
-from ..readers.parquet import opened
 from .fetch import fetch_file
 from .git_tree import tree_hashes
-from .guess import Guess
 from .hub_files import hub_pins
 from .members import FolderMembers, Members
-from .own_data import Data, Plan, class_maps, plan_folder, plan_table
+from .own_data import Data, Plan, plan_folder, plan_table
+from .own_parquet import plan_parquet
 from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "local") -> Source:
@@ -104,7 +96,7 @@ def _plan(data: Data, found: _Found) -> Plan:
     elif data.options or data.types or not all(pin.name.endswith(".parquet") for pin in found.pins):
         plan = plan_table(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
     else:
-        plan = _plan_parquet(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
+        plan = plan_parquet(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
         if "maps" not in plan.options:
             return plan  # its types are its own
     maps = plan.options.get("maps", {})
@@ -118,28 +110,6 @@ def _in_words(field: Field, texts: object) -> str:
         return field.type
     names = [text if isinstance(text, str) else text[0] for text in texts]
     return f"{len(names)} classes: {some_of(names)}"
-
-
-def _plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
-    """How Parquet is read: with the types that it has, and labels that are text as classes where they look so."""
-    name = min(files)
-    with opened(files[name], name) as file:
-        schema, its = _schema(data.columns(), file.schema_arrow, files)
-    texts = {field.name: Guess() for field in schema.of_role("label") if field.type == "string"}
-    if unknown := sorted(set(data.classes) - set(texts)):
-        raise BadDefinition(f"[data] classes: {unknown[0]!r} is {schema[unknown[0]].type}, and no label that is text")
-    if texts:
-        for piece in parquet.values(files, [its[field] for field in texts]):
-            for field, guess in texts.items():
-                try:
-                    guess.look(piece[its[field]])
-                except UnicodeDecodeError as error:
-                    raise BadDefinition(
-                        f"[data] field {field!r} is not UTF-8: decode it anew, or store it as binary"
-                    ) from error
-    maps = class_maps(data, texts)
-    fields = tuple(replace(field, type="int64") if field.name in maps else field for field in schema.fields)
-    return Plan("parquet", {"columns": its} | ({"maps": maps} if maps else {}), Schema(fields))
 
 
 def _known(draft: SourceDefinition, path: Path) -> Source:
@@ -195,80 +165,3 @@ def _local_pins(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Path, ..
         for path in sorted(found, key=lambda path: path.name)
     ]
     return pins, tuple(sorted({path.parent for path in found}))
-
-
-def _schema(
-    columns: dict[str, tuple[str | list[str], str]], found: pa.Schema, files: dict[str, Path]
-) -> tuple[Schema, dict[str, str]]:
-    """The fields, with the types that the first file has (tensors: with the shape that all rows have); and the column
-    of each."""
-    file = min(files)
-    fields, its = [], {}
-    for name, (column, role) in columns.items():
-        if not isinstance(column, str):
-            raise BadDefinition(f"[data] the field {name!r} has several columns: of Parquet, use a column of lists")
-        top, _, child = column.partition(".")
-        if (column if column in found.names else top) not in found.names:
-            raise BadDefinition(f"[data] {file} has no column {column!r} (it has {', '.join(found.names)})")
-        kind = found.field(column if column in found.names else top).type
-        if encoded := _encoded(kind):
-            its[name] = f"{top}.bytes" if not child else column
-            kind_name = encoded if its[name].endswith(".bytes") else "string"
-        elif item := item_of(kind):
-            its[name], kind_name = column, f"{item}[{','.join(map(str, _shape(files, column)))}]"
-        else:
-            its[name], kind_name = column, _type(kind, column)
-        fields.append(Field(name, kind_name, role))  # type: ignore[arg-type]
-    return Schema(tuple(fields)), its
-
-
-def _shape(files: dict[str, Path], column: str) -> tuple[int, ...]:
-    """The shape of a column's lists, which all rows have."""
-    shapes = set()
-    try:
-        for piece in parquet.values(files, [column]):
-            if piece.num_rows:
-                shapes.add(tensors(piece[column])[1])
-        if len(shapes) > 1:
-            raise Ragged(sorted(math.prod(shape) for shape in shapes))
-    except Ragged as error:
-        raise BadDefinition(
-            f"[data] column {column!r} has {error}, and a field of numbers has one shape: pad them to one length, or "
-            f'take them as text by types = {{ .. = "string" }}'
-        ) from error
-    if not shapes or 0 in (shape := shapes.pop()):
-        raise BadDefinition(f"[data] column {column!r} has no numbers in its lists")
-    return shape
-
-
-def _encoded(kind: pa.DataType) -> str:
-    """The type of a column of encoded files, as data sets of the Hub have pictures: their bytes, and a path."""
-    import pyarrow as pa
-
-    names = {kind.field(place).name for place in range(kind.num_fields)} if pa.types.is_struct(kind) else set()
-    return "image" if names == {"bytes", "path"} else ""
-
-
-def _type(kind: pa.DataType, column: str) -> str:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return _type(kind.value_type, column)
-    for test, name in (
-        (pa.types.is_boolean, "bool"),
-        (pa.types.is_integer, "int64"),
-        (pa.types.is_floating, "float64"),
-        (pa.types.is_timestamp, "timestamp"),
-        (pa.types.is_date, "timestamp"),
-        (pa.types.is_string, "string"),
-        (pa.types.is_large_string, "string"),
-        (pa.types.is_binary, "bytes"),
-        (pa.types.is_large_binary, "bytes"),
-    ):
-        if test(kind):
-            return name
-    plain = re.sub(r"\s+", " ", str(kind))[:60]
-    raise BadDefinition(
-        f"[data] column {column!r} is {plain}: use columns of numbers, text, bytes, times, or lists of numbers of one "
-        "length"
-    )

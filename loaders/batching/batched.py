@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...splits.schema import Schema
 from .columns import Column, Text
 from .order import Order
 
@@ -23,6 +24,9 @@ class Batched(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def schema(self) -> Schema: ...
 
     @property
     def row_ids(self) -> NDArray[np.uint64]: ...

@@ -159,6 +159,11 @@ def objects(texts: pa.Array) -> NDArray[Any]:
     return found
 
 
+def without_times(values: NDArray[Any]) -> NDArray[Any]:
+    """Times as whole microseconds since 1970, for what has no times of its own; others as they are."""
+    return values.view(np.int64) if values.dtype.kind == "M" else values
+
+
 def one_array(column: pa.ChunkedArray) -> pa.Array:
     """A column in one piece: as it is mapped where it has one chunk, else copied."""
     import pyarrow as pa

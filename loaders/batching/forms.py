@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, FarshiftError
+from ...splits.schema import Schema
 from ..decoders import decoder
 from .encoded import BadFile, BadSound, is_encoded, is_pixels, is_sounds
 from .one_picture import Given, each, opened
@@ -34,6 +35,10 @@ Sounds: TypeAlias = "str | int"
 """`bytes`, the files as they are; or a rate: samples a second, float32 from -1 to 1, one channel (`sounds.samples`)."""
 
 Convert: TypeAlias = "Callable[[Given], NDArray[Any]]"
+
+
+_BLANK = (32, 32, 3)
+"""The shape of a picture that stands for one that is not there."""
 
 
 def picture_form(asked: Pictures) -> Convert | None:
@@ -114,6 +119,19 @@ class Forms:
         for is no form."""
         changed = {name: convert(columns[name]) for name, convert in self._changes(columns)}
         return {**columns, **changed}
+
+    def given_none(self, columns: Mapping[str, NDArray[Any]], schema: Schema) -> dict[str, NDArray[Any]]:
+        """Columns of no rows in these forms, each of the type and trailing shape that rows have: those of pictures are
+        known from a blank one."""
+        empty = dict(columns)
+        for field in schema.fields:
+            values = columns.get(field.name)
+            if values is None or field.type == "audio":
+                continue
+            pictures = field.item == "bytes" or (is_pixels(values) and not self.files_only)
+            if pictures and (convert := picture_form(self.pictures)) is not None:
+                empty[field.name] = convert(np.zeros((1, *(field.shape or _BLANK)), np.uint8))[:0]
+        return empty
 
     def remarks(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, str]:
         """For the run card: in what form pictures and sounds are handed over, and what decodes them."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...core.errors import FarshiftError
 from .batched import Columnar
-from .columns import TextColumn, bytes_and_offsets
+from .columns import FixedColumn, bytes_and_offsets, without_times
 from .order import GlobalBatches
 
 Texts = tuple[Tensor, Tensor]
@@ -36,20 +36,22 @@ class DevicePart:
         columns: Sequence[str] | None,
         text: Literal["bytes"] | None,
     ) -> DevicePart:
-        """Copy a part's columns to a device; `FarshiftError` for text unless `text` is "bytes"."""
+        """Copy a part's columns to a device; `FarshiftError` for text and files unless `text` is "bytes"."""
         if text not in (None, "bytes"):
             raise FarshiftError(f"text on a device can only be 'bytes', not {text!r}")
         place, every = torch.device(device), np.arange(len(part))
         held: dict[str, Tensor | Texts] = {}
         for name in part.chosen(columns):
             column = part.column(name, text or "codes")
-            if not isinstance(column, TextColumn):
-                held[name] = torch.from_numpy(column.take(every)).to(place)
+            if isinstance(column, FixedColumn) and column.stored.dtype != object:
+                held[name] = torch.from_numpy(without_times(column.take(every))).to(place)
                 continue
-            if text is None:
+            if isinstance(column, FixedColumn) or text is None:
+                files = [field.name for field in part.schema.fields if field.item == "bytes"]
+                what = "bytes" if name in files else "text"
                 raise FarshiftError(
-                    f"column {name!r} of {part.split} is text, which is no tensor: name other columns, or ask for its "
-                    "bytes and offsets with text='bytes'"
+                    f"column {name!r} of {part.split} is {what}, which is no tensor: name other columns, or ask for "
+                    "its bytes and offsets with text='bytes'"
                 )
             content, offsets = bytes_and_offsets(column.take(every))
             held[name] = torch.from_numpy(content).to(place), torch.from_numpy(offsets).to(place)

@@ -15,7 +15,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from ...core.errors import FarshiftError
 from .batched import Batched
-from .columns import Text, check_text
+from .columns import Text, check_text, without_times
 from .encoded import BadFile
 from .forms import Forms, Pictures, Sounds, of_row
 from .order import GlobalBatches
@@ -172,6 +172,8 @@ class TorchStream(IterableDataset[Batch]):
             yield {name: _tensor(values) for name, values in self._formed(batch).items()}
 
     def _formed(self, batch: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        if not all(map(len, batch.values())):
+            return self.forms.given_none(batch, self.part.schema)
         try:
             return self.forms.given(batch)
         except BadFile as error:
@@ -226,4 +228,4 @@ def _reader() -> tuple[int, int]:
 
 
 def _tensor(values: NDArray[Any]) -> torch.Tensor | list[Any]:
-    return values.tolist() if values.dtype == np.dtype(object) else torch.from_numpy(values)
+    return values.tolist() if values.dtype == np.dtype(object) else torch.from_numpy(without_times(values))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.errors import BadData, BadDefinition, first_line
+from ._arrow_types import plain
 from ._cells import Cells
 from ._inputs import Input
 from ._records import read_lines, read_list
 from ._separated import Wanted
 from ._table_options import TableOptions
-from ._typed import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

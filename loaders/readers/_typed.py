@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, some_of
-from ...splits.measures.times import in_utc
 from ...splits.schema import Field
+from ._arrow_types import NotExact, remedy, to_item
 from ._cells import Cells
 from ._tensors import Ragged, item_of, tensors
 
@@ -30,19 +30,9 @@ _WHAT = {
     "float64": "a number",
     "bool": "true or false",
     "string": "text",
+    "bytes": "bytes",
     "timestamp": "a time such as 2024-05-31 or 2024-05-31T12:30:00Z",
 }
-
-
-def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of text, as text however a file keeps it (by codes, with wide offsets); another as it is."""
-    import pyarrow as pa
-
-    kind = column.type
-    held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_large_string(held) or pa.types.is_string_view(held) or pa.types.is_string(held):
-        return column.cast(pa.string())
-    return column.cast(held)
 
 
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -55,7 +45,7 @@ def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_nested(kind):
         said = [None if value is None else _json(value) for value in column.to_pylist()]
         return pa.chunked_array([pa.array(said, pa.string())])
-    return column.cast(pa.string())
+    return to_item(column, "string")
 
 
 def _json(value: Any) -> str:
@@ -97,16 +87,18 @@ def place_among(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.Chunk
     return places, absent[0].as_py() if len(absent) else None
 
 
-def numbers(cells: Cells, column: pa.ChunkedArray, title: str, decimal: str = ".") -> NDArray[np.float64]:
-    """Cells as float64; `BadData` with the line of one that is no number."""
-    values: NDArray[np.float64] = _cast(cells, column, "float64", title, decimal).to_numpy()
+def numbers(
+    cells: Cells, column: pa.ChunkedArray, title: str, decimal: str = ".", rounded: bool = False
+) -> NDArray[np.float64]:
+    """Cells as float64; `BadData` with the line of one that is no number, or is none that float64 has (but with
+    `rounded`)."""
+    values: NDArray[np.float64] = _cast(cells, column, "float64", title, decimal, rounded).to_numpy()
     return values
 
 
 def typed(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str = ".") -> Any:
-    """A field's values: of one column, or a tensor of several; `BadData` with the line of a cell that is none."""
-    import pyarrow as pa
-
+    """A field's values: of one column, or a tensor of several; `BadData` with the line of a cell that is none. Numbers
+    of a field of type float64 are rounded to it where they have more digits."""
     if len(columns) > 1 or (field.shape and not _listed(columns[0])):
         return _tensor(cells, columns, field, title, decimal)
     if field.shape:
@@ -116,10 +108,7 @@ def typed(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str
             raise cells.wrong(0, f"{title} has, from here on, {error}: pad them to one length") from error
     if len(columns) != 1:
         raise BadDefinition(f"the field {field.name!r} is made from no column")
-    if field.item == "bytes":
-        column = columns[0]
-        return column if pa.types.is_binary(column.type) else column.cast(pa.binary())
-    return _cast(cells, columns[0], field.item, title, decimal)
+    return _cast(cells, columns[0], field.item, title, decimal, rounded=True)
 
 
 def _listed(column: pa.ChunkedArray) -> bool:
@@ -138,7 +127,9 @@ def _tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: s
     if len(columns) == 1 and size > 1:
         values = _told_apart(cells, columns[0], size, title)
     elif len(columns) == size:
-        values = np.column_stack([numbers(cells, column, title, decimal) for column in columns])
+        values = np.column_stack(
+            [numbers(cells, column, title, decimal, rounded=field.item == "float32") for column in columns]
+        )
     else:
         raise BadDefinition(f"the field {field.name!r} has {size} numbers a row, and {len(columns)} columns")
     with np.errstate(invalid="ignore"):
@@ -171,50 +162,51 @@ def _told_apart(cells: Cells, column: pa.ChunkedArray, size: int, title: str) ->
     return values
 
 
-def _cast(cells: Cells, column: pa.ChunkedArray, item: str, title: str, decimal: str) -> Any:
+def _cast(cells: Cells, column: pa.ChunkedArray, item: str, title: str, decimal: str, rounded: bool) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if item == "string":
+    if item == "string" and pa.types.is_nested(column.type):
         return as_text(column)
-    kind = {"bool": pa.bool_(), "timestamp": pa.timestamp("us")}.get(item) or getattr(pa, item)()
-    if decimal != "." and pa.types.is_string(column.type):
+    if decimal != "." and pa.types.is_string(column.type) and item not in ("string", "bytes"):
         column = pc.replace_substring(column, decimal, ".")
-    found, refused = _converted(column, kind)
+    found, refused = _converted(column, item, rounded)
     if refused is None:
         return found
-    index = _first_wrong(column, kind)
+    if isinstance(refused, NotExact):
+        raise cells.wrong(refused.index, f"{title} is {refused}: {remedy(title.split()[0], column.type)}") from refused
+    index = _first_wrong(column, item, rounded)
     raise cells.wrong(index, f"{title} is {column[index].as_py()!r}, and not {_WHAT[item]}") from refused
 
 
-def _converted(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[Any, Exception | None]:
-    """A column as another type; or None, and what Arrow says against it. Whole numbers may be written 3.0, as they are
-    where a number beside them is missing, as far as such numbers are exact."""
+def _converted(column: pa.ChunkedArray, item: str, rounded: bool) -> tuple[Any, Exception | None]:
+    """A column as the item of a field; or None, and what is said against it. Whole numbers may be written 3.0, as they
+    are where a number beside them is missing, as far as such numbers are exact."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
-        return in_utc(column) if pa.types.is_timestamp(kind) else column.cast(kind), None
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        return to_item(column, item, rounded), None
+    except (NotExact, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         refused: Exception = error
-    if not pa.types.is_integer(kind):
+    if item not in ("int64", "uint64") or not pa.types.is_string(column.type):
         return None, refused
     try:
         wide = column.cast(pa.float64())
         exact = pc.all(pc.less(pc.abs(wide), _EXACT)).as_py()
-        return (wide.cast(kind), None) if exact else (None, refused)
+        return (wide.cast(getattr(pa, item)()), None) if exact else (None, refused)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         return None, error
 
 
-def _first_wrong(column: pa.ChunkedArray, kind: pa.DataType) -> int:
+def _first_wrong(column: pa.ChunkedArray, item: str, rounded: bool) -> int:
     """The first cell for which a column cannot be converted, by halving. Where each half can be alone (a number written
     3.0 beside one too large for that), the first after which the cells before it cannot stay as they are."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
         # From the beginning: how the cells are read together decides.
-        if _converted(column.slice(0, middle), kind)[1] is None:
+        if _converted(column.slice(0, middle), item, rounded)[1] is None:
             low = middle
         else:
             high = middle

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, first_line
+from ...splits.schema import Schema
+from ._arrow_types import NotExact, describe_type, plain, remedy, to_item
 from ._tensors import Ragged, is_tensor, item_of, tensors
 from ._typed import place_among
 
@@ -22,7 +24,7 @@ _ROWS = 1 << 18
 @dataclass(frozen=True)
 class Shard:
     """Row groups [first, last) of one file; `columns` gives each field's column, `maps` the texts of a field whose
-    values are their places."""
+    values are their places, `items` what the values of a field that is no tensor are."""
 
     path: Path
     name: str
@@ -30,23 +32,36 @@ class Shard:
     last: int
     columns: tuple[tuple[str, str], ...]
     maps: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    items: tuple[tuple[str, str], ...] = ()
 
 
-def read(files: Mapping[str, Path], *, columns: dict[str, str], maps: dict[str, list[str]] | None = None) -> pa.Table:
+def read(
+    files: Mapping[str, Path],
+    *,
+    columns: dict[str, str],
+    maps: dict[str, list[str]] | None = None,
+    schema: Schema | None = None,
+) -> pa.Table:
     """The fields that `columns` names, each from its column, of all files in the order of their names. `maps`: a
     field's texts, whose places are its values."""
     import pyarrow as pa
 
-    found = [read_shard(shard) for shard in shards(files, columns=columns, maps=maps)]
+    found = [read_shard(shard) for shard in shards(files, columns=columns, maps=maps, schema=schema)]
     if not found:
         raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
     return pa.concat_tables(found)
 
 
 def shards(
-    files: Mapping[str, Path], *, columns: dict[str, str], maps: dict[str, list[str]] | None = None
+    files: Mapping[str, Path],
+    *,
+    columns: dict[str, str],
+    maps: dict[str, list[str]] | None = None,
+    schema: Schema | None = None,
 ) -> list[Shard]:
     """The rows of all files in pieces that are read apart."""
+    fields = schema.fields if schema else ()
+    items = tuple((field.name, field.item) for field in fields if not field.shape and field.name not in (maps or {}))
     meanings = tuple((field, tuple(texts)) for field, texts in sorted((maps or {}).items()))
     found = []
     for name, path in sorted(files.items()):
@@ -59,7 +74,7 @@ def shards(
         for group, count in enumerate(counts):
             rows += count
             if rows >= _ROWS or group + 1 == len(counts):
-                found.append(Shard(path, name, first, group + 1, tuple(sorted(columns.items())), meanings))
+                found.append(Shard(path, name, first, group + 1, tuple(sorted(columns.items())), meanings, items))
                 first, rows = group + 1, 0
     return found
 
@@ -76,18 +91,34 @@ def read_shard(shard: Shard) -> pa.Table:
             raise BadData(
                 f"{shard.name}: row groups {shard.first} to {shard.last - 1} cannot be read: {first_line(error)}"
             ) from error
-    made = {field: _column(table, column) for field, column in wanted.items()}
+    made = {field: plain(_column(table, column)) for field, column in wanted.items()}
     for field, column in made.items():
         if table.num_rows and item_of(column.type) and not is_tensor(column.type):
             try:
                 made[field] = tensors(column)[0]
             except Ragged as error:
                 raise BadData(f"{shard.name}: {field} has {error}: pad them to one length") from error
+    for field, item in shard.items:
+        if field in made:
+            made[field] = _as_item(made[field], item, field, shard)
     for field, texts in shard.maps:
         made[field], absent = place_among(made[field], texts)
         if absent is not None:
             raise BadData(f"{shard.name}: {field} is {absent!r}, which is none of its {len(texts)} classes")
     return pa.table(made)
+
+
+def _as_item(column: pa.ChunkedArray, item: str, field: str, shard: Shard) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    title = field if (own := dict(shard.columns)[field]) == field else f"{field} (column {own!r})"
+    try:
+        return to_item(column, item)
+    except NotExact as error:
+        raise BadData(f"{shard.name}: {title} is {error}: {remedy(field, column.type)}") from error
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        why = f"{describe_type(column.type)}, and not {item}: {first_line(error)}"
+        raise BadData(f"{shard.name}: {title} is {why}: {remedy(field)}") from error
 
 
 def values(files: Mapping[str, Path], columns: Sequence[str]) -> Iterator[pa.Table]:

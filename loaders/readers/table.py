@@ -81,10 +81,20 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
     if whole.sample:
         yield _sampled(files, schema, whole)
         return
-    for source, maker in _makers(files, whole, schema):
+    yield from (table for _, table in _blocks(files, whole, schema))
+
+
+def stored_pieces(files: Files, **options: Any) -> Iterator[tuple[str, bool, pa.Table]]:
+    """The blocks of `pieces` as the files have them, each with the name of its file, and whether that has types."""
+    for maker, table in _blocks(files, checked(**options), None):
+        yield maker.source.name, maker.options.format_of(maker.source.path) == "parquet", table
+
+
+def _blocks(files: Files, options: TableOptions, schema: Schema | None) -> Iterator[tuple[_Maker, pa.Table]]:
+    for source, maker in _makers(files, options, schema):
         for table, _, _ in _fields_of(source, maker):
             if table.num_rows:
-                yield table
+                yield maker, table
 
 
 def _makers(files: Files, options: TableOptions, schema: Schema | None) -> Iterator[tuple[Input, _Maker]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadData, FarshiftError, first_line
 from ...splits.schema import Field, Schema
 from ..export.checksums import TRUE_LABELS, read_true_labels
+from ..readers._arrow_types import NotExact, plain, to_item
 from . import File
 from .kept import forget
 from .prefetch import THREADS, Task, ahead
@@ -276,8 +277,9 @@ def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
     if column.type == kind:
         return column
     try:
+        column = plain(pa.chunked_array([column])).combine_chunks()
         if not field.shape:
-            return column.cast(kind)
+            return to_item(pa.chunked_array([column]), field.item).combine_chunks()
         flat, lists = column, (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
         while any(is_list(flat.type) for is_list in lists):
             lengths = pc.min_max(pc.list_value_length(flat)).as_py()
@@ -286,7 +288,7 @@ def _typed(column: pa.Array, field: Field, where: str) -> pa.Array:
                 raise BadData(f"{where}: column {field.name!r} has lists of several lengths, or missing elements")
         if len(flat) == rows * kind.list_size:
             return pa.FixedSizeListArray.from_arrays(flat.cast(kind.value_type), kind.list_size)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (NotExact, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         why = first_line(error, 200)
         raise BadData(f"{where}: column {field.name!r} is {column.type}, not {field.type} ({why})") from error
     raise BadData(f"{where}: column {field.name!r} has {len(flat)} elements in {rows} rows, not {field.type}")

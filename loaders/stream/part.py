@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
+from ...splits.schema import Schema
 from ..batching.columns import Text, check_text
 from ..batching.order import GlobalBatches
 from .epoch import RemoteRows, Share, StreamedEpoch
@@ -44,6 +45,10 @@ class StreamedPart(RemoteRows):
     @property
     def name(self) -> str:
         return self.known.name
+
+    @property
+    def schema(self) -> Schema:
+        return self.known.schema
 
     @property
     def columns(self) -> tuple[str, ...]:

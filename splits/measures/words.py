@@ -33,7 +33,7 @@ def names_column(table: pa.Table, field: str) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if field in table.column_names and str(table[field].type) in ("int64", "bool"):
+    if field in table.column_names and str(table[field].type) in ("int64", "uint64", "bool"):
         return pc.cast(table[field], pa.string())
     if field in table.column_names and str(table[field].type) == "double":
         raise BadDefinition(f"field {field!r} is double, and the rule needs names: text or whole numbers")

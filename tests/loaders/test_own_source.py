@@ -87,7 +87,10 @@ def data(**changes) -> Data:
     ("changes", "complaint"),
     [
         ({"labels": ["topik"]}, r"rows-0\.parquet has no column 'topik' \(it has The Text, topic, year, tags\)"),
-        ({"meta": ["tags"]}, r"column 'tags' is list<.*: use columns of numbers, text, bytes, times, or lists"),
+        (
+            {"meta": ["tags"]},
+            r"column 'tags' is list<.*no type of a field: take it as text by types = { tags = \"string\" }",
+        ),
         ({"labels": ["topic"], "meta": ["topic"]}, "names the field 'topic' twice"),
         ({"inputs": ["The Text"]}, "field name 'The Text': use lower-case letters"),
     ],

@@ -259,11 +259,11 @@ def test_whole_numbers_truth_values_and_others_have_their_items(home, values, ki
     [
         (
             [[1.0], [1.0, 2.0]],
-            r"'x' has lists of 1 to 2 values, .* pad them to one length, or take them as text by types",
+            r"'x' has lists of 1 to 2 values, .* pad them to one length, or take it as text by types",
         ),
         ([[[1.0], [1.0, 2.0]], [[1.0], [1.0]]], "'x' has lists of 1 to 2 values"),
         ([[1.0, None], [1.0, 2.0]], "'x' has lists with missing values"),
-        ([["a"], ["b"]], r"column 'x' is list<.*: use columns of numbers, text, bytes, times, or lists of numbers"),
+        ([["a"], ["b"]], r"column 'x' is list<.*, which is no type of a field: take it as text by types"),
     ],
 )
 def test_lists_that_are_no_tensor_are_refused_with_what_to_do(home, values, complaint):

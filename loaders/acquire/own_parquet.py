@@ -1,0 +1,111 @@
+"""How Parquet of one's own is read: with the types that its columns have in all files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core.errors import BadDefinition
+from ...splits.schema import Field, Schema
+from ..readers import parquet
+from ..readers._arrow_types import narrows, plain, remedy
+from ..readers._tensors import Ragged, tensors
+from ..readers.parquet import opened
+from .guess import Guess
+from .own_data import Data, Plan, class_maps
+from .own_types import ENCODED, LISTS, media_of, say_narrowed, settle_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
+    """How Parquet is read, with labels that are text as classes where they look so."""
+    schema, its = _schema(data.columns(), files)
+    texts = {field.name: Guess() for field in schema.of_role("label") if field.type == "string"}
+    if unknown := sorted(set(data.classes) - set(texts)):
+        raise BadDefinition(f"[data] classes: {unknown[0]!r} is {schema[unknown[0]].type}, and no label that is text")
+    if texts:
+        for piece in parquet.values(files, [its[field] for field in texts]):
+            for field, guess in texts.items():
+                try:
+                    guess.look(piece[its[field]])
+                except UnicodeDecodeError as error:
+                    raise BadDefinition(
+                        f"[data] field {field!r} is not UTF-8: decode it anew, or store it as binary"
+                    ) from error
+    maps = class_maps(data, texts)
+    fields = tuple(replace(field, type="int64") if field.name in maps else field for field in schema.fields)
+    return Plan("parquet", {"columns": its} | ({"maps": maps} if maps else {}), Schema(fields))
+
+
+def _schema(
+    columns: Mapping[str, tuple[str | list[str], str]], files: dict[str, Path]
+) -> tuple[Schema, dict[str, str]]:
+    """The fields, with types that hold what all files have, and the column of each."""
+    schemas: dict[str, pa.Schema] = {}
+    for name, path in sorted(files.items()):
+        with opened(path, name) as file:
+            schemas[name] = file.schema_arrow
+    fields, its = [], {}
+    for name, (column, role) in columns.items():
+        if not isinstance(column, str):
+            raise BadDefinition(f"[data] the field {name!r} has several columns: of Parquet, use a column of lists")
+        kinds = {file: _column_type(schema, column, file) for file, schema in schemas.items()}
+        its[name], kind = _field_of(name, column, kinds, files)
+        fields.append(Field(name, kind, role))  # type: ignore[arg-type]
+    return Schema(tuple(fields)), its
+
+
+def _column_type(schema: pa.Schema, column: str, file: str) -> pa.DataType:
+    """The type of a column, or of a structure's field ("image.path")."""
+    import pyarrow as pa
+
+    if column in schema.names:
+        return schema.field(column).type
+    top, _, child = column.partition(".")
+    kind = schema.field(top).type if top in schema.names else pa.null()
+    if child and pa.types.is_struct(kind) and child in (names := [field.name for field in kind]):
+        return kind.field(names.index(child)).type
+    raise BadDefinition(f"[data] {file} has no column {column!r} (it has {', '.join(schema.names)})")
+
+
+def _field_of(name: str, column: str, kinds: Mapping[str, pa.DataType], files: dict[str, Path]) -> tuple[str, str]:
+    """The column that a field is read from, and the field's type."""
+    import pyarrow as pa
+
+    kind = settle_type(name, column, kinds)
+    if kind == ENCODED:
+        values = (piece[f"{column}.bytes"] for piece in parquet.values(files, [f"{column}.bytes"]) if piece.num_rows)
+        return f"{column}.bytes", media_of(next(values, pa.chunked_array([], pa.binary())))
+    if kind.endswith(LISTS):
+        return column, f"{kind.removesuffix(LISTS)}[{','.join(map(str, _shape(name, files, column)))}]"
+    return column, kind
+
+
+def _shape(field: str, files: dict[str, Path], column: str) -> tuple[int, ...]:
+    """The shape of a column's lists, which all rows have."""
+    shapes: dict[tuple[int, ...], str] = {}
+    rounded = False
+    try:
+        for name, path in sorted(files.items()):
+            for piece in parquet.values({name: path}, [column]):
+                if piece.num_rows:
+                    lists = plain(piece[column])
+                    shapes.setdefault(tensors(lists)[1], name)
+                    rounded = rounded or narrows(lists)
+        if len(shapes) > 1:
+            raise Ragged(sorted(math.prod(shape) for shape in shapes))
+    except Ragged as error:
+        raise BadDefinition(
+            f"[data] {name}: column {column!r} has {error}, and a field of numbers has one shape: pad them to one "
+            f"length, or {remedy(field)}"
+        ) from error
+    if not shapes or 0 in (shape := min(shapes)):
+        raise BadDefinition(f"[data] {min(files)}: column {column!r} has no numbers in its lists: leave {field!r} out")
+    if rounded:
+        say_narrowed(field)
+    return shape

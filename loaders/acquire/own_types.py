@@ -1,0 +1,149 @@
+"""Which type a field has whose column has types of its own, in one file or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ...core.errors import BadDefinition
+from ...core.progress import say
+from ..batching.encoded import media_type
+from ..readers._arrow_types import (
+    NO_VALUES,
+    NotExact,
+    common_type,
+    describe_type,
+    encoded_in,
+    field_type,
+    narrows,
+    remedy,
+    stored_type,
+    to_item,
+)
+from ..readers._tensors import item_of
+from .guess import Guess
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LISTS = "[]"
+"""What the type of a column of lists ends with, before their shape is known."""
+ENCODED = "encoded"
+"""The type of a column of encoded files, before it is known of what."""
+
+
+def column_type(kind: pa.DataType) -> str:
+    """The type of a field of such a column: a scalar's, an item and `LISTS`, `ENCODED`, `NO_VALUES`, or ""."""
+    if encoded_in(kind):
+        return ENCODED
+    item = item_of(stored_type(kind))
+    return f"{item}{LISTS}" if item else field_type(kind)
+
+
+def settle_type(
+    field: str, column: object, kinds: Mapping[str, pa.DataType], texts: Mapping[str, str] | None = None
+) -> str:
+    """The type that holds a column of these types, each that of a file; `texts`: what texts look like in a file without
+    types. One line says which file and column have none, and what to do (`BadDefinition`)."""
+    import pyarrow as pa
+
+    known: dict[str, str] = {}  # a type, and the first file that has it
+    for file, kind in kinds.items():
+        found = (texts or {}).get(file) or column_type(kind)
+        if not found:
+            parts = (
+                f', or a part of it by its name ("{column}.{kind.field(0).name}")' if pa.types.is_struct(kind) else ""
+            )
+            raise BadDefinition(
+                f"[data] {file}: column {column!r} is {describe_type(kind)}, which is no type of a field: "
+                f"{remedy(field, kind)}{parts}"
+            )
+        known.setdefault(found, file)
+    common = common_type(known)
+    if not common:
+        file, other = list(known.values())[:2]
+        raise BadDefinition(
+            f"[data] {other}: column {column!r} is {describe_type(kinds[other])}, and {describe_type(kinds[file])} in "
+            f"{file}: {remedy(field)}, or write all alike"
+        )
+    if common == NO_VALUES:
+        raise BadDefinition(f"[data] {next(iter(kinds))}: column {column!r} has no values: leave {field!r} out")
+    if common == "timestamp":
+        _refuse_zones(field, column, kinds)
+    return common
+
+
+def _refuse_zones(field: str, column: object, kinds: Mapping[str, pa.DataType]) -> None:
+    files = {bool(getattr(stored_type(kind), "tz", None)): file for file, kind in reversed(list(kinds.items()))}
+    if len(files) > 1:
+        raise BadDefinition(
+            f"[data] {files[False]}: column {column!r} has times without a zone, and {files[True]} with one: write all "
+            f"alike, or {remedy(field)}"
+        )
+
+
+def media_of(column: pa.ChunkedArray) -> str:
+    """Whether encoded files are pictures or sounds, by how the first begins."""
+    first = next((value.as_py() for value in column if value.is_valid), b"")
+    return "audio" if media_type(first).startswith("audio/") else "image"
+
+
+class TypedColumn:
+    """A field's column in files that have types, as far as it has been looked at."""
+
+    def __init__(self, field: str, column: str | list[str]) -> None:
+        self._field, self._column = field, column
+        self._kinds: dict[str, pa.DataType] = {}
+        self._media = ""
+        self._inexact: tuple[str, pa.DataType] | None = None
+        """What float64 does not hold, and of which type it is."""
+        self._narrows = False
+
+    def look(self, file: str, column: pa.ChunkedArray) -> None:
+        import pyarrow.compute as pc
+
+        self._kinds.setdefault(file, column.type)
+        kind = column_type(column.type)
+        if kind == ENCODED and not self._media:
+            self._media = media_of(pc.struct_field(column, "bytes"))
+        elif kind.endswith(LISTS):
+            self._narrows = self._narrows or narrows(column)
+        elif kind in ("int64", "float64") and self._inexact is None:
+            try:
+                to_item(column, "float64")
+            except NotExact as error:
+                self._inexact = f"{file}: {self._field} is {error}", column.type
+
+    def settle(self, guess: Guess, untyped: str, given: str) -> str:
+        """The field's type: that which the draft gives, or one that holds what all files have (`BadDefinition`), among
+        them perhaps one without types (`untyped`, its name)."""
+        import pyarrow as pa
+
+        if given:
+            if given == "float64" and self._inexact:
+                say(f"[data] {self._inexact[0]}: rounded, as `types` says")
+            return given
+        texts = {untyped: guess.text_type} if untyped else {}
+        kind = settle_type(self._field, self._column, self._kinds | dict.fromkeys(texts, pa.string()), texts)
+        if kind == "float64" and self._inexact:
+            raise BadDefinition(f"[data] {self._inexact[0]}: {remedy(self._field, self._inexact[1])}")
+        if not kind.endswith(LISTS):
+            return self._media if kind == ENCODED else kind
+        _, _, shape = guess.type.partition("[")
+        if not shape:
+            raise BadDefinition(
+                f"[data] {next(iter(self._kinds))}: column {self._column!r} has lists of several lengths, or with "
+                f"missing values: pad them to one length, or {remedy(self._field)}"
+            )
+        if self._narrows:
+            say_narrowed(self._field)
+        return f"{kind.removesuffix(LISTS)}[{shape}"
+
+    def column_for(self, kind: str) -> str | list[str]:
+        """The column that a field of a type is read from."""
+        encoded = any(column_type(one) == ENCODED for one in self._kinds.values())
+        return f"{self._column}.bytes" if encoded and kind in ("image", "audio", "bytes") else self._column
+
+
+def say_narrowed(field: str) -> None:
+    say(f"[data] {field}: the numbers of its lists are rounded to float32")

@@ -1,0 +1,225 @@
+"""What the types of Arrow, and so of Parquet, are as types of fields; and columns of the one as the other, each value
+as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...splits.measures.times import in_utc
+from ._tensors import item_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NO_VALUES = "null"
+"""The type of a column that has no value, and so none of its own."""
+
+_EXACT = 2**53
+"""Whole numbers up to it are exact as float64."""
+_WIDER = {frozenset({"int64", "float64"}): "float64", frozenset({"uint8[]", "int64[]"}): "int64[]"}
+_MEANING = {"timestamp": "timestamp (whole microseconds)"}
+_TICKS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+class NotExact(ValueError):
+    """A value that a field's type does not hold as it is: its place in the column, and what it is."""
+
+    def __init__(self, index: int, value: str, kind: str, item: str) -> None:
+        super().__init__(f"{value} ({kind}), which {_MEANING.get(item, item)} does not hold exactly")
+        self.index = index
+
+
+def stored_type(kind: pa.DataType) -> pa.DataType:
+    """How a column's values lie: without codes, views, wide offsets and names of its own."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return stored_type(kind.storage_type)
+    if pa.types.is_dictionary(kind):
+        return stored_type(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        return pa.binary()
+    return kind
+
+
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as `stored_type` says, however a file keeps it."""
+    import pyarrow as pa
+
+    if isinstance(column.type, pa.BaseExtensionType):
+        return plain(column.cast(column.type.storage_type))
+    if pa.types.is_dictionary(column.type):
+        values = stored_type(column.type.value_type)
+        chunks = [chunk.dictionary.cast(values).take(chunk.indices) for chunk in column.chunks]
+        return pa.chunked_array(chunks, values)
+    return column.cast(stored_type(column.type))
+
+
+def field_type(kind: pa.DataType) -> str:
+    """The type of the field that a column becomes, `NO_VALUES` of a column of nulls, "" of what is no field as it is
+    (tensors: see `item_of`, `encoded_in`)."""
+    import pyarrow as pa
+
+    kind = stored_type(kind)
+    if pa.types.is_decimal(kind):
+        return "float64" if kind.scale > 0 else "int64"
+    for test, name in (
+        (pa.types.is_null, NO_VALUES),
+        (pa.types.is_boolean, "bool"),
+        (pa.types.is_integer, "int64"),
+        (pa.types.is_floating, "float64"),
+        (pa.types.is_timestamp, "timestamp"),
+        (pa.types.is_date, "timestamp"),
+        (pa.types.is_string, "string"),
+        (pa.types.is_binary, "bytes"),
+    ):
+        if test(kind):
+            return name
+    return ""
+
+
+def encoded_in(kind: pa.DataType) -> bool:
+    """Whether a column holds encoded files as data sets of the Hub have them: their bytes, and a path."""
+    import pyarrow as pa
+
+    return pa.types.is_struct(kind) and {field.name for field in kind} == {"bytes", "path"}
+
+
+def common_type(kinds: Iterable[str]) -> str:
+    """The type that holds the values of columns of several types; "" where none does."""
+    known = frozenset(kinds) - {NO_VALUES} or frozenset({NO_VALUES})
+    return _WIDER.get(known, "") if len(known) > 1 else min(known)
+
+
+def describe_type(kind: pa.DataType) -> str:
+    """An Arrow type in a few words."""
+    return " ".join(str(kind).split())[:60]
+
+
+def remedy(field: str, kind: pa.DataType | None = None) -> str:
+    """What a draft says of a field whose column Farshift cannot carry by itself."""
+    import pyarrow as pa
+
+    text = f'take it as text by types = {{ {field} = "string" }}'
+    if kind is None:
+        return text
+    if pa.types.is_duration(kind) or pa.types.is_time(kind):
+        return f'{text}, or as seconds by "float64"'
+    if pa.types.is_decimal(kind) or pa.types.is_integer(kind):
+        return f'{text}, or rounded by "float64"'
+    return text
+
+
+def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.ChunkedArray:
+    """A column as the item of a field: every value as it is, or with `rounded` as near as float64 comes to it.
+    Durations and times of the day are seconds. Raises `NotExact` for a value that the type does not hold,
+    `pyarrow.ArrowInvalid` or `ArrowNotImplementedError` for one of another kind."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = plain(column)
+    kind = column.type
+    if pa.types.is_duration(kind) or (pa.types.is_time(kind) and item in ("int64", "float64")):
+        return to_item(_seconds(column), item, rounded)
+    if item == "string":
+        return column.cast(pa.string())
+    if item == "bytes":
+        return column.cast(pa.binary())
+    if item == "bool" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        numbers = pc.is_in(column, pa.array([0, 1], kind))
+        _refuse_first(column, pc.invert(pc.or_kleene(numbers, column.is_null())), item)
+    if item == "timestamp" and (pa.types.is_temporal(kind) or pa.types.is_string(kind)):
+        return _as_times(column)
+    if item == "float64" and (pa.types.is_decimal(kind) or pa.types.is_integer(kind)):
+        return _as_float(column, rounded)
+    if item in ("int64", "uint64") and (pa.types.is_decimal(kind) or pa.types.is_integer(kind)):
+        return _as_integer(column, item)
+    return column.cast({"bool": pa.bool_(), "timestamp": pa.timestamp("us")}.get(item) or getattr(pa, item)())
+
+
+def narrows(column: pa.ChunkedArray) -> bool:
+    """Whether some number in a column of lists is not exact in the tensors that they become."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    while item_of(kind):
+        column, kind = pc.list_flatten(column), kind.value_type
+    if kind != pa.float64():
+        return False
+    return pc.all(pc.equal(column.cast(pa.float32()).cast(kind), column)).as_py() is False
+
+
+def _as_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        return in_utc(column)
+    except pa.ArrowInvalid:
+        if not pa.types.is_timestamp(column.type):
+            raise
+        whole = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        _refuse_first(column, pc.not_equal(whole.cast(column.type, safe=False), column), "timestamp")
+        raise
+
+
+def _as_float(column: pa.ChunkedArray, rounded: bool) -> pa.ChunkedArray:
+    """Decimals and whole numbers as the nearest float64. A decimal is carried where its digits come back from it, as
+    those of all of up to 15 digits do."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_decimal(column.type):
+        found = column.cast(pa.string()).cast(pa.float64())  # Arrow's own cast is not that to the nearest
+        large = column if column.type.precision > 15 else column[:0]
+    else:
+        found = column.cast(pa.float64(), safe=False)
+        large = column.filter(pc.greater_equal(pc.abs(found), _EXACT))
+    if not rounded:
+        for value in pc.unique(large.drop_null()).to_pylist():
+            if Decimal(repr(float(value))) != value:
+                raise NotExact(
+                    pc.index(column, pa.scalar(value, column.type)).as_py(), str(value), _name(column), "float64"
+                )
+    return found
+
+
+def _as_integer(column: pa.ChunkedArray, item: str) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    target = getattr(pa, item)()
+    try:
+        return column.cast(target)
+    except pa.ArrowInvalid:
+        low, high = (-(2**63), 2**63) if item == "int64" else (0, 2**64)
+        for index, value in enumerate(column.to_pylist()):
+            if value is not None and not (low <= value < high and value == int(value)):
+                raise NotExact(index, str(value), _name(column), item) from None
+        raise
+
+
+def _seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Durations, or times of the day, as texts of their seconds."""
+    import pyarrow as pa
+
+    places = _TICKS[column.type.unit]
+    ticks = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64()).to_pylist()
+    texts = [None if count is None else f"{Decimal(count).scaleb(-places).normalize():f}" for count in ticks]
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def _refuse_first(column: pa.ChunkedArray, wrong: Any, item: str) -> None:
+    import pyarrow.compute as pc
+
+    index = pc.index(wrong, True).as_py()
+    if index >= 0:
+        raise NotExact(index, str(column[index]), _name(column), item)
+
+
+def _name(column: pa.ChunkedArray) -> str:
+    return describe_type(column.type)
