@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.errors import BadData, BadDefinition, Unavailable, some_of
+from ...core.errors import BadData, BadDefinition, Unavailable
 from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
 from ...core.progress import say
 from ...splits.pins import FilePin, TreePin
@@ -17,13 +17,15 @@ from ...splits.schema import Field, Schema
 from ..cache.store import keep
 from ..readers import parquet
 from ..readers._tensors import Ragged, item_of, tensors
+from ..readers._typed import as_text
 from ..readers.parquet import opened
 from .fetch import fetch_file
 from .git_tree import tree_hashes
 from .guess import Guess
 from .hub_files import hub_pins
+from .labels import class_maps, describe, why_no_classes
 from .members import FolderMembers, Members
-from .own_data import Data, Plan, class_maps, plan_folder, plan_table
+from .own_data import Data, Plan, plan_folder, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
 
 if TYPE_CHECKING:
@@ -56,7 +58,10 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
         ],
     )
     with locked(lock_elsewhere(path), str(path)):
-        return _known(draft, path) if path.exists() else _made(draft, path, engine, found.folders)
+        made = _known(draft, path) if path.exists() else _made(draft, path, engine, found.folders)
+    rows = made.table(found.folders, engine)
+    say(f"[data] {describe(plan.schema.fields, plan.options.get('maps', {}), rows, dict(plan.no_classes))}")
+    return made
 
 
 @dataclass(frozen=True)
@@ -98,26 +103,13 @@ def _in_folders(pattern: str, beside: Path) -> _Found:
 
 def _plan(data: Data, found: _Found) -> Plan:
     """How the rows are made: Parquet alone keeps the types that it has; of other tables, and of what paths say, types
-    are what the texts look like, and are told."""
+    are what the texts look like."""
     if data.folder:
-        plan = plan_folder(data, found.files, found.pattern)
-    elif data.options or data.types or not all(pin.name.endswith(".parquet") for pin in found.pins):
-        plan = plan_table(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
-    else:
-        plan = _plan_parquet(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
-        if "maps" not in plan.options:
-            return plan  # its types are its own
-    maps = plan.options.get("maps", {})
-    told = ", ".join(f"{one.name} {_in_words(one, maps.get(one.name))} ({one.role})" for one in plan.schema.fields)
-    say(f"[data] read as {told}; say others by `types`")
-    return plan
-
-
-def _in_words(field: Field, texts: object) -> str:
-    if not isinstance(texts, list):
-        return field.type
-    names = [text if isinstance(text, str) else text[0] for text in texts]
-    return f"{len(names)} classes: {some_of(names)}"
+        return plan_folder(data, found.files, found.pattern)
+    files = {name: path for name, path in found.files.items() if isinstance(path, Path)}
+    if data.options or data.types or not all(pin.name.endswith(".parquet") for pin in found.pins):
+        return plan_table(data, files)
+    return _plan_parquet(data, files)
 
 
 def _plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
@@ -125,21 +117,25 @@ def _plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
     name = min(files)
     with opened(files[name], name) as file:
         schema, its = _schema(data.columns(), file.schema_arrow, files)
-    texts = {field.name: Guess() for field in schema.of_role("label") if field.type == "string"}
-    if unknown := sorted(set(data.classes) - set(texts)):
-        raise BadDefinition(f"[data] classes: {unknown[0]!r} is {schema[unknown[0]].type}, and no label that is text")
+    labels = [field.name for field in schema.of_role("label") if field.type == "string"]
+    texts = {name: Guess() for name in dict.fromkeys([*labels, *data.classes])}
+    for name in data.classes:
+        if schema[name].shape or schema[name].item == "bytes":
+            raise BadDefinition(f"[data] classes: {name!r} is {schema[name].type}: texts and numbers make classes")
     if texts:
-        for piece in parquet.values(files, [its[field] for field in texts]):
+        for piece in parquet.values(files, sorted({its[field] for field in texts})):
             for field, guess in texts.items():
                 try:
-                    guess.look(piece[its[field]])
+                    guess.look(as_text(piece[its[field]]))
                 except UnicodeDecodeError as error:
                     raise BadDefinition(
                         f"[data] field {field!r} is not UTF-8: decode it anew, or store it as binary"
                     ) from error
-    maps = class_maps(data, texts)
+    kinds = {field.name: field.type for field in schema.fields}
+    maps = class_maps(data, texts, kinds)
     fields = tuple(replace(field, type="int64") if field.name in maps else field for field in schema.fields)
-    return Plan("parquet", {"columns": its} | ({"maps": maps} if maps else {}), Schema(fields))
+    options = {"columns": its} | ({"maps": maps} if maps else {})
+    return Plan("parquet", options, Schema(fields), why_no_classes(data, texts, kinds))
 
 
 def _known(draft: SourceDefinition, path: Path) -> Source:
