@@ -22,7 +22,7 @@ def check_labels(definition: SplitDefinition, source: Source, rows: pa.Table, as
     """`BadDefinition` where a rule gives labels of another field whose classes are numbered apart, or where
     `label_names` are not the names of the label's classes. Classes that training lacks, or that have no row, are told.
     rows, assigned: of the source, and of the rule (`splits.manifest.assign`)."""
-    if _gives_labels(assigned):
+    if "label" in assigned.column_names:
         for other in _labels_named(definition, source):
             _check_numbering(definition, source, other)
     names = definition.label_names or source.class_names(definition.label)
