@@ -90,7 +90,7 @@ def _holdouts(definition: SplitDefinition) -> list[dict[str, Any]]:
 
 
 def _views(split: Split) -> dict[str, Any]:
-    """The rows of the ID and the OOD score; of wrong training labels also what of them is memorised, and what is not."""
+    """The rows of the ID and the OOD score; of wrong training labels also what of them is memorised, what restored."""
     views: dict[str, Any] = {"id": {"part": "id_test"}, "ood": {"part": "ood_test"}}
     if split.manifest.definition.kind != "corrupted-label":
         return views
@@ -124,9 +124,10 @@ def _with_classes(split: Split, task: dict[str, Any], names: list[str]) -> dict[
     highest, where = highest_class(definition, split.rows, split.assigned), f"{definition.name}: the label"
     classes = task.setdefault("classes", len(names) or max(2, highest + 1))
     if highest >= classes:
+        declared = counted(classes, "class", "classes")
         raise BadDefinition(
-            f"{where} {definition.label!r} has the class {highest}, and the task has {counted(classes, 'class', 'classes')}, "
-            f"numbered from 0: say benchmark = {inline({'task': {'classes': highest + 1}})}, or leave `classes` out"
+            f"{where} {definition.label!r} has the class {highest}, and the task has {declared}, numbered from 0: say "
+            f"benchmark = {inline({'task': {'classes': highest + 1}})}, or leave `classes` out"
         )
     if classes < 2 or classes > MOST_CLASSES:
         what = f"{counted(classes, 'class', 'classes')}{f' ({some_of(names)})' if names else ''}"

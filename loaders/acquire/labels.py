@@ -42,9 +42,7 @@ def class_maps(data: Data, guesses: Mapping[str, Guess], kinds: Mapping[str, str
     return number_classes(texts, labels)
 
 
-def why_no_classes(
-    data: Data, guesses: Mapping[str, Guess], kinds: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
+def why_no_classes(data: Data, guesses: Mapping[str, Guess], kinds: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The labels that stay text without being told to, each with why its texts are hardly classes."""
     labels = [field for field, (_, role) in data.columns().items() if role == "label" and field in guesses]
     texts = [field for field in labels if kinds[field] == "string" and field not in (*data.classes, *data.types)]
@@ -87,11 +85,13 @@ class LabelTask:
 
     def __str__(self) -> str:
         of = f" of {counted(self.classes, 'class', 'classes')}" if self.type == "classification" else ""
-        return f"{f'a {self.type} task' if self.type else 'no task by itself'}{of}{f' ({self.why})' if self.why else ''}"
+        return (
+            f"{f'a {self.type} task' if self.type else 'no task by itself'}{of}{f' ({self.why})' if self.why else ''}"
+        )
 
 
 def task_of(label: Field, values: pa.ChunkedArray, names: Collection[str] = (), why: str = "") -> LabelTask:
-    """The task that a label makes. `values`: all that it has, `names`: what its classes are called, where that is known;
+    """The task that a label makes. `values`: all that it has. `names`: what its classes are called, where known.
     `why`: what is known of a text that is no class. Whole numbers that hardly are classes (too many, too far apart, of
     too few rows each) make none."""
     kind = TASKS.get(label.type, "")
@@ -111,7 +111,9 @@ def _of_whole_numbers(label: str, values: pa.ChunkedArray) -> LabelTask:
     low, high = ends["min"], ends["max"]
     numbering = f'classes = ["{label}"] in [data] numbers those that there are'
     if low < 0:
-        return LabelTask("", 0, f"the label {label!r} has the class {low}: classes are whole numbers from 0; {numbering}")
+        return LabelTask(
+            "", 0, f"the label {label!r} has the class {low}: classes are whole numbers from 0; {numbering}"
+        )
     classes, enough = max(2, high + 1), number * ROWS_A_CLASS <= len(values)
     few = classes <= _SOME and (number <= _FEW or enough)
     if few or (number == classes <= MOST_INFERRED and enough):
@@ -128,11 +130,8 @@ def describe(
     """How data were read, in a line: each field with its type, or the names of its classes, and its role; and the task
     that each label makes. why: of labels that stay text, why they are no classes."""
     known = {field.name: class_names(maps[field.name]) for field in fields if isinstance(maps.get(field.name), list)}
-    told = ", ".join(
-        f"{one.name} {f'{len(known[one.name])} classes: {some_of(known[one.name])}' if one.name in known else one.type} "
-        f"({one.role})"
-        for one in fields
-    )
+    kinds = {name: f"{len(names)} classes: {some_of(names)}" for name, names in known.items()}
+    told = ", ".join(f"{one.name} {kinds.get(one.name, one.type)} ({one.role})" for one in fields)
     tasks = [
         f"{one.name} makes {task_of(one, rows[one.name], known.get(one.name, ()), (why or {}).get(one.name, ''))}"
         for one in fields

@@ -48,8 +48,8 @@ def highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa.Tabl
     ends = [pc.min_max(values.cast(pa.int64())).as_py() for values in both]
     if (lowest := min(end["min"] for end in ends)) < 0:
         raise BadDefinition(
-            f"{definition.name}: the label {definition.label!r} has the class {lowest}: classes are whole numbers from 0; "
-            f'classes = ["{definition.label}"] in [data] numbers those that there are'
+            f"{definition.name}: the label {definition.label!r} has the class {lowest}: classes are whole numbers "
+            f'from 0; classes = ["{definition.label}"] in [data] numbers those that there are'
         )
     return int(max(end["max"] for end in ends))
 
@@ -63,7 +63,7 @@ def tell_absent_classes(
 
     given = given_labels(definition, rows, assigned)
     trained = pc.unique(given.filter(pc.equal(assigned["part"], "train")))
-    unseen = pc.invert(pc.is_in(given, trained.combine_chunks() if hasattr(trained, "combine_chunks") else trained))
+    unseen = pc.invert(pc.is_in(given, trained))
     where = f"{definition.name}: the label {definition.label!r}"
     if pc.any(unseen).as_py():
         lacking, there = given.filter(unseen), assigned["part"].filter(unseen)
@@ -139,19 +139,19 @@ def _check_names(
     definition: SplitDefinition, names: Sequence[str], source: Source, rows: pa.Table, assigned: pa.Table
 ) -> None:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     where, label = f"{definition.name}: label_names", definition.label
     if len(set(names)) < len(names):
         raise BadDefinition(f"{where}: a name is given twice, and each class has one")
     if not pa.types.is_integer(kind := rows[label].type) and not pa.types.is_boolean(kind):
         raise BadDefinition(
-            f'{where} name classes, and {label!r} is {source.schema[label].type}: classes = ["{label}"] in [data] makes '
-            "classes of it"
+            f'{where} name classes, and {label!r} is {source.schema[label].type}: classes = ["{label}"] in [data] '
+            "makes classes of it"
         )
     if (texts := source.class_names(label)) and len(texts) != len(names):
         raise BadDefinition(
-            f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({some_of(texts)}): name each, in this order"
+            f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({some_of(texts)}): name each, in "
+            "this order"
         )
     if (highest := highest_class(definition, rows, assigned)) >= len(names):
         raise BadDefinition(

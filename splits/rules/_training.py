@@ -81,8 +81,8 @@ def check_alike(table: pa.Table, label: str, given: str) -> None:
         raise BadDefinition(f"no field {absent[0]!r}")
     if table[label].type != table[given].type:
         raise BadDefinition(
-            f"{label!r} is {table[label].type}, and {given!r} is {table[given].type}: they are compared, so make both text, "
-            f'or both classes (of data of your own by classes = ["{label}", "{given}"])'
+            f"{label!r} is {table[label].type}, and {given!r} is {table[given].type}: they are compared, so make both "
+            f'text, or both classes (of data of your own by classes = ["{label}", "{given}"])'
         )
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import random
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -32,9 +30,12 @@ def build(farshift, tmp_path, cache, monkeypatch) -> Build:
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
 
     def run(name: str, columns: dict[str, Sequence[Any]], *, parquet: bool = False, data: str = "", **said: str):
-        drawn = random.Random(0)
         count = len(next(iter(columns.values())))
-        table = {"x": [drawn.random() for _ in range(count)], **columns, "site": [site(row) for row in range(count)]}
+        table = {
+            "x": [row * 7919 % 10007 / 10007 for row in range(count)],
+            **columns,
+            "site": [site(row) for row in range(count)],
+        }
         file = tmp_path / f"{name}.{'parquet' if parquet else 'csv'}"
         if parquet:
             pq.write_table(pa.table(table), file)
@@ -145,7 +146,10 @@ def test_a_benchmark_on_wrong_labels_has_the_views_of_those_that_are_shipped(bui
     ("values", "told"),
     [
         ([22345678901 + row % 2 for row in range(ROWS)], 'classes = ["y"] in [data] numbers those that there are'),
-        ([row * 7919 % 431 + 100 for row in range(ROWS)], "benchmark = { task = { classes = 531 } } takes them as classes"),
+        (
+            [row * 7919 % 431 + 100 for row in range(ROWS)],
+            "benchmark = { task = { classes = 531 } } takes them as classes",
+        ),
         ([row % 25 for row in range(60)], "25 different whole numbers in 60 rows, up to 24"),
         ([row % 2 * 2 - 1 for row in range(ROWS)], "has the class -1: classes are whole numbers from 0; classes = "),
     ],
@@ -189,7 +193,10 @@ def test_classes_that_training_lacks_are_named(build):
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ({"label_names": '["cat", "dog"]'}, "label_names are 2 (cat, dog), and 'y' has, or is given by the rule, the class 2"),
+        (
+            {"label_names": '["cat", "dog"]'},
+            "label_names are 2 (cat, dog), and 'y' has, or is given by the rule, the class 2",
+        ),
         ({"label_names": '["cat", "cat", "dog"]'}, "label_names: a name is given twice"),
         ({"benchmark": "{ task = { classes = 2 } }"}, "has the class 2, and the task has 2 classes"),
         ({"benchmark": '{ task = { type = "sequence" } }'}, 'types = { y = "string" } in [data] keeps it as text'),
