@@ -150,11 +150,12 @@ def _check_names(
         )
     if (texts := source.class_names(label)) and len(texts) != len(names):
         raise BadDefinition(
-            f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({some_of(texts)}): name each, in "
-            "this order"
+            f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({some_of(texts)}): name each, in their "
+            "order"
         )
     if (highest := highest_class(definition, rows, assigned)) >= len(names):
         raise BadDefinition(
-            f"{where} are {len(names)} ({some_of(list(names))}), and {label!r} has, or is given by the rule, the class "
-            f"{highest}: classes are numbered from 0, and each has a name"
+            f"{definition.name}: {label!r} has, or is given by the rule, the class {highest}, and "
+            f"{counted(len(names), 'class has a name', 'classes have names')} ({some_of(list(names))}): label_names "
+            "name each from 0, and a rule's `classes` is their number"
         )

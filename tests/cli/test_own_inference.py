@@ -195,7 +195,7 @@ def test_classes_that_training_lacks_are_named(build):
     [
         (
             {"label_names": '["cat", "dog"]'},
-            "label_names are 2 (cat, dog), and 'y' has, or is given by the rule, the class 2",
+            "'y' has, or is given by the rule, the class 2, and 2 classes have names (cat, dog)",
         ),
         ({"label_names": '["cat", "cat", "dog"]'}, "label_names: a name is given twice"),
         ({"benchmark": "{ task = { classes = 2 } }"}, "has the class 2, and the task has 2 classes"),
