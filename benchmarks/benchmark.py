@@ -228,6 +228,13 @@ class Benchmark:
         return part, part.truth() if view.against == "true" else part.given()
 
 
+def benchmark_on(split: Split, definition: BenchmarkDefinition, path: Path) -> Benchmark:
+    """A benchmark on a split that is open already, such as one that is not written yet and cannot be found by name."""
+    found = Benchmark(definition, path)
+    vars(found).update(manifest=split.manifest, split=split)  # in place of what the cached properties would look up
+    return found
+
+
 def read_benchmarks(path: Path) -> list[Benchmark]:
     """The benchmarks of a TOML file, one or a family; `BadDefinition` lists what is wrong in it."""
     return [Benchmark(definition, path) for definition in read_family(path, BenchmarkDefinition)]

@@ -2,36 +2,55 @@
 
 The label's type makes the task: whole numbers and truth values are classes, text is a sequence, other numbers are a
 regression. Rows that a split does not set apart for validation and for the in-distribution test are held out of
-training. The draft may say any of it otherwise, in the words of a benchmark's definition, metrics by their names.
+training. Where training labels are wrong, the OOD view are the rows that were trained with a wrong one. The draft may
+say any of it otherwise, in the words of a benchmark's definition, metrics by their names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tomli_w
 from pydantic import ValidationError
 
+from ..benchmarks.benchmark import benchmark_on
 from ..benchmarks.definition import BenchmarkDefinition
 from ..benchmarks.metrics import metric
-from ..core.errors import BadDefinition, FarshiftError
+from ..core.errors import BadDefinition, FarshiftError, some_of
 from ..core.files import write_atomically
-from ..loaders.acquire.source import Source, find_source
-from ..splits.manifest import Manifest
+from ..core.listings.inline import inline
+from ..core.listings.plural import counted
+from ..loaders.acquire.guess import MOST_CLASSES
+from ..loaders.acquire.labels import task_of
+from ..loaders.freezing.check_labels import highest_class, tell_absent_classes
+from ..loaders.split import Split, open_split
+from ..splits.manifest import Manifest, SplitDefinition
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_TASKS = {"int64": "classification", "bool": "classification", "string": "sequence", "float64": "regression"}
 _METRICS = {"classification": "accuracy", "sequence": "exact_match", "regression": "rmse"}
 _HELD_OUT = 0.1
+_TRAINED_WRONG = {"part": "train", "rows": "corrupted", "against": "true"}
+_OF_WRONG_LABELS = {
+    "ood": _TRAINED_WRONG,
+    "restored": _TRAINED_WRONG,
+    "memorised": {"part": "train", "rows": "corrupted", "against": "given"},
+    "fit_clean": {"part": "train", "rows": "clean", "against": "true"},
+}
+"""The views of a benchmark on training labels that are wrong, as those have that are shipped."""
+
+_FITTING = {
+    "classification": (("int64", "bool"), 'classes = ["{0}"] in [data] makes classes of it'),
+    "sequence": (("string",), 'types = {{ {0} = "string" }} in [data] keeps it as text'),
+    "regression": (("float64", "int64", "bool"), 'types = {{ {0} = "float64" }} in [data] reads it as numbers'),
+}
+"""The types of label that a task takes, and what else makes one of another label."""
 
 
 def write_benchmark(manifest: Manifest, said: Mapping[str, Any], home: Path) -> Path:
     """Write `home/benchmarks/definitions/<split>.toml`. A file of that name that says something else is an error."""
-    made = definition_for(manifest, said, find_source(manifest.definition.source.name))
+    split = open_split(manifest.full_name)
+    made = definition_for(split, said)
     try:
         checked = BenchmarkDefinition.model_validate(made)
     except ValidationError as error:
@@ -39,6 +58,7 @@ def write_benchmark(manifest: Manifest, said: Mapping[str, Any], home: Path) -> 
         at = ".".join(str(step) for step in first["loc"])
         raise BadDefinition(f"{manifest.name}: benchmark {at}: {first['msg']}") from error
     path = home / "benchmarks" / "definitions" / f"{manifest.name.replace('/', '-')}.toml"
+    benchmark_on(split, checked, path).check()
     content = tomli_w.dumps(checked.model_dump(exclude_none=True, exclude_defaults=True)).encode()
     if path.exists() and path.read_bytes() != content:
         raise FarshiftError(f"{path} says something else: remove it, or leave `benchmark` out of the draft")
@@ -46,47 +66,73 @@ def write_benchmark(manifest: Manifest, said: Mapping[str, Any], home: Path) -> 
     return path
 
 
-def definition_for(manifest: Manifest, said: Mapping[str, Any], source: Source) -> dict[str, Any]:
+def definition_for(split: Split, said: Mapping[str, Any]) -> dict[str, Any]:
     """The definition of a benchmark on a split; what the draft says comes first."""
-    split, fields = manifest.definition, {field.name: field for field in source.schema.fields}
-    task = dict(said.get("task", {}))
-    task.setdefault("label", split.label)
-    kind = fields[split.label].type if split.label in fields else ""
-    if "type" not in task and kind not in _TASKS:
-        raise BadDefinition(f"{split.name}: a label of type {kind} is no task by itself: say task = {{ type = .. }}")
-    task.setdefault("type", _TASKS.get(kind, ""))
-    task.setdefault("inputs", [name for name, field in fields.items() if field.role == "input"])
-    if task["type"] == "classification" and kind == "string":
-        raise BadDefinition(
-            f"{split.name}: the label {split.label!r} is text: "
-            f'classes = ["{split.label}"] in [data] makes classes of it'
-        )
-    if task["type"] == "classification" and "classes" not in task:
-        names = split.label_names or source.class_names(split.label)
-        task |= {"names": names, "classes": len(names)} if names else {"classes": _classes(source.table(), split.label)}
+    definition, task = split.manifest.definition, _task(split, dict(said.get("task", {})))
     metrics = said.get("metrics", [_METRICS.get(task["type"], "")])
-    tests = [name for name in split.parts if name.endswith("_test") and name != "id_test"]
-    held_out = [
-        {"part": "train", "to": name, "share": _HELD_OUT} for name in ("id_test", "id_val") if name not in split.parts
-    ]
     made = {
-        "name": split.name,
-        "split": f"{split.name}@{split.version}",
-        "title": split.title,
-        "holdouts": held_out,
-        "views": {"id": {"part": "id_test"}, "ood": {"part": tests[0] if tests else "ood_test"}},
+        "name": definition.name,
+        "split": split.manifest.full_name,
+        "title": definition.title,
+        "holdouts": _holdouts(definition),
+        "views": _views(split),
         **said,
     }
+    if "views" not in said and made["views"].keys() > {"id", "ood"}:
+        made["protocol"] = {"selection": ["last", "id_val", "clean_val"], **said.get("protocol", {})}
     pinned = [{"name": one, "version": metric(one).version} if isinstance(one, str) else one for one in metrics]
     return made | {"task": task, "metrics": pinned}
 
 
-def _classes(rows: pa.Table, label: str) -> int:
-    """How many classes there are: one more than the highest, and two at the least."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _holdouts(definition: SplitDefinition) -> list[dict[str, Any]]:
+    absent = [name for name in ("id_test", "id_val") if name not in definition.parts]
+    return [{"part": "train", "to": name, "share": _HELD_OUT} for name in absent]
 
-    ends = pc.min_max(rows[label].cast(pa.int64())).as_py()
-    if ends["min"] < 0:
-        raise BadDefinition(f"the label {label!r} has the class {ends['min']}: classes are whole numbers from 0")
-    return max(2, int(ends["max"]) + 1)
+
+def _views(split: Split) -> dict[str, Any]:
+    """The rows of the ID and the OOD score; of wrong training labels also what of them is memorised, what restored."""
+    views: dict[str, Any] = {"id": {"part": "id_test"}, "ood": {"part": "ood_test"}}
+    if split.manifest.definition.kind != "corrupted-label":
+        return views
+    is_wrong = split.part("train").corrupted
+    of_wrong = {name: view for name, view in _OF_WRONG_LABELS.items() if name != "fit_clean" or not is_wrong.all()}
+    return views | (of_wrong if is_wrong.any() else {})
+
+
+def _task(split: Split, task: dict[str, Any]) -> dict[str, Any]:
+    """The task of the label: what the draft says of it, and else what its type, its values and its names tell."""
+    definition, source = split.manifest.definition, split.source
+    label = source.schema[definition.label]
+    names = task.get("names") or definition.label_names or source.class_names(label.name)
+    is_counted = label.type == "int64" and ("classes" in task or "classes" in definition.parameters)
+    inferred = task_of(label, split.rows[label.name], names)
+    kind = task.setdefault("type", "classification" if is_counted else inferred.type)
+    if not kind:
+        raise BadDefinition(f"{definition.name}: {inferred.why}")
+    fitting, remedy = _FITTING.get(kind, ((label.type,), ""))
+    if label.type not in fitting:
+        of = "text" if label.type == "string" else f"of type {label.type}"
+        raise BadDefinition(f"{definition.name}: the label {label.name!r} is {of}: {remedy.format(label.name)}")
+    task.setdefault("label", label.name)
+    task.setdefault("inputs", [field.name for field in source.schema.of_role("input")])
+    return _with_classes(split, task, names) if kind == "classification" else task
+
+
+def _with_classes(split: Split, task: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """A classification with the number of its classes, and their names where each has one."""
+    definition = split.manifest.definition
+    highest, where = highest_class(definition, split.rows, split.assigned), f"{definition.name}: the label"
+    classes = task.setdefault("classes", len(names) or max(2, highest + 1))
+    if highest >= classes:
+        declared = counted(classes, "class", "classes")
+        raise BadDefinition(
+            f"{where} {definition.label!r} has the class {highest}, and the task has {declared}, numbered from 0: say "
+            f"benchmark = {inline({'task': {'classes': highest + 1}})}, or leave `classes` out"
+        )
+    if classes < 2 or classes > MOST_CLASSES:
+        what = f"{counted(classes, 'class', 'classes')}{f' ({some_of(names)})' if names else ''}"
+        raise BadDefinition(f"{where} {definition.label!r} has {what}: a classification has from 2 to {MOST_CLASSES:,}")
+    if len(names) == classes:
+        return task | {"names": list(names)}
+    tell_absent_classes(definition, split.rows, split.assigned, list(map(str, range(classes))))
+    return task

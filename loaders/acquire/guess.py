@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_CLASSES = 20_000
-_MOST_FOUND = 1_000
-_ROWS_A_CLASS = 5
+MOST_INFERRED, ROWS_A_CLASS = 1_000, 5
 """A label whose texts are at most that many, each that of so many rows on average, has classes."""
 _NUMBER = r"^[+-]?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf(inity)?))$"
 _LIST = r"^\[[\s\d.,eE+\-\[\]]*\]$"
@@ -31,7 +30,8 @@ class Guess:
     text, and so is a column without any value."""
 
     def __init__(self, ignored: Iterable[str] = ("",), decimal: str = ".") -> None:
-        self.texts: set[str] = set()
+        self.texts: dict[str, int] = {}
+        """The different texts, each with the number of its rows; not all of them where they are over `MOST_CLASSES`."""
         self._ignored, self._decimal = sorted(ignored), decimal
         self._fits = {"bool": True, "int64": True, "float64": True}
         self._own, self._seen = "", 0
@@ -64,7 +64,8 @@ class Guess:
         values = column.drop_null()
         values = values.filter(pc.invert(pc.is_in(values, pa.array(self._ignored, pa.string()))))
         if len(self.texts) <= MOST_CLASSES:
-            self.texts.update(pc.unique(values).to_pylist())
+            for text, rows in zip(*(one.to_pylist() for one in pc.value_counts(values).flatten()), strict=True):
+                self.texts[text] = self.texts.get(text, 0) + rows
         self._seen += len(values)
         self._look_for_times(values)
         self._look_for_lists(values)
@@ -145,12 +146,18 @@ class Guess:
         return self._own == "timestamp" or (self._times and self._seen > 0 and len(self.zones) == 1)
 
     @property
-    def looks_like_classes(self) -> bool:
-        """Whether the values are texts, few, and each that of several rows. A number among them is a slip of the pen in
-        a column of texts, or a text is one in a column of numbers: nobody knows, so that it does not."""
-        count = len(self.texts)
-        few = self.type == "string" and 0 < count <= min(_MOST_FOUND, self._seen // _ROWS_A_CLASS)
-        return few and not any(re.match(_NUMBER, text) for text in self.texts)
+    def why_no_classes(self) -> str:
+        """Why the texts are hardly classes; "" where they are few, and each that of several rows. Numbers may be among
+        them ("0", "1", "2+"), but for those of which another text is a slip of the pen, or says that one is missing."""
+        count, most = len(self.texts), min(MOST_INFERRED, self._seen // ROWS_A_CLASS)
+        if not 0 < count <= most:
+            number = f"over {MOST_CLASSES:,}" if count > MOST_CLASSES else f"{count:,}"
+            return f"{number} different texts in {self._seen:,} rows"
+        others = {text: rows for text, rows in self.texts.items() if not re.match(_NUMBER, text)}
+        rare = [text for text, rows in others.items() if rows < ROWS_A_CLASS or text.lower() in _MARKS]
+        if rare and len(others) < count:
+            return f"{some_of(list(map(repr, sorted(rare))))} among its numbers"
+        return ""
 
     @property
     def type(self) -> str:

@@ -9,7 +9,7 @@ sounds = "clips/{speaker}/{word}/{file}"       # or sounds (wav)
 inputs = ["text"]               # fields that a model may see; or { text = "Its Column" } to rename
 labels = ["topic"]
 meta = ["year"]                 # what rules may read, and models never see
-classes = ["topic"]             # labels whose texts are classes: whole numbers, in the texts' order
+classes = ["topic"]             # labels whose texts (or numbers) are classes: whole numbers, in the texts' order
                                 # (found without being asked where each text is that of several rows)
 categories = ["colour"]         # inputs whose whole numbers are codes: other numbers have an order and distances
 types = { year = "string" }     # where a type is not to be what the data look like
@@ -30,7 +30,9 @@ from ...core.errors import BadDefinition
 from ...core.progress import say
 from ...splits.schema import Field, Schema
 from ..readers import image_folder, table, wav
-from .guess import MOST_CLASSES, Guess
+from ..readers._typed import as_text
+from .guess import Guess
+from .labels import class_maps, number_classes, why_no_classes
 from .members import Members
 from .own_types import TypedColumn
 
@@ -86,6 +88,8 @@ class Data(BaseModel):
                 found[field] = (column, role)
         if unknown := sorted({*self.classes, *self.categories, *self.types} - found.keys()):
             raise BadDefinition(f"[data] has no field {unknown[0]!r} (it has {', '.join(found)})")
+        if both := sorted({*self.classes} & self.types.keys()):
+            raise BadDefinition(f"[data] {both[0]!r} is named in `classes` and in `types`: it is classes, or of a type")
         return found
 
 
@@ -96,6 +100,8 @@ class Plan:
     reader: str
     options: dict[str, Any]
     schema: Schema
+    no_classes: tuple[tuple[str, str], ...] = ()
+    """Labels that stay text without being told to, each with why its texts are hardly classes."""
 
 
 def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
@@ -119,15 +125,16 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     for file, has_types, piece in table.stored_pieces(files, **asked, if_missing="drop"):
         for field in columns:
             if field in piece.column_names:
-                guesses.setdefault(field, Guess(ignored, decimal)).look(piece[field])
+                column = as_text(piece[field]) if field in data.classes else piece[field]
+                guesses.setdefault(field, Guess(ignored, decimal)).look(column)
                 if has_types and field in wanted:
                     typed.setdefault(field, TypedColumn(field, wanted[field])).look(file, piece[field])
                 else:
                     untyped.setdefault(field, file)
     if asked["columns"] and not guesses:
         raise BadDefinition(
-            f"[data] no rows to tell from what {', '.join(asked['columns'])} is: {', '.join(sorted(files))} has none with "
-            "a value in each: leave out a field that has no values"
+            f"[data] no rows to tell from what {', '.join(asked['columns'])} is: {', '.join(sorted(files))} has none "
+            "with a value in each: leave out a field that has no values"
         )
     for field, guess in guesses.items():
         is_time = guess.looks_like_times and columns[field][1] == "meta" and field in wanted
@@ -141,23 +148,11 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
             raise BadDefinition(f"[data] {field!r}: times have a zone in some rows and none in others: write all alike")
     kinds |= data.types
     given = data.options.get("maps", {})
-    if maps := class_maps(data, {field: guess for field, guess in guesses.items() if field not in given}):
+    unmapped = {field: guess for field, guess in guesses.items() if field not in given}
+    if maps := class_maps(data, unmapped, kinds):
         options["maps"] = {**given, **maps}
         kinds |= dict.fromkeys(maps, "int64")
-    return Plan("table", options, _schema(columns, kinds))
-
-
-def class_maps(data: Data, guesses: Mapping[str, Guess]) -> dict[str, list[str]]:
-    """The classes of each label that has some, in their order: of labels that are said to, and of labels whose texts
-    are few and each that of several rows."""
-    maps = {}
-    for field, (_, role) in data.columns().items():
-        if field not in guesses or field in data.types:
-            continue
-        guess = guesses[field]
-        if field in data.classes or (role == "label" and guess.looks_like_classes):
-            maps[field] = _classes(field, guess.texts)
-    return maps
+    return Plan("table", options, _schema(columns, kinds), why_no_classes(data, unmapped, kinds))
 
 
 def _kind_of(values: Mapping[str, Any] | list[Any]) -> str:
@@ -186,18 +181,13 @@ def plan_folder(data: Data, files: Mapping[str, Path | Members], pattern: str) -
     kinds = {field: guess.type for field, guess in guesses.items()} | {named[content]: content} | data.types
     kinds |= {named["path"]: "string"} if "path" in named else {}
     given = data.options.get("maps", {})
-    texts = [field for field, (_, role) in columns.items() if role == "label" and kinds.get(field) == "string"]
-    maps = {field: _classes(field, guesses[field].texts) for field in {*texts, *data.classes} if field not in given}
+    labels = [name for name, (_, role) in columns.items() if role == "label"]
+    texts = {name for name in labels if kinds.get(name) == "string" and name not in data.types} | {*data.classes}
+    maps = number_classes({name: guesses[name].texts for name in sorted(texts) if name not in given}, labels)
     kinds |= dict.fromkeys([*maps, *given], "int64")
     if maps or given:
-        options["maps"] = {**given, **dict(sorted(maps.items()))}
+        options["maps"] = {**given, **maps}
     return Plan("wav" if data.sounds else "image_folder", options, _schema(columns, kinds))
-
-
-def _classes(field: str, texts: set[str]) -> list[str]:
-    if len(texts) > MOST_CLASSES:
-        raise BadDefinition(f"[data] {field!r} has over {MOST_CLASSES:,} different texts: they are no classes")
-    return sorted(texts)
 
 
 def _schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:

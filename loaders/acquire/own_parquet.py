@@ -13,9 +13,11 @@ from ...splits.schema import Field, Schema
 from ..readers import parquet
 from ..readers._arrow_types import narrows, plain, remedy
 from ..readers._tensors import Ragged, tensors
+from ..readers._typed import as_text
 from ..readers.parquet import opened
 from .guess import Guess
-from .own_data import Data, Plan, class_maps
+from .labels import class_maps, why_no_classes
+from .own_data import Data, Plan
 from .own_types import ENCODED, LISTS, media_of, say_narrowed, settle_type
 
 if TYPE_CHECKING:
@@ -25,21 +27,25 @@ if TYPE_CHECKING:
 def plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
     """How Parquet is read, with labels that are text as classes where they look so."""
     schema, its = _schema(data.columns(), files)
-    texts = {field.name: Guess() for field in schema.of_role("label") if field.type == "string"}
-    if unknown := sorted(set(data.classes) - set(texts)):
-        raise BadDefinition(f"[data] classes: {unknown[0]!r} is {schema[unknown[0]].type}, and no label that is text")
+    labels = [field.name for field in schema.of_role("label") if field.type == "string"]
+    texts = {name: Guess() for name in dict.fromkeys([*labels, *data.classes])}
+    for name in data.classes:
+        if schema[name].shape or schema[name].item == "bytes":
+            raise BadDefinition(f"[data] classes: {name!r} is {schema[name].type}: texts and numbers make classes")
     if texts:
-        for piece in parquet.values(files, [its[field] for field in texts]):
+        for piece in parquet.values(files, sorted({its[field] for field in texts})):
             for field, guess in texts.items():
                 try:
-                    guess.look(piece[its[field]])
+                    guess.look(as_text(piece[its[field]]))
                 except UnicodeDecodeError as error:
                     raise BadDefinition(
                         f"[data] field {field!r} is not UTF-8: decode it anew, or store it as binary"
                     ) from error
-    maps = class_maps(data, texts)
+    kinds = {field.name: field.type for field in schema.fields}
+    maps = class_maps(data, texts, kinds)
     fields = tuple(replace(field, type="int64") if field.name in maps else field for field in schema.fields)
-    return Plan("parquet", {"columns": its} | ({"maps": maps} if maps else {}), Schema(fields))
+    options = {"columns": its} | ({"maps": maps} if maps else {})
+    return Plan("parquet", options, Schema(fields), why_no_classes(data, texts, kinds))
 
 
 def _schema(

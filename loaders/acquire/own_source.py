@@ -7,15 +7,15 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...core.errors import BadData, BadDefinition, Unavailable, some_of
+from ...core.errors import BadData, BadDefinition, Unavailable
 from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
 from ...core.progress import say
 from ...splits.pins import FilePin, TreePin
-from ...splits.schema import Field
 from ..cache.store import keep
 from .fetch import fetch_file
 from .git_tree import tree_hashes
 from .hub_files import hub_pins
+from .labels import describe
 from .members import FolderMembers, Members
 from .own_data import Data, Plan, plan_folder, plan_table
 from .own_parquet import plan_parquet
@@ -48,7 +48,10 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
         ],
     )
     with locked(lock_elsewhere(path), str(path)):
-        return _known(draft, path) if path.exists() else _made(draft, path, engine, found.folders)
+        made = _known(draft, path) if path.exists() else _made(draft, path, engine, found.folders)
+    rows = made.table(found.folders, engine)
+    say(f"[data] {describe(plan.schema.fields, plan.options.get('maps', {}), rows, dict(plan.no_classes))}")
+    return made
 
 
 @dataclass(frozen=True)
@@ -90,26 +93,13 @@ def _in_folders(pattern: str, beside: Path) -> _Found:
 
 def _plan(data: Data, found: _Found) -> Plan:
     """How the rows are made: Parquet alone keeps the types that it has; of other tables, and of what paths say, types
-    are what the texts look like, and are told."""
+    are what the texts look like."""
     if data.folder:
-        plan = plan_folder(data, found.files, found.pattern)
-    elif data.options or data.types or not all(pin.name.endswith(".parquet") for pin in found.pins):
-        plan = plan_table(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
-    else:
-        plan = plan_parquet(data, {name: path for name, path in found.files.items() if isinstance(path, Path)})
-        if "maps" not in plan.options:
-            return plan  # its types are its own
-    maps = plan.options.get("maps", {})
-    told = ", ".join(f"{one.name} {_in_words(one, maps.get(one.name))} ({one.role})" for one in plan.schema.fields)
-    say(f"[data] read as {told}; say others by `types`")
-    return plan
-
-
-def _in_words(field: Field, texts: object) -> str:
-    if not isinstance(texts, list):
-        return field.type
-    names = [text if isinstance(text, str) else text[0] for text in texts]
-    return f"{len(names)} classes: {some_of(names)}"
+        return plan_folder(data, found.files, found.pattern)
+    files = {name: path for name, path in found.files.items() if isinstance(path, Path)}
+    if data.options or data.types or not all(pin.name.endswith(".parquet") for pin in found.pins):
+        return plan_table(data, files)
+    return plan_parquet(data, files)
 
 
 def _known(draft: SourceDefinition, path: Path) -> Source:

@@ -31,6 +31,7 @@ from .fetch import fetch_file
 from .fetch_tree import fetch_tree
 from .first_file import fetch_first
 from .generator import generator_of, lacking, made_by, required
+from .labels import class_names
 from .large import build_in_pieces, in_pieces, with_schema
 from .match import changed_since
 
@@ -149,7 +150,7 @@ class Source:
         for distribution in self.definition.distributions:
             texts = distribution.options.get("maps", {}).get(field)
             if isinstance(texts, list):
-                return [text if isinstance(text, str) else text[0] for text in texts]
+                return class_names(texts)
         return []
 
     def table(self, own_folders: tuple[Path, ...] = (), engine: str = "local") -> pa.Table:

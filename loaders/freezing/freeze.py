@@ -13,11 +13,12 @@ from pydantic import model_validator
 from ...core.errors import BadData, BadDefinition, FarshiftError
 from ...core.family import read_family
 from ...core.files import locked, write_atomically
+from ...core.listings.inline import inline
 from ...core.plugins import PACKAGE, also
 from ...core.progress import advance, say
 from ...splits.assignment import part_digests
 from ...splits.audit import audit
-from ...splits.audit.verdict import undeclared, verdict
+from ...splits.audit.verdict import remedy, undeclared, verdict
 from ...splits.catalogue import LOCK, named
 from ...splits.catalogue import published_identities as locked_identities
 from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest, rule_of
@@ -26,6 +27,7 @@ from ..acquire.fetch import fetch_file
 from ..acquire.own_data import Data
 from ..acquire.own_source import pin_source
 from ..acquire.source import Source, find_source
+from .check_labels import check_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,6 +137,8 @@ def freeze_from(
     assigned = assign(bare, rows, source.schema, {pin.name: fetch_file(pin, own_folders) for pin in bare.files})
     pins = {name: PartPin(**pin) for name, pin in part_digests(assigned).items()}
     _refuse_empty(bare, pins)
+    if not keep_flaws:
+        check_labels(bare, source, rows, assigned)
     pin = bare.source.model_copy(update={"version": source.definition.version, "digest": source.definition.digest})
     frozen = bare.model_copy(update={"parts": pins, "source": pin})
     frozen = frozen.model_copy(update={"identity": frozen.computed_identity()})
@@ -144,7 +148,9 @@ def freeze_from(
         found["holds"], found["why"] = verdict(frozen, found)
         say(f"{frozen.name} keeps the flaws of what was published: {flaws}")
     if not found["holds"]:
-        raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}")
+        raise BadData(
+            f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}{_remedy(frozen, found)}"
+        )
     if not any(name.endswith("_test") for name in pins):
         raise BadDefinition(f"{frozen.name}: the rule puts no row in a test part; parts: {', '.join(pins)}")
     folder = out / frozen.name / f"v{frozen.version}"
@@ -159,6 +165,15 @@ def freeze_from(
     if out.resolve() == (PACKAGE / "splits" / "manifests").resolve():
         _lock(frozen)
     return read_manifest(folder / "split.toml"), found
+
+
+def _remedy(frozen: SplitDefinition, found: dict[str, Any]) -> str:
+    """The line of a draft that declares the flaws that a split was refused for."""
+    declared, left = remedy(frozen, found)
+    if not declared:
+        return ""
+    line = f"; where this is meant, the draft says declared = {inline(declared)}"
+    return line + (f", and even so: {left}" if left else "")
 
 
 def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None:

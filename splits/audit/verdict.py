@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.listings.plural import counted
-from ..manifest import SplitDefinition
+from ..manifest import Declared, SplitDefinition
 from ..measures.divergence import COMPOUNDS
 from .parted import RANDOM
 
@@ -43,13 +43,45 @@ def _duplicates(definition: SplitDefinition, found: Audit) -> str:
 def undeclared(definition: SplitDefinition, found: Audit) -> dict[str, dict[str, int]]:
     """What was measured of flaws that a definition does not declare: `duplicates`, the different inputs that parts have
     in common with training; and `unseen_tokens` of a compositional test."""
+    declared = definition.declared
+    return {name: counts for name, counts in _flaws(definition, found).items() if not getattr(declared, name)}
+
+
+def remedy(definition: SplitDefinition, found: Audit) -> tuple[dict[str, Any], str]:
+    """The table `declared` by which a refused split is taken where its flaws are meant, empty where no declaration
+    changes the verdict; and what is against the split even then."""
+    flaws: dict[str, Any] = {"duplicates": {}, "unseen_tokens": {}} | _flaws(definition, found)
+    for pair in definition.declared.duplicates:
+        if count := found["duplicate_inputs"]["across"].get(pair, 0):
+            flaws["duplicates"][pair] = count
+    for part in definition.declared.unseen_tokens:
+        if count := unseen(definition, found, part):
+            flaws["unseen_tokens"][part] = count
+    now = definition.declared.one_distribution
+    counted_only = Declared(**flaws, one_distribution=now)
+    grouped = definition.kind == "domain" and "train" in found.get("groups", {}).get("rows", {})
+    alike = [Declared(**flaws, one_distribution=True)] if grouped and not now else []
+    for declared in (counted_only, *alike):
+        if declared != definition.declared and _with(declared, definition, found)[0]:
+            return _said(declared), ""
+    left = _with(counted_only, definition, found)[1]
+    return ({}, "") if counted_only == definition.declared else (_said(counted_only), left)
+
+
+def _with(declared: Declared, definition: SplitDefinition, found: Audit) -> Finding:
+    return verdict(definition.model_copy(update={"declared": declared}), found)
+
+
+def _said(declared: Declared) -> dict[str, Any]:
+    return declared.model_dump(exclude_defaults=True)
+
+
+def _flaws(definition: SplitDefinition, found: Audit) -> dict[str, dict[str, int]]:
     flaws: dict[str, dict[str, int]] = {}
     across: dict[str, int] = found["duplicate_inputs"]["across"]
-    shared = {pair: count for pair, count in sorted(across.items()) if count and pair.startswith("train/")}
-    if shared and not definition.declared.duplicates:
+    if shared := {pair: count for pair, count in sorted(across.items()) if count and pair.startswith("train/")}:
         flaws["duplicates"] = shared
-    compositional = definition.kind == "compositional" and not definition.declared.unseen_tokens
-    if compositional and (count := unseen(definition, found, "ood_test")):
+    if definition.kind == "compositional" and (count := unseen(definition, found, "ood_test")):
         flaws["unseen_tokens"] = {"ood_test": count}
     return flaws
 

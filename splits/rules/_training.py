@@ -75,6 +75,17 @@ def training(
     return Training(part, truth.astype(np.int64), rows, ids[rows], f"{seed}/draw {draw}")
 
 
+def check_alike(table: pa.Table, label: str, given: str) -> None:
+    """`BadDefinition` unless labels and those that were given are of one type."""
+    if absent := [name for name in (label, given) if name not in table.column_names]:
+        raise BadDefinition(f"no field {absent[0]!r}")
+    if table[label].type != table[given].type:
+        raise BadDefinition(
+            f"{label!r} is {table[label].type}, and {given!r} is {table[given].type}: they are compared, so make both "
+            f'text, or both classes (of data of your own by classes = ["{label}", "{given}"])'
+        )
+
+
 def check_rate(rate: float) -> float:
     """`rate`, if it is a share."""
     if not 0 <= rate <= 1:

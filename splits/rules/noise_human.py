@@ -10,7 +10,7 @@ from ...core.draws import shuffled
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import numeric_column, text_column
-from ._training import training
+from ._training import check_alike, training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +25,7 @@ def annotated(table: pa.Table, *, label: str, given: str, classes: int, train: d
         train: the field and the value that mark the published training rows, such as `{ part = "train" }`.
     """
     rows = training(table, label=label, classes=classes, train=train, seed="", draw=1)
+    check_alike(table, label, given)
     labels = numeric_column(table, given)[rows.rows].astype(np.int64)
     if len(labels) and (labels.min() < 0 or labels.max() >= classes):
         raise BadDefinition(

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.draws import shuffled
-from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ._training import check_rate
+from ._training import check_alike, check_rate
 from ._where import where
 
 if TYPE_CHECKING:
@@ -48,11 +47,7 @@ def share(table: pa.Table, *, label: str, given: str, train: float, seed: str) -
 
 
 def _given(table: pa.Table, label: str, given: str, part: NDArray[np.str_]) -> Assignment:
-    absent = [name for name in (label, given) if name not in table.column_names]
-    if absent:
-        raise BadDefinition(f"no field {absent[0]!r}")
-    if table[label].type != table[given].type:
-        raise BadDefinition(f"{label!r} is {table[label].type}, and {given!r} is {table[given].type}")
+    check_alike(table, label, given)
     true, told = (np.array(table[name].to_pylist()) for name in (label, given))
     wrong = (part == "train") & (true != told)
     return Assignment(part=part, label=np.ma.MaskedArray(told, mask=~wrong))

@@ -1,0 +1,161 @@
+"""What was inferred of labels, held against what a rule made of them: before anything of a split is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadDefinition, some_of
+from ...core.listings.inline import inline
+from ...core.listings.plural import counted
+from ...core.progress import say
+from ...splits.assignment import PARTS
+from ...splits.manifest import SplitDefinition
+from ..acquire.match import compare_rows
+from ..acquire.source import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def check_labels(definition: SplitDefinition, source: Source, rows: pa.Table, assigned: pa.Table) -> None:
+    """`BadDefinition` where a rule gives labels of another field whose classes are numbered apart, or where
+    `label_names` are not the names of the label's classes. Classes that training lacks, or that have no row, are told.
+    rows, assigned: of the source, and of the rule (`splits.manifest.assign`)."""
+    if "label" in assigned.column_names:
+        for other in _labels_named(definition, source):
+            _check_numbering(definition, source, other)
+    names = definition.label_names or source.class_names(definition.label)
+    if names:
+        _check_names(definition, names, source, rows, assigned)
+        tell_absent_classes(definition, rows, assigned, names)
+
+
+def given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> pa.ChunkedArray:
+    """The label of each row of a split as training is given it: the rule's, where it gives one."""
+    import pyarrow.compute as pc
+
+    true = rows[definition.label].take(compare_rows(assigned, rows).places)
+    return pc.coalesce(assigned["label"].cast(true.type), true) if _gives_labels(assigned) else true
+
+
+def highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> int:
+    """The highest class that a label has, or is given; `BadDefinition` where one is below 0."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    both = (rows[definition.label], given_labels(definition, rows, assigned))
+    ends = [pc.min_max(values.cast(pa.int64())).as_py() for values in both]
+    if (lowest := min(end["min"] for end in ends)) < 0:
+        raise BadDefinition(
+            f"{definition.name}: the label {definition.label!r} has the class {lowest}: classes are whole numbers "
+            f'from 0; classes = ["{definition.label}"] in [data] numbers those that there are'
+        )
+    return int(max(end["max"] for end in ends))
+
+
+def tell_absent_classes(
+    definition: SplitDefinition, rows: pa.Table, assigned: pa.Table, names: Sequence[str] = ()
+) -> None:
+    """Say which classes stand in other parts and not in training, where no model can learn them; and which of the
+    `names` no row has."""
+    import pyarrow.compute as pc
+
+    given = given_labels(definition, rows, assigned)
+    trained = pc.unique(given.filter(pc.equal(assigned["part"], "train")))
+    unseen = pc.invert(pc.is_in(given, trained))
+    where = f"{definition.name}: the label {definition.label!r}"
+    if pc.any(unseen).as_py():
+        lacking, there = given.filter(unseen), assigned["part"].filter(unseen)
+        counts = [(part, pc.sum(pc.equal(there, part)).as_py()) for part in PARTS]
+        parts = ", ".join(f"{counted(count, 'row')} of {part}" for part, count in counts if count)
+        classes = sorted(pc.unique(lacking).to_pylist())
+        say(f"{where} has classes that training lacks ({parts}): {some_of([_called(one, names) for one in classes])}")
+    occurring = set(pc.unique(given).to_pylist()) | set(pc.unique(rows[definition.label]).to_pylist())
+    if absent := [name for number, name in enumerate(names) if number not in occurring]:
+        say(f"{where} has classes that no row has: {some_of(absent)}")
+
+
+def _called(number: Any, names: Sequence[str]) -> str:
+    return names[number] if names else str(number)
+
+
+def _gives_labels(assigned: pa.Table) -> bool:
+    return "label" in assigned.column_names and assigned["label"].null_count < assigned.num_rows
+
+
+def _labels_named(definition: SplitDefinition, source: Source) -> list[str]:
+    """The other label fields that a rule's parameters name."""
+    named = set(_texts(definition.parameters))
+    labels = [field.name for field in source.schema.of_role("label")]
+    return [label for label in labels if label in named and label != definition.label]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
+def _check_numbering(definition: SplitDefinition, source: Source, other: str) -> None:
+    numbers, others = _numbers(source, definition.label), _numbers(source, other)
+    if not numbers and not others:
+        return  # the numbers are those of the data
+    if not numbers or not others:
+        words, counts = (definition.label, other) if numbers else (other, definition.label)
+        order = some_of([f"{number} {text}" for text, number in (numbers or others).items()])
+        return say(f"{definition.name}: the whole numbers of {counts!r} count as the classes of {words!r}: {order}")
+    apart = sorted(text for text in numbers.keys() & others.keys() if numbers[text] != others[text])
+    if not apart and numbers.keys() & others.keys():
+        return
+    shown = f"{apart[0]!r} is {numbers[apart[0]]} in one and {others[apart[0]]} in the other" if apart else ""
+    texts = list(dict.fromkeys([*numbers, *others]))
+    maps = inline({"maps": {definition.label: texts, other: texts}})
+    raise BadDefinition(
+        f"{definition.name}: the rule gives labels of {other!r} for those of {definition.label!r}, and their classes "
+        f"are numbered apart ({shown or 'they have no text in common'}): say options = {maps} in [data] (a list in a "
+        "list where two texts are one class)"
+    )
+
+
+def _numbers(source: Source, field: str) -> dict[str, int]:
+    """The numbers of a label's texts; empty where its numbers are those of the data."""
+    for distribution in source.definition.distributions:
+        levels = distribution.options.get("maps", {}).get(field)
+        if isinstance(levels, list):
+            return {text: number for number, level in enumerate(levels) for text in _alike(level)}
+        if levels:
+            return dict(levels)
+    return {}
+
+
+def _alike(level: str | list[str]) -> list[str]:
+    return [level] if isinstance(level, str) else level
+
+
+def _check_names(
+    definition: SplitDefinition, names: Sequence[str], source: Source, rows: pa.Table, assigned: pa.Table
+) -> None:
+    import pyarrow as pa
+
+    where, label = f"{definition.name}: label_names", definition.label
+    if len(set(names)) < len(names):
+        raise BadDefinition(f"{where}: a name is given twice, and each class has one")
+    if not pa.types.is_integer(kind := rows[label].type) and not pa.types.is_boolean(kind):
+        raise BadDefinition(
+            f'{where} name classes, and {label!r} is {source.schema[label].type}: classes = ["{label}"] in [data] '
+            "makes classes of it"
+        )
+    if (texts := source.class_names(label)) and len(texts) != len(names):
+        raise BadDefinition(
+            f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({some_of(texts)}): name each, in their "
+            "order"
+        )
+    if (highest := highest_class(definition, rows, assigned)) >= len(names):
+        raise BadDefinition(
+            f"{definition.name}: {label!r} has, or is given by the rule, the class {highest}, and "
+            f"{counted(len(names), 'class has a name', 'classes have names')} ({some_of(list(names))}): label_names "
+            "name each from 0, and a rule's `classes` is their number"
+        )
