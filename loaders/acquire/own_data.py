@@ -113,7 +113,7 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     ignored = {"", *data.options.get("missing", [])}
     decimal = str(data.options.get("decimal", "."))
     guesses: dict[str, Guess] = {}
-    for piece in table.pieces(files, **asked, if_missing="drop"):
+    for piece in table.look(files, _filled(data.options), **asked):
         for field in columns:
             if field in piece.column_names:
                 guesses.setdefault(field, Guess(ignored, decimal)).look(piece[field])
@@ -130,6 +130,14 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
         options["maps"] = {**given, **maps}
         kinds |= dict.fromkeys(maps, "int64")
     return Plan("table", options, _schema(columns, kinds))
+
+
+def _filled(options: Mapping[str, Any]) -> set[str]:
+    """The fields for which a value stands where they are missing."""
+    rule, flagged = options.get("if_missing", "error"), set(options.get("is_missing", {}).values())
+    if not isinstance(rule, dict):
+        return flagged if rule == "error" else set()
+    return {field for field, then in rule.items() if then not in ("drop", "error")} | (flagged - set(rule))
 
 
 def class_maps(data: Data, guesses: Mapping[str, Guess]) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ from ...splits.pins import FilePin, TreePin
 from ...splits.schema import Field, Schema
 from ..cache.store import keep
 from ..readers import parquet
+from ..readers._missing import title_of
 from ..readers._tensors import Ragged, item_of, tensors
 from ..readers.parquet import opened
 from .fetch import fetch_file
@@ -215,14 +216,14 @@ def _schema(
             its[name] = f"{top}.bytes" if not child else column
             kind_name = encoded if its[name].endswith(".bytes") else "string"
         elif item := item_of(kind):
-            its[name], kind_name = column, f"{item}[{','.join(map(str, _shape(files, column)))}]"
+            its[name], kind_name = column, f"{item}[{','.join(map(str, _shape(files, column, name)))}]"
         else:
             its[name], kind_name = column, _type(kind, column)
         fields.append(Field(name, kind_name, role))  # type: ignore[arg-type]
     return Schema(tuple(fields)), its
 
 
-def _shape(files: dict[str, Path], column: str) -> tuple[int, ...]:
+def _shape(files: dict[str, Path], column: str, field: str) -> tuple[int, ...]:
     """The shape of a column's lists, which all rows have."""
     shapes = set()
     try:
@@ -232,6 +233,7 @@ def _shape(files: dict[str, Path], column: str) -> tuple[int, ...]:
         if len(shapes) > 1:
             raise Ragged(sorted(math.prod(shape) for shape in shapes))
     except Ragged as error:
+        parquet.refuse_missing(files, column, title_of(field, column))
         raise BadDefinition(
             f"[data] column {column!r} has {error}, and a field of numbers has one shape: pad them to one length, or "
             f'take them as text by types = {{ .. = "string" }}'
