@@ -94,7 +94,9 @@ def read_shard(shard: Shard) -> pa.Table:
             ) from error
     made = {field: _column(table, column) for field, column in wanted.items()}
     for field, column in made.items():
-        _refuse_missing(column, f"{shard.name}, row", shard.start, title_of(field, wanted[field]), field in shard.labels)
+        _refuse_missing(
+            column, f"{shard.name}, row", shard.start, title_of(field, wanted[field]), field in shard.labels
+        )
         if table.num_rows and item_of(column.type) and not is_tensor(column.type):
             try:
                 made[field] = tensors(column)[0]
