@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +15,12 @@ from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain
 from ...core.progress import say
 from ...splits.pins import FilePin, TreePin
 from ...splits.schema import Field, Schema
-from ..cache.store import keep
+from ..cache.store import keep, memory_mapped
 from ..readers import parquet
 from ..readers._missing import title_of
 from ..readers._tensors import Ragged, item_of, tensors
 from ..readers.parquet import opened
+from .class_labels import check_class_labels, read_class_labels
 from .fetch import fetch_file
 from .git_tree import tree_hashes
 from .guess import Guess
@@ -49,6 +51,7 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
         categories=data.categories,
+        class_names=_class_names(data, plan, found.files),
         fields=[FieldPin(**record) for record in plan.schema.records()],
         distributions=[
             Distribution(
@@ -58,6 +61,17 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
     )
     with locked(lock_elsewhere(path), str(path)):
         return _known(draft, path) if path.exists() else _made(draft, path, engine, found.folders)
+
+
+def _class_names(data: Data, plan: Plan, files: Mapping[str, Path | Members]) -> dict[str, list[str]]:
+    """What the data call the classes of labels that are whole numbers in their files."""
+    made = {field for name in ("maps", "above", "at_least") for field in plan.options.get(name, {})}
+    columns = {
+        field.name: column
+        for field in plan.schema.of_role("label")
+        if field.type == "int64" and field.name not in made and isinstance(column := data.columns()[field.name][0], str)
+    }
+    return read_class_labels({name: path for name, path in files.items() if isinstance(path, Path)}, columns)
 
 
 @dataclass(frozen=True)
@@ -145,7 +159,7 @@ def _plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
 
 def _known(draft: SourceDefinition, path: Path) -> Source:
     known = read_source(path)
-    if known.definition.model_copy(update={"rows": 0, "digest": ""}) != draft:
+    if known.definition.model_copy(update={"rows": 0, "digest": "", "class_names": draft.class_names}) != draft:
         raise BadDefinition(
             f"{path} defines {draft.name!r} by other data: give the source another name, or remove that"
         )
@@ -162,6 +176,7 @@ def _made(draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path,
             if not rows:
                 files = ", ".join(pin.name for pin in draft.distributions[0].files)
                 raise BadData(f"[data] no rows in {files}: nothing to make a source of")
+            check_class_labels(memory_mapped(made), draft.class_names)
             pinned = Source(draft.model_copy(update={"rows": rows, "digest": digest}), path)
             keep(made, pinned.cached_at)
         finally:
