@@ -34,9 +34,9 @@ def extract(text: str, task: Task) -> int | None:
     """The class whose name stands in the text as a whole word, in any case; None if none or several are mentioned.
 
     A name within a longer name that is mentioned ("cat" in "wild cat") is not mentioned itself. The words of a name may
-    be apart by spaces, underscores, hyphens or dashes of any kind ("non-toxic", "non toxic"; and "nontoxic"). A name that
-    is negated ("not toxic", "isn't really toxic", "neither toxic nor ..") is not mentioned; where another class is its
-    negation by name ("non-toxic", "not_toxic"), that one is, as long as nothing but an article or the like stands
+    be apart by spaces, underscores, hyphens or dashes of any kind ("non-toxic", "non toxic"; and "nontoxic"). A name
+    that is negated ("not toxic", "isn't really toxic", "neither toxic nor ..") is not mentioned; where another class is
+    its negation by name ("non-toxic", "not_toxic"), that one is, as long as nothing but an article or the like stands
     between. Classes without names are called 0, 1, 2 ..
     """
     names = _Names.of(tuple(task.names or map(str, range(task.classes or 0))))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def read_class_labels(files: Mapping[str, Path], columns: Mapping[str, str]) -> dict[str, list[str]]:
-    """The names of the classes 0, 1 .. of fields, each by its column, as the `huggingface` metadata of Parquet files have
-    them. `BadDefinition` where two files say otherwise."""
+    """The names of the classes 0, 1 .. of fields, each by its column, as the `huggingface` metadata of Parquet files
+    have them. `BadDefinition` where two files say otherwise."""
     found: dict[str, list[str]] = {}
     for name, path in sorted(files.items()):
         if not name.endswith(".parquet"):
@@ -30,8 +30,8 @@ def read_class_labels(files: Mapping[str, Path], columns: Mapping[str, str]) -> 
                 continue
             if found.setdefault(field, names) != names:
                 raise BadDefinition(
-                    f"[data] {name} calls the classes of {column!r} otherwise than {min(files)} does: their numbers mean "
-                    "other classes"
+                    f"[data] {name} calls the classes of {column!r} otherwise than {min(files)} does: one number would "
+                    "mean two classes"
                 )
     return {field: names for field, names in found.items() if len(set(names)) == len(names)}
 
@@ -45,8 +45,8 @@ def check_class_labels(rows: pa.Table, names: Mapping[str, Iterable[str]]) -> No
         for value in ends.values():
             if value is not None and not 0 <= value <= last:
                 raise BadData(
-                    f"[data] {field} has the class {value}, and its ClassLabel names those from 0 to {last}: leave such rows "
-                    f"out by options = {{ without = {{ .. = {value} }} }}, with the name of its column"
+                    f"[data] {field} has the class {value}, and its ClassLabel names those from 0 to {last}: leave such "
+                    f"rows out by options = {{ without = {{ .. = {value} }} }}, with the name of its column"
                 )
 
 

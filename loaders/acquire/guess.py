@@ -33,9 +33,9 @@ _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "u
 
 class Guess:
     """What the values of a column are, as far as they have been looked at. A number that begins with a zero ("007") is
-    text, and so is a column without any value. So are whole numbers of which one is too long for int64 (or, where others
-    have a fraction, for float64): `inexact` is the first that is. NaN is a missing number among numbers, and a word
-    among words."""
+    text, and so is a column without any value. So are whole numbers of which one is too long for int64 (or, where
+    others have a fraction, for float64): `inexact` is the first that is. NaN is a missing number among numbers, and a
+    word among words."""
 
     def __init__(self, ignored: Iterable[str] = ("",), decimal: str = ".") -> None:
         self.texts: set[str] = set()
@@ -90,8 +90,8 @@ class Guess:
             self._look_at_long(values)
 
     def _look_at_long(self, numbers: pa.ChunkedArray) -> None:
-        """Whether whole numbers are too long for int64 or float64. Those that are written 3.0 are read as float64, which
-        others that are longer must not be."""
+        """Whether whole numbers are too long for int64 or float64. Those that are written 3.0 are read as float64,
+        which others that are longer must not be."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -146,8 +146,8 @@ class Source:
         return cache_root() / "sources" / name
 
     def class_names(self, field: str) -> list[str]:
-        """What the classes 0, 1 .. of a field are called, where a reader made them of texts, or the data name them; else
-        nothing."""
+        """What the classes 0, 1 .. of a field are called, where the data name them, or a reader made them of
+        texts; else nothing."""
         if field in self.definition.class_names:
             return self.definition.class_names[field]
         for distribution in self.definition.distributions:

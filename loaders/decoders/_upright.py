@@ -1,11 +1,11 @@
 """One way to open a picture, for whatever reads its pixels: RGB, 8 bits a channel, upright.
 
-8 bits: grey pixels of 16 bits are divided by the largest value of their bits (65,535 of 16) and rounded; of colours of 16
-bits Pillow keeps the upper 8. For 32-bit whole numbers and for floating-point numbers no format says which value is
-white: they are refused. RGB: grey is three equal channels, a palette its colours, CMYK what Pillow makes of it without a
-colour profile; what is transparent keeps the colour that the file has for it (as
-torchvision, DomainBed and WILDS read pictures). Upright: as the file's EXIF orientation says. Files of 8 bits without an orientation give the pixels that
-`Image.open(file).convert("RGB")` does.
+8 bits: grey pixels of 16 bits are divided by the largest value of their bits (65,535 of 16) and rounded; of colours of
+16 bits Pillow keeps the upper 8. For 32-bit whole numbers and for floating-point numbers no format says which value is
+white: they are refused. RGB: grey is three equal channels, a palette its colours, CMYK what Pillow makes of it without
+a colour profile; what is transparent keeps the colour that the file has for it (as torchvision, DomainBed and WILDS
+read pictures). Upright: as the file's EXIF orientation says. Files of 8 bits without an orientation give the pixels
+that `Image.open(file).convert("RGB")` does.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def open_rgb(content: bytes | memoryview, side: int | None = None) -> Image:
 
 
 def is_plain(content: bytes) -> bool:
-    """Whether every reader shows a picture as it is read here: no orientation turns it, and a PNG has 8 bits or less."""
+    """Whether every reader shows a picture as it is read here: no orientation turns it, and a PNG has at most 8 bits."""
     if content.startswith(b"\x89PNG") and content[24:25] == b"\x10":
         return False
     if not _MAY_BE_TURNED.search(content):

@@ -102,8 +102,8 @@ def _tiff(content: bytes, order: str) -> str:
     if samples > 1 or bits > 16:
         what = {2: "signed whole numbers", 3: "floating-point numbers"}.get(samples, "numbers")
         return (
-            f"is a TIFF of {bits}-bit {what}, and no format says which of them are black and white: save it with 8 or 16 "
-            "bits; or `accept` it, for models that read its bytes"
+            f"is a TIFF of {bits}-bit {what}, and no format says which of them are black and white: save it with 8 or "
+            "16 bits; or `accept` it, for models that read its bytes"
         )
     ends = [
         sum(pair)
