@@ -68,6 +68,7 @@ class Part:
     places: NDArray[np.int64]
     carried: dict[str, NDArray[Any]]
     override: np.ma.MaskedArray[Any, Any] | None = None
+    label_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.places)

@@ -44,6 +44,7 @@ class Split:
 
         if name not in self.parts:
             raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
+        definition = self.manifest.definition
         mine = self.assigned.filter(pc.equal(self.assigned["part"], name))
         carried = {key: _plain(mine[key]) for key in ("weight", "group", "severity") if key in mine.column_names}
         override = None
@@ -56,11 +57,12 @@ class Split:
             identity=self.manifest.identity,
             name=name,
             schema=self.source.schema,
-            label=self.manifest.definition.label,
+            label=definition.label,
             source=self.rows,
             places=mine["place"].to_numpy(),
             carried=carried,
             override=override,
+            label_names=tuple(definition.label_names or self.source.class_names(definition.label)),
         )
 
 

@@ -104,5 +104,8 @@ class _Encoder:
         """Where features lie; those of files depend on what decodes them too."""
         if files not in self._stores:
             decides = self._decides | {"decoder": list(self._model.decides) if files else []}
+            decides |= (
+                {"format": 2} if files else {}
+            )  # of pictures that were read upright, and of 16 bits by their bits
             self._stores[files] = FeatureStore(self._name, decides, self._model.width)
         return self._stores[files]

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...loaders.batching.one_picture import opened
+from ...loaders.decoders._upright import is_plain
 from ..prompting.prompt import Part, Shown
 
 _KNOWN = ("image/jpeg", "image/png", "image/gif", "image/webp")
-"""Kinds of pictures that endpoints take; others are sent as PNG."""
+"""Kinds of pictures that endpoints take; others are sent as PNG, and so are those that an endpoint may read otherwise
+than Farshift does: turned by EXIF, or of 16 bits."""
 
 
 def content_of(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
-    """The content of a message. Pictures are data: URIs of the files as they are, or of PNG where endpoints do not take
-    their kind; sounds are `input_audio`. `BadPicture` for a picture of such a kind that cannot be decoded."""
+    """The content of a message. Pictures are data: URIs of the files as they are, or of PNG (see `_KNOWN`); sounds are
+    `input_audio`. `BadPicture` for a picture that is to be PNG and cannot be decoded."""
     if all(isinstance(part, str) for part in parts):
         return "".join(str(part) for part in parts)
     return [{"type": "text", "text": part} if isinstance(part, str) else _file(part) for part in parts]
@@ -27,7 +29,7 @@ def _file(shown: Shown) -> dict[str, Any]:
     if kind.startswith("audio/"):
         sound = {"data": base64.b64encode(content).decode(), "format": kind.removeprefix("audio/")}
         return {"type": "input_audio", "input_audio": sound}
-    if kind not in _KNOWN:
+    if kind not in _KNOWN or not is_plain(content):
         out = io.BytesIO()
         opened([content], 0).save(out, "PNG")
         kind, content = "image/png", out.getvalue()

@@ -5,6 +5,7 @@ An extraction module has
     VERSION: int                    raised by any change that extracts something else from some text
     TASKS: tuple[str, ...]          the task types whose answers it can read
     extract(text, task) -> prediction | None
+    EARLIER: dict[int, extract]     optional: older versions, which benchmarks that name them still get
 
 A prediction is a class (its index) for classification, a finite number for regression, a text for sequences; None
 if the text has no answer.
@@ -29,14 +30,14 @@ _INDEX = re.compile(r"[-+]?[0-9]{1,18}")
 
 
 def extraction(name: str, version: int, task: Task) -> Extract:
-    """The extraction called `name`; raises if the installed version is another, or if it does not support the task."""
+    """The extraction called `name`; raises if the version is not there, or if it does not support the task."""
     found = module("benchmarks/extraction", name, "extraction")
-    if version != found.VERSION:
+    versions: dict[int, Extract] = {**getattr(found, "EARLIER", {}), found.VERSION: found.extract}
+    if version not in versions:
         raise BadDefinition(f"the extraction {name}@{version} is asked for; here it is version {found.VERSION}")
     if task.type not in found.TASKS:
         raise BadDefinition(f"the extraction {name} cannot read answers to {task.type} tasks")
-    extract: Extract = found.extract
-    return extract
+    return versions[version]
 
 
 def prediction(text: str, task: Task) -> Prediction | None:

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from ..model import Task
 from . import Prediction, prediction
 
-VERSION = 1
+VERSION = 2
 TASKS = ("classification", "sequence", "regression")
 
-_NUMBER = re.compile(
+_SIGN = r"[+\u2010-\u2013\u2212\ufe63\uff0d-]"
+"""Plus; minus, and the hyphens and short dashes that are written for it."""
+_NUMBER_1 = (
     r"(?P<sign>(?<![\w)\].])[-+\u2212])?"  # after a word, a number or a bracket it is an operator
     r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+|(?<![\w.])(?=\.[0-9]))"
     r"(?:\.(?P<decimals>[0-9]+))?"
     r"(?P<exponent>[eE][-+]?[0-9]{1,3}(?!\w))?"
 )
+_NUMBER = _NUMBER_1.replace(r"[-+\u2212])?", f"{_SIGN})?", 1)
 
 
 def extract(text: str, task: Task) -> Prediction | None:
-    """The last number: an optional sign, digits (in thousands by commas, or without), decimals, an exponent.
+    """The last number: an optional sign (a minus may be any hyphen or short dash), digits (in thousands by commas, or
+    without), decimals, an exponent.
 
     It is normalised: a plus sign, commas, leading zeros and trailing zeros of the decimals are removed. So for
     sequences "+1,234.50" gives "1234.5".
     """
-    numbers = list(_NUMBER.finditer(text))
+    return _last(_NUMBER, text, task)
+
+
+def _last(pattern: str, text: str, task: Task) -> Prediction | None:
+    numbers = list(re.finditer(pattern, text))
     if not numbers:
         return None
     last = numbers[-1]
     whole = last["whole"].replace(",", "").lstrip("0") or "0"
     decimals = (last["decimals"] or "").rstrip("0")
     size = f"{whole}.{decimals}" if decimals else whole
-    sign = "-" if last["sign"] in ("-", "\u2212") and size != "0" else ""
+    sign = "-" if last["sign"] not in (None, "+") and size != "0" else ""
     return prediction(f"{sign}{size}{last['exponent'] or ''}", task)
+
+
+EARLIER = {1: partial(_last, _NUMBER_1)}
+"""Version 1: of dashes, the hyphen and the minus sign alone are signs."""

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from ...core.errors import some_of
 from ...splits.measures.times import NAIVE, ZONED, in_utc
 from ..readers._arrow_types import field_type, plain
+from ..readers._missing import NAN, find_missing
 from ..readers._tensors import Ragged, item_of, tensors
+from ..readers._typed import is_carried
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +21,11 @@ MOST_CLASSES = 20_000
 MOST_INFERRED, ROWS_A_CLASS = 1_000, 5
 """A label whose texts are at most that many, each that of so many rows on average, has classes."""
 _NUMBER = r"^[+-]?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf(inity)?))$"
+_WHOLE = r"^[+-]?(0|[1-9][0-9]{0,18})(\.0+)?$"
+_LONG = r"^[+-]?[0-9]{16,}(\.0*)?$"
+"""Whole numbers of so many digits that float64, or int64, may not carry them."""
 _LIST = r"^\[[\s\d.,eE+\-\[\]]*\]$"
+_LIST_WITH_HOLES = r"^\[[\s\d.,eE+\-\[\]]*((null|NaN)[\s\d.,eE+\-\[\]]*)+\]$"
 _COMMA = r"^[+-]?[0-9]+(,[0-9]+)?$"
 _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a")
 """What tables write where a number is missing."""
@@ -27,14 +33,17 @@ _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "u
 
 class Guess:
     """What the values of a column are, as far as they have been looked at. A number that begins with a zero ("007") is
-    text, and so is a column without any value."""
+    text, and so is a column without any value. So are whole numbers of which one is too long for int64 (or, where
+    others have a fraction, for float64): `inexact` is the first that is. NaN is a missing number among numbers, and a
+    word among words."""
 
     def __init__(self, ignored: Iterable[str] = ("",), decimal: str = ".") -> None:
         self.texts: dict[str, int] = {}
         """The different texts, each with the number of its rows; not all of them where they are over `MOST_CLASSES`."""
         self._ignored, self._decimal = sorted(ignored), decimal
         self._fits = {"bool": True, "int64": True, "float64": True}
-        self._own, self._seen = "", 0
+        self._own, self._seen, self._valued = "", 0, 0
+        self.inexact, self._forms = "", set[bool]()
         self.zones: set[bool] = set()
         """Whether times have a zone: of texts that are times, as far as all have been."""
         self._times = True
@@ -56,7 +65,7 @@ class Guess:
 
         column = plain(column)
         if item_of(column.type):
-            self._own = self._lists(column, item_of(column.type))
+            self._own = self._lists(column.filter(~find_missing(column, nan=False)), item_of(column.type))
             return
         if not pa.types.is_string(column.type):
             self._own = field_type(column.type) or "string"
@@ -69,16 +78,34 @@ class Guess:
         self._seen += len(values)
         self._look_for_times(values)
         self._look_for_lists(values)
+        values = values.filter(pc.invert(pc.match_substring_regex(values, NAN)))
+        self._valued += len(values)
         if self._decimal != ".":
             values = pc.replace_substring(values, self._decimal, ".")
-        for kind, pattern in (
-            ("bool", r"^(?i:true|false)$"),
-            ("int64", r"^[+-]?(0|[1-9][0-9]{0,17})(\.0+)?$"),
-            ("float64", _NUMBER),
-        ):
+        for kind, pattern in (("bool", r"^(?i:true|false)$"), ("int64", _WHOLE), ("float64", _NUMBER)):
             if self._fits[kind]:
                 fits = pc.all(pc.match_substring_regex(values, pattern)).as_py()
                 self._fits[kind] = fits is not False
+        if self._fits["float64"]:
+            self._look_at_long(values)
+
+    def _look_at_long(self, numbers: pa.ChunkedArray) -> None:
+        """Whether whole numbers are too long for int64 or float64. Those that are written 3.0 are read as float64,
+        which others that are longer must not be."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        long = numbers.filter(pc.match_substring_regex(numbers, _LONG))
+        if pc.any(pc.match_substring(numbers, ".")).as_py():
+            self._forms.add(False)
+        if not len(long):
+            return
+        try:
+            self._forms |= {True} if pc.any(pc.greater(pc.abs(long.cast(pa.int64())), 2**53)).as_py() else set()
+        except pa.ArrowInvalid:
+            self._fits["int64"] = False
+        if not self.inexact:
+            self.inexact = next((text for text in long.to_pylist() if not is_carried(text)), "")
 
     def _lists(self, column: pa.ChunkedArray, item: str) -> str:
         """The type of a column of lists of numbers: a tensor, or text where they are not all of one shape."""
@@ -94,7 +121,14 @@ class Guess:
     @property
     def almost_numbers(self) -> str:
         """What makes numbers of a column of text whose texts are nearly all numbers; "" where nothing does."""
-        if self.type != "string" or len(self.texts) > MOST_CLASSES:
+        if self.type != "string":
+            return ""
+        if self.inexact and self._fits["float64"]:
+            return (
+                f"int64 and float64 do not carry {self.inexact} exactly: where they are no ids and may be rounded, say "
+                'types = { .. = "float64" }'
+            )
+        if len(self.texts) > MOST_CLASSES:
             return ""
         if (
             self.texts
@@ -113,6 +147,10 @@ class Guess:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        holes = pc.match_substring_regex(values, _LIST_WITH_HOLES)
+        values = values.filter(pc.invert(holes))
+        if self._all_lists and not len(values) and pc.any(holes).as_py():
+            return
         if self._all_lists and pc.all(pc.match_substring_regex(values, _LIST)).as_py() is not False and len(values):
             try:
                 column = pa.chunked_array([pa.array([json.loads(text) for text in values.to_pylist()])])
@@ -120,7 +158,7 @@ class Guess:
                 self._item = "float32" if "float32" in (item, self._item) else item
                 self._shapes.add(tensors(column)[1])
                 return
-            except ValueError:  # no JSON, or not even (pa.ArrowInvalid and Ragged are of its kind)
+            except (ValueError, OverflowError):  # no JSON, or not even (pa.ArrowInvalid and Ragged are of its kind)
                 pass
         self._all_lists = self._all_lists and not len(values)
 
@@ -173,4 +211,9 @@ class Guess:
             and self._item in ("int64", "float32")
         ):
             return f"{self._item}[{','.join(map(str, min(self._shapes)))}]"
-        return next((kind for kind, fits in self._fits.items() if fits and self._seen), "string")
+        if not self._seen:
+            return "string"
+        if not self._valued:
+            return "float64"  # NaN alone
+        fits = self._fits | {"int64": self._fits["int64"] and len(self._forms) < 2}
+        return next((kind for kind, fit in fits.items() if fit and not (kind == "float64" and self.inexact)), "string")

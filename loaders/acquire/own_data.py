@@ -122,7 +122,7 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     guesses: dict[str, Guess] = {}
     typed: dict[str, TypedColumn] = {}
     untyped: dict[str, str] = {}  # the first file without types that has a field
-    for file, has_types, piece in table.stored_pieces(files, **asked, if_missing="drop"):
+    for file, has_types, piece in table.stored_pieces(files, _filled(data.options), **asked):
         for field in columns:
             if field in piece.column_names:
                 column = as_text(piece[field]) if field in data.classes else piece[field]
@@ -153,6 +153,14 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
         options["maps"] = {**given, **maps}
         kinds |= dict.fromkeys(maps, "int64")
     return Plan("table", options, _schema(columns, kinds), why_no_classes(data, unmapped, kinds))
+
+
+def _filled(options: Mapping[str, Any]) -> set[str]:
+    """The fields for which a value stands where they are missing."""
+    rule, flagged = options.get("if_missing", "error"), set(options.get("is_missing", {}).values())
+    if not isinstance(rule, dict):
+        return flagged if rule == "error" else set()
+    return {field for field, then in rule.items() if then not in ("drop", "error")} | (flagged - set(rule))
 
 
 def _kind_of(values: Mapping[str, Any] | list[Any]) -> str:

@@ -12,6 +12,7 @@ from ...core.errors import BadDefinition
 from ...splits.schema import Field, Schema
 from ..readers import parquet
 from ..readers._arrow_types import narrows, plain, remedy
+from ..readers._missing import title_of
 from ..readers._tensors import Ragged, tensors
 from ..readers._typed import as_text
 from ..readers.parquet import opened
@@ -106,6 +107,7 @@ def _shape(field: str, files: dict[str, Path], column: str) -> tuple[int, ...]:
         if len(shapes) > 1:
             raise Ragged(sorted(math.prod(shape) for shape in shapes))
     except Ragged as error:
+        parquet.refuse_missing(files, column, title_of(field, column))
         raise BadDefinition(
             f"[data] {name}: column {column!r} has {error}, and a field of numbers has one shape: pad them to one "
             f"length, or {remedy(field)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from ...core.errors import BadData, BadDefinition, Unavailable
 from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
 from ...core.progress import say
 from ...splits.pins import FilePin, TreePin
-from ..cache.store import keep
+from ..cache.store import keep, memory_mapped
+from .class_labels import check_class_labels, read_class_labels
 from .fetch import fetch_file
 from .git_tree import tree_hashes
 from .hub_files import hub_pins
@@ -40,6 +42,7 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
         categories=data.categories,
+        class_names=_class_names(data, plan, found.files),
         fields=[FieldPin(**record) for record in plan.schema.records()],
         distributions=[
             Distribution(
@@ -50,8 +53,20 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
     with locked(lock_elsewhere(path), str(path)):
         made = _known(draft, path) if path.exists() else _made(draft, path, engine, found.folders)
     rows = made.table(found.folders, engine)
-    say(f"[data] {describe(plan.schema.fields, plan.options.get('maps', {}), rows, dict(plan.no_classes))}")
+    names = plan.options.get("maps", {}) | draft.class_names
+    say(f"[data] {describe(plan.schema.fields, names, rows, dict(plan.no_classes))}")
     return made
+
+
+def _class_names(data: Data, plan: Plan, files: Mapping[str, Path | Members]) -> dict[str, list[str]]:
+    """What the data call the classes of labels that are whole numbers in their files."""
+    made = {field for name in ("maps", "above", "at_least") for field in plan.options.get(name, {})}
+    columns = {
+        field.name: column
+        for field in plan.schema.of_role("label")
+        if field.type == "int64" and field.name not in made and isinstance(column := data.columns()[field.name][0], str)
+    }
+    return read_class_labels({name: path for name, path in files.items() if isinstance(path, Path)}, columns)
 
 
 @dataclass(frozen=True)
@@ -104,7 +119,7 @@ def _plan(data: Data, found: _Found) -> Plan:
 
 def _known(draft: SourceDefinition, path: Path) -> Source:
     known = read_source(path)
-    if known.definition.model_copy(update={"rows": 0, "digest": ""}) != draft:
+    if known.definition.model_copy(update={"rows": 0, "digest": "", "class_names": draft.class_names}) != draft:
         raise BadDefinition(
             f"{path} defines {draft.name!r} by other data: give the source another name, or remove that"
         )
@@ -121,6 +136,7 @@ def _made(draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path,
             if not rows:
                 files = ", ".join(pin.name for pin in draft.distributions[0].files)
                 raise BadData(f"[data] no rows in {files}: nothing to make a source of")
+            check_class_labels(memory_mapped(made), draft.class_names)
             pinned = Source(draft.model_copy(update={"rows": rows, "digest": digest}), path)
             keep(made, pinned.cached_at)
         finally:

@@ -70,7 +70,7 @@ class SourceDefinition(_Strict):
     """What `<name>.toml` says. Without `rows` and `digest` it is a definition of public data whose rows nobody has
     pinned: whoever pulls it first has its rows held to the `expected` counts, and pinned in their own home. A licence
     to `accept` is shown first, with its `terms`. `categories` are fields whose integers are codes without an order:
-    other integers are numbers to a baseline."""
+    other integers are numbers to a baseline. `class_names` are what the classes 0, 1 .. of a field are called."""
 
     name: str = Item(pattern=r"^[a-z0-9_]+$")
     version: int = Item(ge=1)
@@ -85,6 +85,7 @@ class SourceDefinition(_Strict):
     rows: int = 0
     digest: str = ""
     categories: list[str] = []
+    class_names: dict[str, list[str]] = {}
     fields: list[FieldPin]
     distributions: list[Distribution] = Item(min_length=1)
 
@@ -146,7 +147,10 @@ class Source:
         return cache_root() / "sources" / name
 
     def class_names(self, field: str) -> list[str]:
-        """What the classes 0, 1 .. of a field are called, where a reader made them of texts; else nothing."""
+        """What the classes 0, 1 .. of a field are called, where the data name them, or a reader made them of
+        texts; else nothing."""
+        if field in self.definition.class_names:
+            return self.definition.class_names[field]
         for distribution in self.definition.distributions:
             texts = distribution.options.get("maps", {}).get(field)
             if isinstance(texts, list):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import MissingExtra, first_line
+from ...core.errors import first_line
+from ..decoders._upright import open_rgb, pillow
 from .encoded import BadPicture
 
 if TYPE_CHECKING:
@@ -23,21 +23,18 @@ last."""
 
 
 def opened(given: Given, place: int) -> Image:
-    """One of some pictures in RGB at its own size, decoded whole.
+    """One of some pictures in RGB at its own size, decoded whole and upright (`decoders/_upright.py`).
 
     Raises `BadPicture` for one that cannot be decoded, and `MissingExtra` without Pillow."""
-    try:
-        import PIL.Image
-    except ImportError as error:
-        raise MissingExtra("decoding pictures", "train") from error
+    library = pillow()
     content = given[place]
     if isinstance(content, np.ndarray):
         planes = np.moveaxis(content, 0, -1) if content.ndim == 3 and len(content) < content.shape[-1] else content
         grey = planes[..., 0] if planes.shape[2:] == (1,) else planes
-        return PIL.Image.fromarray(np.ascontiguousarray(grey)).convert("RGB")
+        array: Image = library.Image.fromarray(np.ascontiguousarray(grey)).convert("RGB")
+        return array
     try:
-        with PIL.Image.open(io.BytesIO(content)) as picture:
-            return picture.convert("RGB")
+        return open_rgb(content)
     except MemoryError:  # says nothing of the picture
         raise
     except Exception as error:  # a decoder meets anything, and raises anything

@@ -156,7 +156,7 @@ def _key(files: Files, side: int, by: Decoder) -> str:
         pictures = files.key or files.digest
     else:
         pictures = digest_of(content_of(files, place) for place in range(len(files)))
-    decides = {"format": 1, "pictures": pictures, "side": side, "interpolation": INTERPOLATION}
+    decides = {"format": 2, "pictures": pictures, "side": side, "interpolation": INTERPOLATION}
     return identity_of(decides | {"decoder": by.name, "version": by.version})
 
 

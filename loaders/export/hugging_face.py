@@ -22,9 +22,9 @@ _LARGEST_OFFSET = 2**31 - 1
 def to_hf(part: Part) -> Dataset:
     """The part as a `datasets.Dataset` over the memory of `Part.arrow`; its columns are `Part.columns`.
 
-    Features: scalars keep their type; a tensor of one dimension is a list of fixed length, one of two to five an
-    `Array2D` .. `Array5D`. Its fingerprint is taken of the manifest's identity and the rows, so what `map` caches is
-    found again. Raises `MissingExtra` where `datasets` is not installed.
+    Features: scalars keep their type; a label of classes with names is a `ClassLabel`; a tensor of one
+    dimension is a list of fixed length, one of two to five an `Array2D` .. `Array5D`. Its fingerprint is taken of the
+    manifest's identity and the rows, so what `map` caches is found again. Raises `MissingExtra` where `datasets` is not installed.
     """
     try:
         import datasets
@@ -38,6 +38,9 @@ def to_hf(part: Part) -> Dataset:
             for name, column in zip(table.column_names, table.columns, strict=True)
         }
     )
+    names = list(part.label_names)
+    if names and len(set(names)) == len(names) and part.schema[part.label].type == "int64":
+        features[part.label] = datasets.ClassLabel(names=names)
     for name, field in tensors.items():
         if len(field.shape) > 1:
             place = table.column_names.index(name)

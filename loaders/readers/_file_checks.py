@@ -8,6 +8,8 @@ import zlib
 
 _SIZED = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 """JPEG's start-of-frame markers."""
+_BITS, _SAMPLES = 258, 339
+"""TIFF's tags of how many bits a sample has, and what they are: 1, whole numbers from 0."""
 _ALONE = {0x01, *range(0xD0, 0xD8)}
 """JPEG's markers that no length follows."""
 
@@ -90,12 +92,19 @@ def _tiff(content: bytes, order: str) -> str:
     found: dict[int, tuple[int, ...]] = {}
     for at in range(first + 2, first + 2 + 12 * entries, 12):
         tag, kind, count = struct.unpack_from(f"{order}HHI", content, at)
-        if tag in (273, 279, 324, 325) and kind in (3, 4):
+        if tag in (_BITS, 273, 279, 324, 325, _SAMPLES) and kind in (3, 4):
             item, width = ("H", 2) if kind == 3 else ("I", 4)
             (where,) = struct.unpack_from(f"{order}I", content, at + 8) if count * width > 4 else (at + 8,)
             if wrong := _short(content, where + count * width, "TIFF"):
                 return wrong
             found[tag] = struct.unpack_from(f"{order}{count}{item}", content, where)
+    bits, samples = max(found.get(_BITS, (1,))), max(found.get(_SAMPLES, (1,)))
+    if samples > 1 or bits > 16:
+        what = {2: "signed whole numbers", 3: "floating-point numbers"}.get(samples, "numbers")
+        return (
+            f"is a TIFF of {bits}-bit {what}, and no format says which of them are black and white: save it with 8 or "
+            "16 bits; or `accept` it, for models that read its bytes"
+        )
     ends = [
         sum(pair)
         for one, two in ((273, 279), (324, 325))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from ._cells import Cells
 from ._inputs import Input
 from ._separated import Wanted
 from ._text import TextForm
+from ._typed import is_carried
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +25,7 @@ KEY = "key"
 """The column of a record's key, where records are the values of an object."""
 
 _ROWS = 1 << 16
+_LONG, _WHOLE = re.compile(rb"[0-9]{16}\.0"), re.compile(r"-?[0-9]{16,}\.0+")
 
 
 def read_lines(source: Input, text: TextForm, wanted: Wanted) -> Iterator[Cells]:
@@ -32,11 +35,12 @@ def read_lines(source: Input, text: TextForm, wanted: Wanted) -> Iterator[Cells]
 
 def _parsed_lines(source: Input, text: TextForm) -> Iterator[dict[str, Any]]:
     for block in text.blocks(source):
+        parse = _parser(block)
         for line in block.split(b"\n"):
             if not line or line.isspace():
                 continue
             try:
-                record = json.loads(line)
+                record = parse(line)
             except ValueError as error:
                 raise _bad_line(source, text) or BadData(f"{source.name}: {first_line(error)}") from error
             if not isinstance(record, dict):
@@ -67,7 +71,7 @@ def read_list(source: Input, text: TextForm, at: str, wanted: Wanted) -> Iterato
     to them from the top (`data.examples`). `BadData` where there are none."""
     content = b"".join(text.blocks(source))
     try:
-        found = json.loads(content)
+        found = _parser(content)(content)
     except ValueError as error:
         raise BadData(f"{source.name}: not JSON: {first_line(error)}") from error
     for step in filter(None, at.split(".")):
@@ -79,6 +83,16 @@ def read_list(source: Input, text: TextForm, at: str, wanted: Wanted) -> Iterato
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
         raise BadData(f"{source.name} is no list of records: say by `records` where in it they are")
     yield from _cells(source, found, wanted, lambda row: f"record {row + 1}")
+
+
+def _parser(content: bytes) -> Callable[[bytes], Any]:
+    """What parses this content. Whole numbers written with a point ("12345678901234567.0") stay as they are written
+    where float64 does not carry them."""
+    return partial(json.loads, parse_float=_float) if _LONG.search(content) else json.loads
+
+
+def _float(text: str) -> float | str:
+    return text if _WHOLE.fullmatch(text) and not is_carried(text) else float(text)
 
 
 def _cells(source: Input, records: Iterable[dict[str, Any]], wanted: Wanted, locate: Any) -> Iterator[Cells]:

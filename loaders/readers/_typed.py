@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _EXACT = 2**53
 """Whole numbers below are exact as float64."""
 
+
+def is_carried(number: str) -> bool:
+    """Whether float64, and int64, carry a whole number written in digits (perhaps with zeros behind a point) as it is."""
+    digits = number.partition(".")[0]
+    return len(digits) <= 20 and int(float(digits)) == int(digits) and -(2**63) <= int(digits) < 2**63
+
+
 Levels = list[str | list[str]]
 
 _WHAT = {
@@ -127,15 +134,15 @@ def _tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: s
     if len(columns) == 1 and size > 1:
         values = _told_apart(cells, columns[0], size, title)
     elif len(columns) == size:
-        values = np.column_stack(
-            [numbers(cells, column, title, decimal, rounded=field.item == "float32") for column in columns]
-        )
+        item, rounded = ("float64", True) if field.item == "float32" else ("int64", False)
+        values = np.column_stack([_cast(cells, column, item, title, decimal, rounded).to_numpy() for column in columns])
     else:
         raise BadDefinition(f"the field {field.name!r} has {size} numbers a row, and {len(columns)} columns")
     with np.errstate(invalid="ignore"):
         whole = values.astype(field.item)
-    if field.item != "float32" and not np.array_equal(whole, values):
-        index = int(np.flatnonzero((whole != values).any(axis=1))[0])
+    inexact = values.dtype == np.float64 and field.item == "int64" and (np.abs(values) >= _EXACT)
+    if field.item != "float32" and (wrong := (whole != values) | inexact).any():
+        index = int(np.flatnonzero(wrong.any(axis=1))[0])
         raise cells.wrong(index, f"{title} holds what does not fit {field.item}")
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(whole).ravel()), size)
 

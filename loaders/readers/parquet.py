@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...core.errors import BadData, first_line
 from ...splits.schema import Schema
 from ._arrow_types import NotExact, describe_type, plain, remedy, to_item
+from ._missing import find_missing, missing_message, title_of
 from ._tensors import Ragged, is_tensor, item_of, tensors
 from ._typed import place_among
 
@@ -23,8 +24,9 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True)
 class Shard:
-    """Row groups [first, last) of one file; `columns` gives each field's column, `maps` the texts of a field whose
-    values are their places, `items` what the values of a field that is no tensor are."""
+    """Row groups [first, last) of one file, from the row `start` on; `columns` gives each field's column, `maps` the
+    texts of a field whose values are their places, `items` what the values of a field that is no tensor are. labels:
+    fields whose lists may hold NaN, where one is not known."""
 
     path: Path
     name: str
@@ -33,6 +35,8 @@ class Shard:
     columns: tuple[tuple[str, str], ...]
     maps: tuple[tuple[str, tuple[str, ...]], ...] = ()
     items: tuple[tuple[str, str], ...] = ()
+    start: int = 0
+    labels: tuple[str, ...] = ()
 
 
 def read(
@@ -43,7 +47,7 @@ def read(
     schema: Schema | None = None,
 ) -> pa.Table:
     """The fields that `columns` names, each from its column, of all files in the order of their names. `maps`: a
-    field's texts, whose places are its values."""
+    field's texts, whose places are its values. `BadData` names the row where one is missing (null or NaN)."""
     import pyarrow as pa
 
     found = [read_shard(shard) for shard in shards(files, columns=columns, maps=maps, schema=schema)]
@@ -60,8 +64,9 @@ def shards(
     schema: Schema | None = None,
 ) -> list[Shard]:
     """The rows of all files in pieces that are read apart."""
-    fields = schema.fields if schema else ()
-    items = tuple((field.name, field.item) for field in fields if not field.shape and field.name not in (maps or {}))
+    labels = tuple(field.name for field in schema.of_role("label")) if schema else ()
+    scalars = [field for field in schema.fields if not field.shape and field.name not in (maps or {})] if schema else []
+    items = tuple((field.name, field.item) for field in scalars)
     meanings = tuple((field, tuple(texts)) for field, texts in sorted((maps or {}).items()))
     found = []
     for name, path in sorted(files.items()):
@@ -70,12 +75,13 @@ def shards(
             if absent:
                 raise BadData(f"{name} has no column {', '.join(absent)} (it has {', '.join(file.schema_arrow.names)})")
             counts = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
-        first = rows = 0
+        fields = tuple(sorted(columns.items()))
+        first = rows = start = 0
         for group, count in enumerate(counts):
             rows += count
             if rows >= _ROWS or group + 1 == len(counts):
-                found.append(Shard(path, name, first, group + 1, tuple(sorted(columns.items())), meanings, items))
-                first, rows = group + 1, 0
+                found.append(Shard(path, name, first, group + 1, fields, meanings, items, start, labels))
+                first, rows, start = group + 1, 0, start + rows
     return found
 
 
@@ -93,6 +99,9 @@ def read_shard(shard: Shard) -> pa.Table:
             ) from error
     made = {field: plain(_column(table, column)) for field, column in wanted.items()}
     for field, column in made.items():
+        _refuse_missing(
+            column, f"{shard.name}, row", shard.start, title_of(field, wanted[field]), field in shard.labels
+        )
         if table.num_rows and item_of(column.type) and not is_tensor(column.type):
             try:
                 made[field] = tensors(column)[0]
@@ -111,7 +120,7 @@ def read_shard(shard: Shard) -> pa.Table:
 def _as_item(column: pa.ChunkedArray, item: str, field: str, shard: Shard) -> pa.ChunkedArray:
     import pyarrow as pa
 
-    title = field if (own := dict(shard.columns)[field]) == field else f"{field} (column {own!r})"
+    title = title_of(field, dict(shard.columns)[field])
     try:
         return to_item(column, item)
     except NotExact as error:
@@ -130,6 +139,23 @@ def values(files: Mapping[str, Path], columns: Sequence[str]) -> Iterator[pa.Tab
             for group in range(file.metadata.num_row_groups):
                 table = file.read_row_group(group, list(columns))
                 yield pa.table({column: _column(table, column) for column in columns})
+
+
+def refuse_missing(files: Mapping[str, Path], column: str, title: str) -> None:
+    """`BadData` with the first row that has null in this column, or in a list of it."""
+    for name, path in sorted(files.items()):
+        with opened(path, name) as file:
+            start = 0
+            for group in range(file.metadata.num_row_groups):
+                table = file.read_row_group(group, [column])
+                _refuse_missing(_column(table, column), f"{name}, row", start, title, True)
+                start += table.num_rows
+
+
+def _refuse_missing(column: pa.ChunkedArray, where: str, start: int, title: str, label: bool) -> None:
+    missing = find_missing(column, nan=not label)
+    if missing.any():
+        raise BadData(f"{where} {start + int(missing.argmax()) + 1}: {missing_message(title)}")
 
 
 def _there(column: str, schema: pa.Schema) -> bool:

@@ -13,7 +13,7 @@ memory does not grow with a file (but with one that is a JSON list, or is packed
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from ...splits.schema import Field, Schema
 from ._cells import Cells, places_of
 from ._inputs import Files, Input, inputs, one_input
 from ._join import Joined
+from ._missing import NAN, find_missing, missing_message, title_of
 from ._table_files import cells_of
 from ._table_options import TableOptions, Value, checked
 from ._typed import as_text, constant, mapped, numbers, typed
@@ -69,8 +70,10 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
     field's value for each text, or a list of texts whose places are the values), `above` and `at_least` (a field is 1
     where its number is, else 0).
 
-    Missing values: `missing` (texts that say so; an empty cell does where no text is asked for), `if_missing` ("error",
-    "drop" the row, or { field = value or "drop" }), `is_missing` ({ field = other }: whether the other is missing).
+    Missing values: null and NaN; an empty cell where no text is asked for, or where something is said of a missing one;
+    and what `missing` names (texts, and numbers of Parquet by how they are written: ["?", "-999"]). `if_missing` says
+    what then ("error", "drop" the row, or { field = value or "drop" }), `is_missing` ({ field = other }) whether the
+    other is missing.
 
     Which rows: `where` and `without` ({ column = value or values }, as text), `between` ({ column = [low, high] }, both
     ends included), `sample` ({ rows, seed }, drawn by place).
@@ -81,27 +84,31 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
     if whole.sample:
         yield _sampled(files, schema, whole)
         return
-    yield from (table for _, table in _blocks(files, whole, schema))
+    yield from (table for _, table in _blocks(_makers(files, whole, schema)))
 
 
-def stored_pieces(files: Files, **options: Any) -> Iterator[tuple[str, bool, pa.Table]]:
-    """The blocks of `pieces` as the files have them, each with the name of its file, and whether that has types."""
-    for maker, table in _blocks(files, checked(**options), None):
+def stored_pieces(files: Files, unfilled: Collection[str], **options: Any) -> Iterator[tuple[str, bool, pa.Table]]:
+    """The cells of all files in blocks, as the fields that they would be, to tell from them what their types are: each
+    with the name of its file, and whether that has types. Rows that miss a field are left out, but for fields that are
+    `unfilled`: those are null there."""
+    for maker, table in _blocks(_makers(files, checked(**options, if_missing="drop"), None, unfilled)):
         yield maker.source.name, maker.options.format_of(maker.source.path) == "parquet", table
 
 
-def _blocks(files: Files, options: TableOptions, schema: Schema | None) -> Iterator[tuple[_Maker, pa.Table]]:
-    for source, maker in _makers(files, options, schema):
+def _blocks(makers: Iterable[tuple[Input, _Maker]]) -> Iterator[tuple[_Maker, pa.Table]]:
+    for source, maker in makers:
         for table, _, _ in _fields_of(source, maker):
             if table.num_rows:
                 yield maker, table
 
 
-def _makers(files: Files, options: TableOptions, schema: Schema | None) -> Iterator[tuple[Input, _Maker]]:
+def _makers(
+    files: Files, options: TableOptions, schema: Schema | None, unfilled: Collection[str] = ()
+) -> Iterator[tuple[Input, _Maker]]:
     joined = [Joined(files, join) for join in options.join]
     chosen = inputs(files, options.members, {join.file for join in options.join})
     for source in [one_input(files, options.file)] if options.file else chosen:
-        yield source, _Maker(source, options.of_file(source.path), schema, joined)
+        yield source, _Maker(source, options.of_file(source.path), schema, joined, unfilled)
 
 
 def _fields_of(source: Input, maker: _Maker) -> Iterator[tuple[pa.Table, NDArray[np.int64], int]]:
@@ -136,9 +143,15 @@ class _Maker:
     """Makes fields of one file's cells."""
 
     def __init__(
-        self, source: Input, options: TableOptions, schema: Schema | None, joined: Sequence[Joined] = ()
+        self,
+        source: Input,
+        options: TableOptions,
+        schema: Schema | None,
+        joined: Sequence[Joined] = (),
+        unfilled: Collection[str] = (),
     ) -> None:
-        self.source, self.options, self.schema, self.joined = source, options, schema, joined
+        """unfilled: fields that stay null where they are missing."""
+        self.source, self.options, self.schema, self.joined, self.unfilled = source, options, schema, joined, unfilled
         self.parts: dict[str, str] = {}
         if options.name_parts:
             parts = options.name_parts.fits(source.path)
@@ -158,7 +171,7 @@ class _Maker:
         """The places of the columns that are needed; called with a file's own columns."""
         every = self._every(names)
         used = [*self._columns(every).values(), *self.options.where, *self.options.without, *self.options.between]
-        used += [name for text in self.options.texts.values() for name in _NAMED.findall(text) if name != _PLACE]
+        used += [name for text in self.options.texts.values() for name in _columns_in(text)]
         used += [joined.own_key for joined in self.joined]
         places = {place for one in used for place in places_of(every, one, self.source.name)}
         return {place for place in places if place < len(names)}
@@ -178,18 +191,17 @@ class _Maker:
 
         options = self.options
         cells = self._filtered(self._prepared(cells))
-        columns = self._columns(cells.names)
+        columns = {**self._columns(cells.names), **options.texts}
         holes = {field: self._holes(cells, field, wanted) for field, wanted in columns.items()}
         then = {field: self._then(field) for field in columns}
         keep = np.ones(len(cells.rows), bool)
         for field, hole in holes.items():
+            if field in self.unfilled:
+                continue
             if then[field] == "drop":
                 keep &= ~hole
             elif then[field] == "error" and hole.any():
-                index = int(np.flatnonzero(hole)[0])
-                raise cells.wrong(
-                    index, f"{self._title(field)} is missing: say by `if_missing` what then, 'drop' or a value"
-                )
+                raise cells.wrong(int(np.flatnonzero(hole)[0]), missing_message(self._title(field)))
         cells, holes = cells.kept(keep), {field: hole[keep] for field, hole in holes.items()}
         made: dict[str, Any] = {
             field: self._filled(cells, field, wanted, holes[field], then[field]) for field, wanted in columns.items()
@@ -199,7 +211,6 @@ class _Maker:
                 raise BadDefinition(f"table: is_missing.{flag}: {field!r} is no field that has a column")
             made[flag] = pa.array(holes[field])
         made |= {field: constant(value, len(cells.rows)) for field, value in options.constants.items()}
-        made |= {field: _text_of(cells, text) for field, text in options.texts.items()}
         made |= {field: self._ranged(cells, field, named) for field, named in options.ranges.items()}
         if options.row_number:
             made[options.row_number] = pa.array(cells.rows)
@@ -231,7 +242,7 @@ class _Maker:
         for column, values in options.without.items():
             cells = cells.kept(~_among(cells, column, values))
         for column, (low, high) in options.between.items():
-            cells = cells.kept(~_missing(cells.column(column), ["", *options.missing]))
+            cells = cells.kept(~find_missing(cells.column(column), ["", *options.missing], numeric=True))
             found = numbers(cells, cells.column(column), column, options.decimal)
             cells = cells.kept((found >= low) & (found <= high))
         return cells
@@ -241,19 +252,32 @@ class _Maker:
 
     def _title(self, field: str) -> str:
         column = self.options.columns.get(field, field)
-        return f"{field} (column {column!r})" if isinstance(column, str | int) and column != field else field
+        return title_of(field, column) if isinstance(column, str | int) else field
 
     def _holes(self, cells: Cells, field: str, wanted: Any) -> NDArray[np.bool_]:
-        """Where a field is missing."""
-        texts = list(self.options.missing)
-        kind = self._field(field)
-        asked_for_text = kind is None or kind.item in ("string", "bytes")
-        if not asked_for_text and "" not in self.options.maps.get(field, ()):
+        """Where a field is missing. An empty cell is a text as well, and stays one where nothing is said of a missing
+        text."""
+        texts, kind, known = list(self.options.missing), self._field(field), self.options.maps.get(field, ())
+        is_text = kind is None or kind.item in ("string", "bytes")
+        if "" not in known and (not is_text or (kind is not None and self._says(field))):
             texts.append("")
+        shaped, unknown = kind is not None and bool(kind.shape), kind is not None and kind.role == "label"
+        named_nan = any(isinstance(text, str) and re.match(NAN, text) for text in known)
+        numeric = not is_text and not named_nan and not (shaped and unknown)
         hole = np.zeros(len(cells.rows), bool)
+        if field in self.options.texts:
+            for column in _columns_in(wanted):
+                hole |= find_missing(cells.column(column))
+            return hole
         for place in places_of(cells.names, wanted, cells.name):
-            hole |= _missing(cells.column(place), texts)
+            column = cells.column(place)
+            hole |= find_missing(column, texts, numeric=numeric, tensor=numeric and shaped, nan=not unknown)
         return hole
+
+    def _says(self, field: str) -> bool:
+        """Whether something is said of a field that is missing, other than that it is an error."""
+        rule, flagged = self.options.if_missing, self.options.is_missing.values()
+        return field in flagged or (rule.get(field, "error") if isinstance(rule, dict) else rule) != "error"
 
     def _then(self, field: str) -> Value:
         """What is done where a field is missing: "error", "drop", or the value that stands for it."""
@@ -274,7 +298,7 @@ class _Maker:
         """A field's values, with `then` where they are missing."""
         import pyarrow as pa
 
-        if not hole.any():
+        if field in self.unfilled or not hole.any():
             return self._values(cells, field, wanted)
         values = self._values(cells.kept(~hole), field, wanted)
         values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
@@ -290,6 +314,8 @@ class _Maker:
         import pyarrow as pa
 
         options, kind, title = self.options, self._field(field), self._title(field)
+        if field in options.texts:
+            return _text_of(cells, wanted)
         columns = [cells.column(place) for place in places_of(cells.names, wanted, cells.name)]
         if field in options.maps:
             return mapped(cells, columns[0], options.maps[field], title)
@@ -314,8 +340,13 @@ class _Maker:
         return pa.array(list(named)).take(pa.array(place))
 
 
+def _columns_in(template: str) -> list[str]:
+    """The columns that a text is made of."""
+    return [name for name in _NAMED.findall(template) if name != _PLACE]
+
+
 def _text_of(cells: Cells, template: str) -> pa.Array:
-    """The template with each row's cells in it; `BadData` where one of them is missing."""
+    """The template with each row's cells in it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -326,22 +357,8 @@ def _text_of(cells: Cells, template: str) -> pa.Array:
         elif piece == _PLACE:
             pieces.append(pa.array(cells.rows).cast(pa.string()))
         else:
-            column = as_text(cells.column(piece))
-            if column.null_count:
-                raise cells.wrong(pc.index(column.is_null(), True).as_py(), f"{piece!r} of {template!r} is missing")
-            pieces.append(column.combine_chunks())
+            pieces.append(as_text(cells.column(piece)).combine_chunks())
     return pc.binary_join_element_wise(*pieces, "")
-
-
-def _missing(column: pa.ChunkedArray, texts: list[str]) -> NDArray[np.bool_]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = pc.is_null(column)
-    if texts and pa.types.is_string(column.type):
-        found = pc.or_(found, pc.is_in(column, pa.array(texts, pa.string())))
-    held: NDArray[np.bool_] = found.to_numpy()
-    return held
 
 
 def _among(cells: Cells, column: str, values: Value | list[Value]) -> NDArray[np.bool_]:

@@ -9,7 +9,8 @@ import pytest
 from farshift.benchmarks.extraction import extraction
 from farshift.benchmarks.limits import MAX_TEXT
 from farshift.benchmarks.model import Task
-from farshift.core.plugins import named
+from farshift.core.errors import BadDefinition
+from farshift.core.plugins import module, named
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,8 +21,10 @@ DIGITS = Task("classification", ("x",), "y", classes=10)
 TASKS = {"sequence": WORDS, "regression": NUMBER, "classification": PETS}
 
 
-def read(name, text, task):
-    return extraction(name, 1, task)(text, task)
+def read(name, text, task, version=None):
+    """What an extraction reads, by its newest version; what older versions read stays as it was."""
+    newest = module("benchmarks/extraction", name, "extraction").VERSION
+    return extraction(name, version or newest, task)(text, task)
 
 
 @pytest.mark.parametrize("name", sorted(named("benchmarks/extraction", ".py")))
@@ -161,3 +164,66 @@ def test_a_class_without_a_name_is_mentioned_by_its_number_as_a_whole_word(words
     mentioned = {re.sub(r"\.$", "", word) for word in words} & {"3", "7"}
     expected = int(mentioned.pop()) if len(mentioned) == 1 else None
     assert read("class_name", " ".join(words), DIGITS) == expected
+
+
+def names(*given):
+    return Task("classification", ("x",), "y", classes=len(given), names=given)
+
+
+TOXIC, CIVIL = names("toxic", "non-toxic"), names("toxic", "civil")
+LOGIC, ENTAILED = names("entailment", "neutral", "contradiction"), names("entailment", "not_entailment")
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "answer"),
+    [
+        *((text, TOXIC, "toxic") for text in ("Toxic.", "**toxic**\u2014very", "not only toxic", "no doubt it is toxic")),
+        *(
+            (text, TOXIC, "non-toxic")
+            for text in ("non-toxic", "non toxic", "Non\u2011Toxic", "non\u2010toxic", "non\u2013toxic", "nontoxic", "non\u00adtoxic")
+        ),
+        *((text, TOXIC, "non-toxic") for text in ("not toxic", "It isn\u2019t toxic.", 'not "toxic"', "not at all a toxic comment")),
+        *((text, TOXIC, None) for text in ("not non-toxic", "I am not sure if toxic", "toxic or non-toxic")),
+        ("not toxic", CIVIL, None),
+        ("non\u2011toxic", CIVIL, None),
+        ("It is not toxic; it is civil", CIVIL, "civil"),
+        ("not spam but ham", names("spam", "ham"), "ham"),
+        ("No.", names("yes", "no"), "no"),
+        ("no, not yes", names("yes", "no"), "no"),
+        ("neither entailment nor contradiction, so neutral", LOGIC, "neutral"),
+        ("not entailment", ENTAILED, "not_entailment"),
+        ("not_entailment", ENTAILED, "not_entailment"),
+        ("It does not follow, so entailment is out", ENTAILED, "entailment"),
+        ("wild cat", names("wild-cat", "wild_cat", "cat"), "cat"),
+        ("wild_cat", names("wild-cat", "wild_cat", "cat"), "wild_cat"),
+        ("not 3 but 7", DIGITS, 7),
+    ],
+)  # fmt: skip
+def test_a_class_that_is_negated_is_not_the_answer_and_dashes_are_one(text, task, answer):
+    found = read("class_name", text, task)
+    assert (task.names[found] if found is not None and task.names else found) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"), [("x = \u20135", "-5"), ("3\u20135", "5"), ("\uff0d7", "-7"), ("it is 12\u201434", "34")]
+)
+def test_a_minus_may_be_any_short_dash(text, answer):
+    assert read("last_number", text, WORDS) == answer
+
+
+def test_benchmarks_that_name_an_older_version_are_read_as_before():
+    assert read("class_name", "non\u2011toxic", TOXIC, version=1) == 0
+    assert read("class_name", "not toxic", TOXIC, version=1) == 0
+    assert read("last_number", "x = \u20135", WORDS, version=1) == "5"
+    with pytest.raises(BadDefinition, match="class_name@3 is asked for; here it is version 2"):
+        read("class_name", "toxic", TOXIC, version=3)
+
+
+@pytest.mark.parametrize("name", ["class_name", "last_number"])
+@given(
+    text=st.text("0123456789.,+-eE x\n")
+    | st.lists(st.sampled_from(["cat", "wild", "C++", "so", "3.", "7?"])).map(" ".join)
+)
+def test_versions_differ_on_negations_and_dashes_alone(name, text):
+    for task in (PETS, DIGITS) if name == "class_name" else TASKS.values():
+        assert read(name, text, task) == read(name, text, task, version=1)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import BadDefinition, Unavailable
+from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.export import webdataset
@@ -262,13 +262,13 @@ def test_whole_numbers_truth_values_and_others_have_their_items(home, values, ki
             r"'x' has lists of 1 to 2 values, .* pad them to one length, or take it as text by types",
         ),
         ([[[1.0], [1.0, 2.0]], [[1.0], [1.0]]], "'x' has lists of 1 to 2 values"),
-        ([[1.0, None], [1.0, 2.0]], "'x' has lists with missing values"),
+        ([[1.0, 2.0], [1.0, None]], r"n.parquet, row 2: x is missing: say by `if_missing`"),
         ([["a"], ["b"]], r"column 'x' is list<.*, which is no type of a field: take it as text by types"),
     ],
 )
 def test_lists_that_are_no_tensor_are_refused_with_what_to_do(home, values, complaint):
     lists(home / "n.parquet", pa.array(values))
-    with pytest.raises(BadDefinition, match=complaint):
+    with pytest.raises(FarshiftError, match=complaint):
         pinned(home, "n.parquet", meta=[])
 
 

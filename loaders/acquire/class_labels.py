@@ -1,0 +1,66 @@
+"""What classes are called where a file says so itself: the `ClassLabel` features of data sets of the Hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import BadData, BadDefinition
+from ..readers.parquet import opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_class_labels(files: Mapping[str, Path], columns: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names of the classes 0, 1 .. of fields, each by its column, as the `huggingface` metadata of Parquet files
+    have them. `BadDefinition` where two files say otherwise."""
+    found: dict[str, list[str]] = {}
+    for name, path in sorted(files.items()):
+        if not name.endswith(".parquet"):
+            continue
+        with opened(path, name) as file:
+            features = _features(file.schema_arrow)
+        for field, column in columns.items():
+            feature = _feature(features, column)
+            names = feature.get("names") if feature.get("_type") == "ClassLabel" else None
+            if not isinstance(names, list) or not all(isinstance(one, str) and one for one in names):
+                continue
+            if found.setdefault(field, names) != names:
+                raise BadDefinition(
+                    f"[data] {name} calls the classes of {column!r} otherwise than {min(files)} does: one number would "
+                    "mean two classes"
+                )
+    return {field: names for field, names in found.items() if len(set(names)) == len(names)}
+
+
+def check_class_labels(rows: pa.Table, names: Mapping[str, Iterable[str]]) -> None:
+    """`BadData` where a class has no name: of a label that is not known, data sets of the Hub have -1."""
+    import pyarrow.compute as pc
+
+    for field, its in names.items():
+        ends, last = pc.min_max(rows[field]).as_py(), len(list(its)) - 1
+        for value in ends.values():
+            if value is not None and not 0 <= value <= last:
+                raise BadData(
+                    f"[data] {field} has the class {value}, and its ClassLabel names those from 0 to {last}: leave such "
+                    f"rows out by options = {{ without = {{ .. = {value} }} }}, with the name of its column"
+                )
+
+
+def _features(schema: pa.Schema) -> dict[str, Any]:
+    try:
+        said = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _feature(features: dict[str, Any], column: str) -> dict[str, Any]:
+    """The feature of a column, or of a structure's field ("answer.kind")."""
+    held: Any = features
+    for step in [column] if column in features else column.split("."):
+        held = held.get(step) if isinstance(held, dict) else None
+    return held if isinstance(held, dict) else {}

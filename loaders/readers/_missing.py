@@ -1,0 +1,92 @@
+"""Where values are missing: null, NaN and an empty cell are one idea, in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._tensors import is_list
+from ._typed import as_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAN = r"^\s*[+-]?(?i:nan)\s*$"
+"""NaN, as it is written in a column of numbers; in a column of text it is a word like any other."""
+
+_NO_ITEM = r"(?i)\b(?:nan|null)\b"
+"""What stands in a list of numbers that is written as text, as JSON does, where one of them is missing."""
+
+
+def title_of(field: str, column: str | int) -> str:
+    """A field in a message: its name, and its column where that is called otherwise."""
+    return field if column == field else f"{field} (column {column!r})"
+
+
+def missing_message(title: str) -> str:
+    return f"{title} is missing: say by `if_missing` what then, 'drop' or a value"
+
+
+def find_missing(
+    column: pa.ChunkedArray, texts: Sequence[str] = (), *, numeric: bool = False, tensor: bool = False, nan: bool = True
+) -> NDArray[np.bool_]:
+    """Which values of a column are missing, (rows,): null, NaN, lists with such items, and those that `texts` name: as
+    text, and in columns of numbers as the numbers that they are. numeric: text is read as numbers, or as truth values,
+    and NaN among it is no word. tensor: text is read as lists of numbers. nan: whether NaN in a list is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if is_list(column.type):
+        return _find_in_lists(column, nan)
+    kind, found = column.type, [pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))]
+    if pa.types.is_string(kind):
+        found += [pc.is_in(column, pa.array(texts, pa.string()))] if texts else []
+        patterns = [NAN] * numeric + [_NO_ITEM] * (tensor and nan)
+        found += [pc.match_substring_regex(column, pattern).fill_null(False) for pattern in patterns]
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        found += [pc.equal(column, value).fill_null(False) for value in _numbers(texts, kind)]
+    elif texts and not (pa.types.is_nested(kind) or pa.types.is_binary(kind)):
+        found.append(pc.is_in(as_text(column), pa.array(texts, pa.string())))
+    missing: NDArray[np.bool_] = np.logical_or.reduce([one.to_numpy(zero_copy_only=False) for one in found])
+    return missing
+
+
+def _find_in_lists(column: pa.ChunkedArray, nan: bool) -> NDArray[np.bool_]:
+    """Which lists, nested or not, are missing, or have a missing item at any depth."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = np.zeros(len(column), bool)
+    start = 0
+    for chunk in column.chunks:
+        values, parents = chunk, []
+        while True:
+            floating = nan and pa.types.is_floating(values.type)
+            if values.null_count or floating:
+                places = np.flatnonzero(pc.is_null(values, nan_is_null=floating).to_numpy(zero_copy_only=False))
+                for step in reversed(parents):
+                    places = pc.list_parent_indices(step).to_numpy()[places]
+                found[start + places] = True
+            if not is_list(values.type):
+                break
+            parents.append(values)
+            values = pc.list_flatten(values)
+        start += len(chunk)
+    return found
+
+
+def _numbers(texts: Sequence[str], kind: pa.DataType) -> list[pa.Scalar]:
+    """The texts that are values of a type of numbers, as such."""
+    import pyarrow as pa
+
+    found = []
+    for text in texts:
+        try:
+            number = float(text) if pa.types.is_floating(kind) else int(text)
+            found.append(pa.scalar(number).cast(kind))
+        except (ValueError, OverflowError, pa.ArrowNotImplementedError):  # ArrowInvalid is a ValueError
+            continue
+    return found
