@@ -190,13 +190,15 @@ def build_command() -> Any:
 
 
 def main() -> None:
-    """The entry point: an error that a user can cause is printed as one line, with exit code 2."""
+    """The entry point: an error that a user can cause is printed as one line, with exit code 2; any other too, with
+    exit code 70."""
     from ..core.errors import FarshiftError
 
     streams.ready()
+    root = build_command()
     try:
         with paged():
-            status = build_command().main(prog_name="farshift", standalone_mode=False)
+            status = root.main(prog_name="farshift", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
         complain(_INTERRUPTED)
@@ -218,6 +220,14 @@ def main() -> None:
         if message := error.format_message():  # empty if the help was printed instead
             complain(f"error: {message}{_way_on(error, message)}")
         sys.exit(2)
+    except Exception as error:
+        from ._defect import describe_unexpected
+
+        if debugging():
+            raise
+        message, code = describe_unexpected(error, root, sys.argv[1:])
+        complain(f"error: {message}")
+        sys.exit(code)
     if status == 130:
         complain(_INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)

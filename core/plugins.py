@@ -96,6 +96,8 @@ def toml_of(text: str, path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadDefinition(f"{path}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise BadDefinition(f"{path}: not valid TOML: nested too deeply") from error
 
 
 def read_definition(path: Path, model: type[M]) -> M:

@@ -26,6 +26,17 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.remove(listener)
 
 
+@contextmanager
+def quietly() -> Iterator[None]:
+    """While the context lasts, nobody hears what is going on: it is done again, and told then."""
+    listeners = _listeners[:]
+    _listeners.clear()
+    try:
+        yield
+    finally:
+        _listeners[:] = listeners
+
+
 def say(text: str) -> None:
     """One line about something worth knowing."""
     for listener in _listeners:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -22,6 +24,24 @@ def one_line_error(done: subprocess.CompletedProcess[str]) -> str:
     assert len(errors) == 1, done.stderr
     assert done.stderr.rstrip().endswith(errors[0]), done.stderr
     return errors[0]
+
+
+def run_in_process(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The real command in this process, for tests of what it says of many inputs."""
+    from farshift.cli import main
+
+    kept = sys.argv, sys.stdout, sys.stderr
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    sys.argv, sys.stdout, sys.stderr = ["farshift", *map(str, arguments)], out, err
+    try:
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    finally:
+        sys.argv, sys.stdout, sys.stderr = kept
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    return subprocess.CompletedProcess(list(map(str, arguments)), code, *texts)
 
 
 def for_each(items: Iterable[Any]) -> Callable[[Callable[[Any], None]], Callable[[], None]]:

@@ -14,6 +14,7 @@ from ...core.progress import say
 from ...splits.pins import TreePin
 from .. import mirrors
 from ..cache.store import intact, mark
+from ..files.hidden import is_hidden
 from ..mirrors import MirrorFailed, folder
 from .git_tree import tree_hashes
 from .members import Members, is_archive, members
@@ -90,7 +91,7 @@ def _candidates(pin: TreePin, place: Path, own: bool) -> list[Path]:
     if pin.tree:
         return [*named, *alike, place, *(path for path in archives if path not in alike)]
     only = archives if len(archives) == 1 else []
-    more = any(path not in archives for path in place.iterdir())
+    more = any(path not in archives and not is_hidden(path.name) for path in place.iterdir())
     return [*named, *alike, *([place, *only] if more else [*only, place])]
 
 
@@ -106,18 +107,27 @@ def _held_somewhere(pin: TreePin, path: Path, reasons: list[str]) -> tuple[TreeP
 
 def _held(pin: TreePin, path: Path, name: str, below: str, reasons: list[str]) -> tuple[TreePin, Members] | None:
     """The tree at a path, if it is the pinned one; else why not goes to `reasons`."""
+    refused: list[str] = []
     try:
         files = _inner(members(path, name), below, pin)
-        if pin.files is not None and len(files.names()) != pin.files:
-            raise BadData(f"{name} has {len(files.names()):,} files, not the {pin.files:,} of {pin.name}")
-        hashes, count, size = tree_hashes(files)
+        for view in _views(files):
+            if pin.files is not None and len(view.names()) != pin.files:
+                refused.append(f"{name} has {len(view.names()):,} files, not the {pin.files:,} of {pin.name}")
+                continue
+            hashes, count, size = tree_hashes(view)
+            if not pin.tree or {pin.tree, pin.plain} & set(hashes):
+                return pin.model_copy(update={"tree": pin.tree or hashes[0], "files": count}), files
+            refused.append(f"{name} has {count:,} files ({size:,} bytes) of another tree hash ({hashes[0][:12]}..)")
     except BadData as error:
-        reasons.append(str(error))
-        return None
-    if pin.tree and not {pin.tree, pin.plain} & set(hashes):
-        reasons.append(f"{name} has {count:,} files ({size:,} bytes) of another tree hash ({hashes[0][:12]}..)")
-        return None
-    return pin.model_copy(update={"tree": pin.tree or hashes[0], "files": count}), files
+        refused.append(str(error))
+    reasons.append(refused[-1])
+    return None
+
+
+def _views(files: Members) -> list[Members]:
+    """What may have been pinned of a folder: all files, as git has them, or those that are data."""
+    visible = files.visible()
+    return [files] if visible is files else [files, visible]
 
 
 def _inner(files: Members, below: str, pin: TreePin) -> Members:
@@ -128,7 +138,7 @@ def _inner(files: Members, below: str, pin: TreePin) -> Members:
         if below and below.split("/")[0] in tops:
             return files.below(below)
         flat = any("/" not in name for name in files.names())
-        if pin.files is not None and len(files.names()) == pin.files and not below:
+        if not below and any(len(view.names()) == pin.files for view in _views(files)):
             return files
         if len(tops) != 1 or flat:
             return files.below(below)

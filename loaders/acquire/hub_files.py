@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ...core.errors import BadDefinition, Unavailable, first_line
+from ...core.errors import BadDefinition, Unavailable, first_line, some_of
 from ...core.files import file_sha256, offline
 from ...splits.pins import FilePin
+from ..files.hidden import is_hidden
+from ..files.patterns import choose_paths
 from ..mirrors.hub import client_errors
 
 
@@ -26,9 +27,13 @@ def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]
     try:
         commit = str(api.dataset_info(repo, revision=revision).sha)
         entries = api.list_repo_tree(repo, revision=commit, repo_type="dataset", recursive=True)
-        for entry in sorted((one for one in entries if isinstance(one, RepoFile)), key=lambda one: one.path):
-            if not any(fnmatchcase(entry.path, pattern) for pattern in patterns):
-                continue
+        files = {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
+        paths = [path for path in files if path in patterns or not is_hidden(path)]
+        absent: list[str] = []
+        chosen = choose_paths(paths, patterns, absent)
+        if absent:
+            raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {some_of(absent)}")
+        for entry in (files[path] for path in sorted(chosen)):
             if entry.lfs is not None:
                 digest = entry.lfs.sha256
             else:  # the Hub publishes no sha256 of small files
@@ -39,6 +44,4 @@ def hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]
         raise BadDefinition(f"Hub {repo!r}: {first_line(error)}") from error
     except client_errors() as error:
         raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {first_line(error)}") from error
-    if not pins:
-        raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {' or '.join(patterns)}")
     return pins

@@ -1,26 +1,43 @@
 """The files of a folder, a zip or a tar, by their paths: read without unpacking them to disk.
 
 Archives come from anywhere, so names that lead out, links and devices are refused, and so is an archive that would
-grow beyond reason (a "bomb"). What operating systems leave in folders (`.DS_Store`, `Thumbs.db`) is no member.
+grow beyond reason (a "bomb"). What operating systems leave in folders (`.DS_Store`, `Thumbs.db`) is no member; other
+hidden files are members, as the hashes of published folders count them, and no data: `visible` leaves them out.
 """
 
 from __future__ import annotations
 
+import lzma
+import struct
 import tarfile
 import zipfile
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, first_line
+from ...core.progress import say
+from ..files.hidden import LITTER, describe_hidden, is_hidden
 
 if TYPE_CHECKING:
     from typing import Self
 
-_LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
 _GROWTH, _HARMLESS = 200, 1 << 30
 """How many times its own size an archive may hold, and the bytes below which nobody asks."""
+
+_BROKEN = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    OSError,
+    EOFError,
+    ValueError,
+)
+"""What is raised of archives that are damaged or cut off."""
 
 Wanted = Callable[[str], bool]
 
@@ -31,6 +48,8 @@ class Members(ABC):
 
     def __init__(self, where: str) -> None:
         self.where = where
+        self.litter: list[str] = []
+        """Paths of files that are no members."""
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -54,6 +73,15 @@ class Members(ABC):
         """The files below a folder, by their paths from there."""
         return _Below(self, folder) if folder else self
 
+    def visible(self) -> Members:
+        """The files that are data: all but hidden ones."""
+        return _Visible(self) if any(map(is_hidden, self.names())) else self
+
+    def announce_hidden(self) -> None:
+        """Say how many files are hidden, and so no data."""
+        if hidden := [*self.litter, *filter(is_hidden, self.names())]:
+            say(describe_hidden(self.where, hidden))
+
     def close(self) -> None:  # noqa: B027  (a folder has nothing to close)
         """Close the archive."""
 
@@ -68,6 +96,7 @@ class _Below(Members):
     def __init__(self, whole: Members, folder: str) -> None:
         super().__init__(f"{whole.where}/{folder}")
         self._whole, self._head = whole, f"{folder.strip('/')}/"
+        self.litter = [name[len(self._head) :] for name in whole.litter if name.startswith(self._head)]
         if not self.names():
             raise BadData(f"{whole.where} has no folder {folder}")
 
@@ -92,6 +121,28 @@ class _Below(Members):
         self._whole.close()
 
 
+class _Visible(Members):
+    def __init__(self, whole: Members) -> None:
+        super().__init__(whole.where)
+        self._whole = whole
+        self._names = [name for name in whole.names() if not is_hidden(name)]
+
+    def names(self) -> list[str]:
+        return self._names
+
+    def walk(self, wanted: Wanted | None = None) -> Iterator[tuple[str, bytes]]:
+        return self._whole.walk(lambda name: not is_hidden(name) and (wanted is None or wanted(name)))
+
+    def executable(self, name: str) -> bool:
+        return self._whole.executable(name)
+
+    def read(self, name: str) -> bytes:
+        return self._whole.read(name)
+
+    def close(self) -> None:
+        self._whole.close()
+
+
 class FolderMembers(Members):
     """The files of a folder. A link whose target lies outside is refused."""
 
@@ -101,7 +152,10 @@ class FolderMembers(Members):
         root = folder.resolve()
         self._names = []
         for path in folder.rglob("*"):
-            if path.name in _LITTER or ".git" in path.relative_to(folder).parts:
+            if ".git" in path.relative_to(folder).parts:
+                continue
+            if path.name in LITTER:
+                self.litter.append(path.relative_to(folder).as_posix())
                 continue
             if path.is_symlink() and not path.resolve().is_relative_to(root):
                 raise BadData(f"{path} is a link that leads out of {folder}: put the file itself there")
@@ -137,9 +191,11 @@ class ZipMembers(Members):
         super().__init__(name or str(path))
         try:
             self._zip = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, OSError) as error:
+        except _BROKEN as error:
             raise BadData(f"{self.where} is not a readable zip: {first_line(error)}") from error
-        infos = [info for info in self._zip.infolist() if not info.is_dir() and not _litter(info.filename)]
+        files = [info for info in self._zip.infolist() if not info.is_dir()]
+        self.litter = [info.filename for info in files if _is_litter(info.filename)]
+        infos = [info for info in files if not _is_litter(info.filename)]
         for info in infos:
             _refuse_escape(info.filename, self.where)
             if (info.external_attr >> 16) & 0o170000 == 0o120000:
@@ -160,7 +216,7 @@ class ZipMembers(Members):
             raise BadData(f"{self.where} has no file {name}")
         try:
             return self._zip.read(self._infos[name])
-        except (zipfile.BadZipFile, OSError, RuntimeError, EOFError, ValueError) as error:
+        except (RuntimeError, *_BROKEN) as error:
             raise BadData(f"{self.where}: {name} cannot be read: {first_line(error)}") from error
 
     def executable(self, name: str) -> bool:
@@ -180,7 +236,10 @@ class TarMembers(Members):
         self._infos: dict[str, tarfile.TarInfo] = {}
         total = 0
         for info in self._headers():
-            if info.isdir() or _litter(info.name):
+            if info.isdir():
+                continue
+            if _is_litter(info.name):
+                self.litter.append(_plain(info.name))
                 continue
             _refuse_escape(info.name, self.where)
             if not info.isreg():
@@ -229,7 +288,7 @@ class _Reading:
             self._raw = _decompressed(self._path)
             # A stream: no index of many members is kept, and nothing is looked for at the end.
             self._tar = tarfile.open(fileobj=self._raw, mode="r|")
-        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        except _BROKEN as error:
             raise self._said(error) from error
         return self._tar
 
@@ -243,9 +302,6 @@ class _Reading:
         return BadData(f"{self._where} is not a readable tar, or is cut off: {first_line(error)}")
 
 
-_BROKEN = (tarfile.TarError, OSError, EOFError, ValueError)
-
-
 def _decompressed(path: Path) -> Any:
     import pyarrow as pa
 
@@ -253,8 +309,6 @@ def _decompressed(path: Path) -> Any:
         head = file.read(6)
     kinds = {b"\x1f\x8b": "gzip", b"BZ": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
     if head == b"\xfd7zXZ\x00":
-        import lzma
-
         return lzma.open(path)
     for magic, kind in kinds.items():
         if head.startswith(magic):
@@ -281,9 +335,9 @@ def _plain(name: str) -> str:
     return name.removeprefix("./")
 
 
-def _litter(name: str) -> bool:
+def _is_litter(name: str) -> bool:
     parts = name.split("/")
-    return parts[-1] in _LITTER or parts[0] == "__MACOSX"
+    return parts[-1] in LITTER or parts[0] == "__MACOSX"
 
 
 def _refuse_escape(name: str, where: str) -> None:

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic import Field as Item
 
 from ...core.errors import BadDefinition
-from ...core.progress import say
+from ...core.progress import quietly, say
 from ...splits.schema import Field, Schema
 from ..readers import image_folder, table, wav
 from ..readers._typed import as_text
@@ -122,15 +122,16 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     guesses: dict[str, Guess] = {}
     typed: dict[str, TypedColumn] = {}
     untyped: dict[str, str] = {}  # the first file without types that has a field
-    for file, has_types, piece in table.stored_pieces(files, _filled(data.options), **asked):
-        for field in columns:
-            if field in piece.column_names:
-                column = as_text(piece[field]) if field in data.classes else piece[field]
-                guesses.setdefault(field, Guess(ignored, decimal)).look(column)
-                if has_types and field in wanted:
-                    typed.setdefault(field, TypedColumn(field, wanted[field])).look(file, piece[field])
-                else:
-                    untyped.setdefault(field, file)
+    with quietly():
+        for file, has_types, piece in table.stored_pieces(files, _filled(data.options), **asked):
+            for field in columns:
+                if field in piece.column_names:
+                    column = as_text(piece[field]) if field in data.classes else piece[field]
+                    guesses.setdefault(field, Guess(ignored, decimal)).look(column)
+                    if has_types and field in wanted:
+                        typed.setdefault(field, TypedColumn(field, wanted[field])).look(file, piece[field])
+                    else:
+                        untyped.setdefault(field, file)
     if asked["columns"] and not guesses:
         raise BadDefinition(
             f"[data] no rows to tell from what {', '.join(asked['columns'])} is: {', '.join(sorted(files))} has none "
@@ -184,7 +185,8 @@ def plan_folder(data: Data, files: Mapping[str, Path | Members], pattern: str) -
         raise BadDefinition(f'[data] names no field for the {what} itself: inputs = ["{content}"]')
     options |= {content: named[content]} if named[content] != content else {}
     options |= {"path": named["path"]} if "path" in named else {}
-    found = reader.parts(files, **{key: value for key, value in options.items() if key != content})
+    with quietly():
+        found = reader.parts(files, **{key: value for key, value in options.items() if key != content})
     guesses = {field: Guess.of(parts[part] for parts in found) for field, part in fields.items()}
     kinds = {field: guess.type for field, guess in guesses.items()} | {named[content]: content} | data.types
     kinds |= {named["path"]: "string"} if "path" in named else {}

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...core.errors import BadData, BadDefinition, Unavailable
+from ...core.errors import BadData, BadDefinition, Unavailable, restated
 from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
 from ...core.progress import say
 from ...splits.pins import FilePin, TreePin
 from ..cache.store import keep, memory_mapped
+from ..files.damage import refusing_damage
+from ..files.patterns import expand_numbers, find_files, has_parts, is_pattern
 from .class_labels import check_class_labels, read_class_labels
 from .fetch import fetch_file
 from .git_tree import tree_hashes
 from .hub_files import hub_pins
 from .labels import describe
-from .members import FolderMembers, Members
+from .members import FolderMembers, Members, is_archive
 from .own_data import Data, Plan, plan_folder, plan_table
 from .own_parquet import plan_parquet
 from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
@@ -30,7 +32,8 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
     if not re.fullmatch("[a-z0-9_]+", name):
         raise BadDefinition(f"[data] the source's name {name!r}: use lower-case letters, digits and _")
     found = _found(data, beside)
-    plan = _plan(data, found)
+    with refusing_damage("[data]"):
+        plan = _plan(data, found)
     path = home / "loaders" / "sources" / f"{name}.toml"
     if name in (known := sources()) and known[name].path.resolve() != path.resolve():
         raise BadDefinition(f"a source named {name!r} is there already ({known[name].path}): give yours another name")
@@ -89,21 +92,34 @@ def _found(data: Data, beside: Path) -> _Found:
 
 
 def _in_folders(pattern: str, beside: Path) -> _Found:
-    """The folder or the archive that a pattern begins with."""
+    """The folder or the archives that a pattern begins with."""
     steps = pattern.split("/")
-    fixed = next((place for place, step in enumerate(steps) if "{" in step or "*" in step), len(steps))
-    for count in range(fixed, 0, -1):
-        base = beside / "/".join(steps[:count])
-        rest = "/".join(steps[count:])
-        if base.is_dir() and count == fixed:
-            held = FolderMembers(base)
-            hashes, files, _ = tree_hashes(held)
-            tree = TreePin(name=base.resolve().name, tree=hashes[0], files=files)
-            return _Found([], {tree.name: held}, (base,), [tree], rest)
-        if base.is_file():
-            pin = FilePin(name=base.name, sha256=file_sha256(base), bytes=base.stat().st_size)
-            return _Found([pin], {pin.name: fetch_file(pin, (base.parent,))}, (base.parent,), [], rest)
-    raise Unavailable(f"[data] no folder or archive {beside / '/'.join(steps[:fixed])}")
+    base, count = beside, 0
+    while count < len(steps) and not has_parts(steps[count]) and (base / steps[count]).is_dir():
+        base /= steps[count]
+        count += 1
+    step, rest = "/".join(steps[count : count + 1]), "/".join(steps[count + 1 :])
+    if step and not has_parts(step) and (archives := _archives(step, base)):
+        pins = _pins(archives)
+        return _Found(pins, {pin.name: fetch_file(pin, (base,)) for pin in pins}, (base,), [], rest)
+    if not count or (step and not has_parts(step) and not is_pattern(step)):
+        raise Unavailable(f"[data] no folder or archive {base / step}")
+    held = FolderMembers(base).visible()
+    hashes, files, _ = tree_hashes(held)
+    tree = TreePin(name=base.resolve().name, tree=hashes[0], files=files)
+    return _Found([], {tree.name: held}, (base,), [tree], "/".join(steps[count:]))
+
+
+def _archives(step: str, folder: Path) -> list[Path]:
+    """The files that a step of a pattern of pictures or sounds names: of a wildcard, archives."""
+    if not is_pattern(step) or (folder / step).is_file():
+        return [folder / step] if (folder / step).is_file() else []
+    try:
+        return [path for path in find_files(step, folder) if is_archive(path)]
+    except Unavailable as error:
+        if any(is_archive(Path(one)) for one in expand_numbers(step)):
+            raise Unavailable(f"[data] {error}") from error
+        return []
 
 
 def _plan(data: Data, found: _Found) -> Plan:
@@ -153,21 +169,17 @@ def _toml(definition: SourceDefinition) -> bytes:
 
 def _local_pins(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Path, ...]]:
     """Files of this machine; a relative pattern begins beside the draft."""
-    found: set[Path] = set()
-    for pattern in data.files:
-        base = Path(pattern)
-        anchor, rest = (Path(base.anchor), base.relative_to(base.anchor)) if base.is_absolute() else (beside, base)
-        try:
-            matching = [path for path in anchor.glob(str(rest)) if path.is_file()]
-        except (ValueError, IndexError) as error:  # what pathlib says of "**x" and of "."
-            raise BadDefinition(f"[data] {pattern!r} is no pattern of files") from error
-        if not matching:
-            raise Unavailable(f"[data] no file {anchor / rest}")
-        found.update(matching)
+    try:
+        found = {path for pattern in data.files for path in find_files(pattern, beside)}
+    except (BadDefinition, Unavailable) as error:
+        raise restated(type(error), f"[data] {error}") from error
     if len({path.name for path in found}) < len(found):
         raise BadDefinition("[data] two files have the same name: rename one, a source's files are known by name")
-    pins = [
+    return _pins(found), tuple(sorted({path.parent for path in found}))
+
+
+def _pins(paths: Iterable[Path]) -> list[FilePin]:
+    return [
         FilePin(name=path.name, sha256=file_sha256(path), bytes=path.stat().st_size)
-        for path in sorted(found, key=lambda path: path.name)
+        for path in sorted(paths, key=lambda path: path.name)
     ]
-    return pins, tuple(sorted({path.parent for path in found}))

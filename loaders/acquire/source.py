@@ -17,7 +17,7 @@ from pydantic import Field as Item
 
 from ...core.accepted import require_accepted
 from ...core.canonical import identity_of
-from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName, UnmadeRows
+from ...core.errors import BadData, BadDefinition, Unavailable, UnknownName, UnmadeRows, first_line
 from ...core.files import cache_root, user_home
 from ...core.isolation.withheld import refuse_labels
 from ...core.plugins import files, gathered, module, read_definition
@@ -26,6 +26,7 @@ from ...splits.pins import FilePin, FirstFile, TreePin
 from ...splits.rows import heads, ids_and_repeats, row_digests, set_digest, with_repeated
 from ...splits.schema import Field, Schema
 from ..cache.store import memory_mapped, stored_file, write_arrow
+from ..files.damage import refusing_damage
 from .expected import Expected
 from .fetch import fetch_file
 from .fetch_tree import fetch_tree
@@ -257,11 +258,12 @@ class Source:
             else:
                 arguments = with_schema(reader.pieces, arguments, self.schema)
                 call = partial(_joined, reader.pieces)
-        try:
-            table = call(**arguments)
-        except TypeError as error:
-            raise BadDefinition(f"{where}: {error}") from error
-        return self.schema.conform(table, where)
+        with refusing_damage("its data"):
+            try:
+                table = call(**arguments)
+            except TypeError as error:
+                raise BadDefinition(f"{where}: {first_line(error)}") from error
+            return self.schema.conform(table, where)
 
 
 def _joined(pieces: Callable[..., Iterator[pa.Table]], **arguments: Any) -> pa.Table:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ..files.patterns import choose_paths, is_pattern
 from . import MirrorFailed, own_disk
 
 NETWORK = True
@@ -18,12 +18,12 @@ def describe(mirror: dict[str, Any]) -> str:
 
 def _name(mirror: dict[str, Any]) -> str:
     """The file's name. A pattern (`*.tar.gz`) stands for the only file of the data set that it fits."""
-    if "*" not in mirror["file"]:
+    if not is_pattern(mirror["file"]):
         return str(mirror["file"])
     from huggingface_hub import HfApi
 
     every = HfApi().list_repo_files(mirror["repo"], revision=mirror["revision"], repo_type="dataset")
-    fit = sorted(name for name in every if fnmatchcase(name, mirror["file"]))
+    fit = sorted(choose_paths(every, [mirror["file"]]))
     if len(fit) != 1:
         raise MirrorFailed(f"{len(fit)} files fit {mirror['file']}, not one ({', '.join(fit) or 'it has others'})")
     return fit[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...core.errors import BadData, BadDefinition, some_of
 from ..acquire.members import Members, members
+from ..files.patterns import PathPattern, choose_paths, with_literal_folders
 from ._file_rows import file_tables
-from ._path_pattern import PathPattern
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +48,7 @@ class FolderOptions(BaseModel):
         """The options of one archive or tree: those of `each` whose name or pattern fits it come first."""
         changes: dict[str, Any] = {}
         for pattern, options in self.each.items():
-            if fnmatchcase(name, pattern):
+            if choose_paths([name], [pattern]):
                 changes |= options
         whole = self.model_dump(exclude_defaults=True, exclude={"each"})
         constants = {**self.constants, **changes.get("constants", {})}
@@ -106,6 +105,8 @@ def _opened(
     for name, where in files.items():
         own = options.of_file(name)
         held = (opened.enter_context(members(where, name)) if isinstance(where, Path) else where).below(own.folder)
+        held.announce_hidden()
+        held = held.visible()
         folders.append((held, own, _fitting(held, own, own.suffixes or suffixes)))
     return folders
 
@@ -119,7 +120,7 @@ def _rows(
     problem: Callable[[bytes], str],
 ) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
     for path, content in held.walk(found.__contains__):
-        if (wrong := problem(content)) and not _fits_any(path, options.accept):
+        if (wrong := problem(content)) and not choose_paths([path], options.accept):
             raise BadData(f"{held.where}: {path} {wrong}")
         yield field, content, fields.of(path)
 
@@ -128,10 +129,12 @@ def _fitting(held: Members, options: FolderOptions, suffixes: Sequence[str]) -> 
     """The files that are read, with their parts; `BadData` names those that are neither read nor to be ignored."""
     endings = {f".{suffix.lower().removeprefix('.')}" for suffix in suffixes}
     found, others = {}, []
+    ignored = choose_paths(held.names(), options.ignore)
+    paths = PathPattern(with_literal_folders(options.pattern, held.names()))
     for path in held.names():
-        parts = options.paths.fits(path) if PurePosixPath(path).suffix.lower() in endings else None
-        if _fits_any(path, options.ignore):
+        if path in ignored:
             continue
+        parts = paths.fits(path) if PurePosixPath(path).suffix.lower() in endings else None
         if parts is None:
             others.append(path)
         else:
@@ -204,7 +207,3 @@ def _meanings(said: Mapping[str, Value] | Sequence[str | list[str]] | str) -> Ma
         return said
     levels = [[level] if isinstance(level, str) else level for level in said]
     return {text: place for place, level in enumerate(levels) for text in level}
-
-
-def _fits_any(path: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(path, pattern) or fnmatchcase(PurePosixPath(path).name, pattern) for pattern in patterns)

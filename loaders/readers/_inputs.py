@@ -10,12 +10,13 @@ import zlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from ...core.errors import BadData, BadDefinition, first_line, some_of
 from ..acquire.members import Members, is_archive, members
+from ..files.hidden import is_hidden
+from ..files.patterns import choose_paths
 
 Files = Mapping[str, Path | Members]
 """A source's files by name; a folder or archive of many files as its members."""
@@ -142,11 +143,13 @@ def _of_path(name: str, path: Path) -> Input:
 
 
 def _of_members(held: Members, patterns: Sequence[str], but: Container[str]) -> Iterator[Input]:
-    names = [name for name in held.names() if name not in but]
+    held.announce_hidden()
+    names = [name for name in held.names() if name not in but and (name in patterns or not is_hidden(name))]
     if patterns:
-        fit = {name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)}
-        if not fit:
-            raise BadData(f"{held.where} has no file {' or '.join(patterns)} (it has {some_of(names)})")
+        absent: list[str] = []
+        fit = choose_paths(names, patterns, absent)
+        if lacking := absent if not fit else [one for one in absent if one not in patterns]:
+            raise BadData(f"{held.where} has no file {' or '.join(lacking)} (it has {some_of(names)})")
     elif len(names) != 1:
         raise BadDefinition(f"{held.where} holds {some_of(names) or 'no file'}: say by `members` which to read")
     else:

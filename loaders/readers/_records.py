@@ -27,6 +27,9 @@ KEY = "key"
 _ROWS = 1 << 16
 _LONG, _WHOLE = re.compile(rb"[0-9]{16}\.0"), re.compile(r"-?[0-9]{16,}\.0+")
 
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""How JSON writes halves of characters, which are text in pairs only."""
+
 
 def read_lines(source: Input, text: TextForm, wanted: Wanted) -> Iterator[Cells]:
     """The records of a file of one a line, in blocks; `BadData` with the line that is none."""
@@ -40,12 +43,27 @@ def _parsed_lines(source: Input, text: TextForm) -> Iterator[dict[str, Any]]:
             if not line or line.isspace():
                 continue
             try:
-                record = parse(line)
+                record = _parsed(line, parse)
             except ValueError as error:
                 raise _bad_line(source, text) or BadData(f"{source.name}: {first_line(error)}") from error
             if not isinstance(record, dict):
                 raise _bad_line(source, text) or BadData(f"{source.name}: a line is no JSON object")
             yield record
+
+
+def _parsed(content: str | bytes, parse: Callable[..., Any] = json.loads) -> Any:
+    """JSON as Python values; `ValueError` where it is none, or has what no text can hold."""
+    try:
+        value = parse(content)
+        if _HALF.search(content.encode() if isinstance(content, str) else content):
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"\\u{ord(error.object[error.start]):04x} is half of a character (a lone surrogate)"
+        ) from error
+    return value
 
 
 def _bad_line(source: Input, text: TextForm) -> BadData | None:
@@ -54,7 +72,7 @@ def _bad_line(source: Input, text: TextForm) -> BadData | None:
         if not line.strip():
             continue
         try:
-            if not isinstance(json.loads(line), dict):
+            if not isinstance(_parsed(line), dict):
                 return BadData(f"{source.name}, line {number}: {line.strip()[:40]!r} is no JSON object")
         except ValueError as error:
             return BadData(f"{source.name}, line {number}: not JSON: {first_line(error)}")
@@ -71,7 +89,7 @@ def read_list(source: Input, text: TextForm, at: str, wanted: Wanted) -> Iterato
     to them from the top (`data.examples`). `BadData` where there are none."""
     content = b"".join(text.blocks(source))
     try:
-        found = _parser(content)(content)
+        found = _parsed(content, _parser(content))
     except ValueError as error:
         raise BadData(f"{source.name}: not JSON: {first_line(error)}") from error
     for step in filter(None, at.split(".")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -10,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...core.errors import BadDefinition
-from ._path_pattern import PathPattern
+from ..files.patterns import PathPattern, choose_paths
 from ._separated import Separated
 from ._text import TextForm
 
@@ -122,7 +121,7 @@ class TableOptions(BaseModel):
         changes = {
             key: value
             for pattern, options in self.each.items()
-            if path == pattern or fnmatchcase(path, pattern)
+            if choose_paths([path], [pattern])
             for key, value in options.items()
         }
         if not changes:

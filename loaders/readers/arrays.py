@@ -17,9 +17,10 @@ import numpy as np
 from ...core.errors import BadData, BadDefinition, some_of
 from ...splits.schema import Schema
 from ..acquire.members import Members
+from ..files.hidden import is_hidden
+from ..files.patterns import PathPattern
 from ._array_files import Array, ArrayFiles, split
 from ._inputs import opened_archives
-from ._path_pattern import PathPattern
 from ._tensors import tensor_column
 from ._typed import constant
 
@@ -55,8 +56,8 @@ def pieces(
 
     `fields` gives each field's array: a file, or a member of an archive or folder ("set/labels.npy"), with the array's
     name where a file has several ("data.npz:images", "data.h5:group/images"). Paths may have parts ("{corruption}.npy",
-    see `_path_pattern.py`): one set of rows for each file that the first such path fits, its parts being fields; `only`
-    keeps some values of a part. `constants` are fields that have one value. `blocks` are fields that have one value in
+    see `files/patterns.py`): one set of rows for each file that the first such path fits, its parts being fields;
+    `only` keeps some values of a part. `constants` are fields that have one value. `blocks` are fields that have one value in
     each of as many equal runs of rows as there are values; `ranges` ({ field = { text = [first, end] } }) say it for
     runs of any length. `row_axis` is the axis of rows, where it is not the first; `axes` the order of a row's axes
     ([2, 0, 1] puts colours first). `replace` gives single values others ({ label = { "10" = 0 } }), `row_number` is the
@@ -97,7 +98,8 @@ def _sets(held: ArrayFiles, fields: Mapping[str, str], only: Mapping[str, Sequen
     if not patterns:
         return [{}]
     named = set(fields.values())
-    found = [parts for name in held.names() if name not in named and (parts := patterns[0].fits(name)) is not None]
+    names = [name for name in held.names() if name not in named and not is_hidden(name)]
+    found = [parts for name in names if (parts := patterns[0].fits(name)) is not None]
     if unknown := sorted({*only, *(part for pattern in patterns for part in pattern.parts)} - {*patterns[0].parts}):
         raise BadDefinition(f"arrays: the path {patterns[0].text!r} has no part {{{unknown[0]}}}")
     kept = [parts for parts in found if all(parts[part] in values for part, values in only.items())]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import BadData, BadDefinition, some_of
 from ...splits.schema import Field, Schema
 from ..acquire.members import Members
+from ..files.patterns import choose_paths
 from ._file_checks import picture_problem, sound_problem
 from ._file_rows import file_tables
 from ._inputs import opened_archives
@@ -57,9 +57,9 @@ def pieces(
     `file` is the path of a row's file, with the table's columns in it (`{#}` is the row's place, from 0), below
     `folder` in one of the archives or folders. `table` names the `file` of the table (one of the distribution's, or a
     member of an archive) and has the options of the reader `table`. `kind` says what is checked of a file: that it is
-    a whole picture or sound, or nothing of its `bytes`; files that are `accept`ed (paths, with `*`) are read as they
-    are. `path` is the field of the path. Archives are read once, in the order in which they are packed; the table is
-    held in memory.
+    a whole picture or sound, or nothing of its `bytes`; files that are `accept`ed (patterns, see
+    `files/patterns.py`) are read as they are. `path` is the field of the path. Archives are read once, in the order in
+    which they are packed; the table is held in memory.
 
     Raises `BadData` where rows name files that are not there, and where a file is cut off, damaged or none.
     """
@@ -111,7 +111,7 @@ def _contents(
 ) -> Iterator[tuple[str, bytes, dict[str, int]]]:
     """Each row's file, and the row's place in the table, in the order in which the files are packed."""
     for path, content in where.walk(places.__contains__):
-        if (wrong := _CHECKS[kind](content)) and not any(fnmatchcase(path, pattern) for pattern in accept):
+        if (wrong := _CHECKS[kind](content)) and not choose_paths([path], accept):
             raise BadData(f"{where.where}: {path} {wrong}")
         for place in places[path]:
             yield field, content, {_ROW: place}

@@ -33,15 +33,16 @@ def read(files: Mapping[str, Path | Members], **options: Any) -> pa.Table:
 def pieces(files: Mapping[str, Path | Members], *, image: str = "image", **options: Any) -> Iterator[pa.Table]:
     """A row for each picture: the field `image` (its bytes as published), and what its path says; about 32 MB a table.
 
-    `pattern` names the parts of a path, "{domain}/{category}/{file}" (`_path_pattern.py` says all of it), `folder`
+    `pattern` names the parts of a path, "{domain}/{category}/{file}" (`files/patterns.py` says all of it), `folder`
     where it begins in the archive. Fields: `fields` (a field's part; without it each part is a field), `maps` (a
     field's value for each text; a list of texts, whose places are the values; or "sorted" for the places of all the
     texts among the files that are read), `constants` (fields that have one value), `path` (the field of the path).
-    Which files: those with one of `suffixes` (any case), but `ignore` (paths or names, with `*`); `where` and `without`
-    ({ part = text or texts }); `each` (other options for one archive of several, by its name or a pattern).
+    Which files: those with one of `suffixes` (any case), but hidden ones and those to `ignore` (patterns of names,
+    paths or folders); `where` and `without` ({ part = text or texts }); `each` (other options for one archive of
+    several, by its name or a pattern).
 
     A file that is not to be ignored and does not fit, and a picture that is cut off, damaged or none, is named in a
-    `BadData`; those that are `accept`ed (paths or names, with `*`) are read as they are.
+    `BadData`; those that are `accept`ed (patterns like those) are read as they are.
     """
     yield from folder_tables(files, options_of(options), image, SUFFIXES, picture_problem)
 

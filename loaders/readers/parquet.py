@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, first_line
 from ...splits.schema import Schema
+from ..files.damage import refusing_damage
 from ._arrow_types import NotExact, describe_type, plain, remedy, to_item
 from ._missing import find_missing, missing_message, title_of
 from ._tensors import Ragged, is_tensor, item_of, tensors
@@ -70,7 +71,7 @@ def shards(
     meanings = tuple((field, tuple(texts)) for field, texts in sorted((maps or {}).items()))
     found = []
     for name, path in sorted(files.items()):
-        with opened(path, name) as file:
+        with refusing_damage(name), opened(path, name) as file:
             absent = sorted(column for column in set(columns.values()) if not _there(column, file.schema_arrow))
             if absent:
                 raise BadData(f"{name} has no column {', '.join(absent)} (it has {', '.join(file.schema_arrow.names)})")
@@ -90,13 +91,12 @@ def read_shard(shard: Shard) -> pa.Table:
     import pyarrow as pa
 
     wanted = dict(shard.columns)
-    with opened(shard.path, shard.name) as file:
+    where = f"{shard.name}: row groups {shard.first} to {shard.last - 1}"
+    with refusing_damage(where), opened(shard.path, shard.name) as file:
         try:
             table = file.read_row_groups(range(shard.first, shard.last), sorted(set(wanted.values())))
-        except (OSError, pa.ArrowInvalid) as error:
-            raise BadData(
-                f"{shard.name}: row groups {shard.first} to {shard.last - 1} cannot be read: {first_line(error)}"
-            ) from error
+        except OSError as error:
+            raise BadData(f"{where} cannot be read: {first_line(error)}") from error
     made = {field: plain(_column(table, column)) for field, column in wanted.items()}
     for field, column in made.items():
         _refuse_missing(
@@ -135,7 +135,7 @@ def values(files: Mapping[str, Path], columns: Sequence[str]) -> Iterator[pa.Tab
     import pyarrow as pa
 
     for name, path in sorted(files.items()):
-        with opened(path, name) as file:
+        with refusing_damage(name), opened(path, name) as file:
             for group in range(file.metadata.num_row_groups):
                 table = file.read_row_group(group, list(columns))
                 yield pa.table({column: _column(table, column) for column in columns})

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ...core.draws import shuffled
 from ...core.errors import BadData, BadDefinition
 from ...splits.schema import Field, Schema
+from ..files.damage import refusing_damage
 from ._cells import Cells, places_of
 from ._inputs import Files, Input, inputs, one_input
 from ._join import Joined
@@ -97,9 +98,10 @@ def stored_pieces(files: Files, unfilled: Collection[str], **options: Any) -> It
 
 def _blocks(makers: Iterable[tuple[Input, _Maker]]) -> Iterator[tuple[_Maker, pa.Table]]:
     for source, maker in makers:
-        for table, _, _ in _fields_of(source, maker):
-            if table.num_rows:
-                yield maker, table
+        with refusing_damage(source.name):
+            for table, _, _ in _fields_of(source, maker):
+                if table.num_rows:
+                    yield maker, table
 
 
 def _makers(

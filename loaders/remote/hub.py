@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from ...core.errors import FarshiftError, Unavailable, first_line
 from ...core.files import offline
 from ...core.retry import Broken, may_pass, persist, retry_after
+from ..files.hidden import is_hidden
+from ..files.patterns import is_pattern, select_paths
 from .http import HttpFile
 
 T = TypeVar("T")
@@ -24,7 +27,7 @@ _ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)(?:@(refs/(?:convert|pr)/[^
 
 @dataclass(frozen=True)
 class HubPath:
-    """A path, maybe with `*`, in a data set at a full commit."""
+    """A path or pattern in a data set at a full commit."""
 
     repository: str
     commit: str
@@ -32,23 +35,40 @@ class HubPath:
 
     def files(self) -> dict[str, HttpFile]:
         """The files that the path matches, or that lie in the folder it names, by their path in the data set."""
-        from huggingface_hub import HfFileSystem, hf_hub_url
+        from huggingface_hub import hf_hub_url
         from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
-        system = HfFileSystem(skip_instance_cache=True)
-        root = f"datasets/{self.repository}@{self.commit}/"
-
-        def sizes(pattern: str) -> dict[str, int]:
-            found: Any = _answer(lambda: system.glob(root + pattern, detail=True), str(self))
-            return {item["name"].removeprefix(root): item["size"] for item in found.values() if item["type"] == "file"}
-
-        found = sizes(self.path) or sizes(f"{self.path}/*" if self.path else "*")
+        sizes, folders = self._listed()
+        if self.path in folders:
+            sizes, _ = HubPath(self.repository, self.commit, f"{self.path}/*")._listed()
+            paths = [path for path in sorted(sizes) if not is_hidden(path.removeprefix(self.path))]
+        elif self.path:
+            paths = select_paths(sizes, self.path)
+        else:
+            paths = [path for path in sorted(sizes) if not is_hidden(path)]
         headers = build_hf_headers(library_name="farshift")
         files = {}
-        for path in sorted(found):
+        for path in paths:
             url = hf_hub_url(self.repository, path, repo_type="dataset", revision=self.commit)
-            files[path] = HttpFile(url, found[path], None, headers, f"{self.repository}@{self.commit}/{path}")
+            files[path] = HttpFile(url, sizes[path], None, headers, f"{self.repository}@{self.commit}/{path}")
         return files
+
+    def _listed(self) -> tuple[dict[str, int], set[str]]:
+        """The sizes of the files among which the path names some, and the folders among them."""
+        from huggingface_hub import HfApi
+        from huggingface_hub.hf_api import RepoFile
+
+        steps = self.path.split("/")
+        fixed = next((place for place, step in enumerate(steps) if is_pattern(step)), len(steps) - 1)
+        deep = steps[fixed] == "**" or fixed < len(steps) - 1
+
+        def entries() -> list[Any]:
+            listed = partial(HfApi().list_repo_tree, revision=self.commit, repo_type="dataset", recursive=deep)
+            return list(listed(self.repository, "/".join(steps[:fixed]) or None))
+
+        found = _answer(entries, str(self))
+        files = {entry.path: entry.size for entry in found if isinstance(entry, RepoFile)}
+        return files, {entry.path for entry in found} - files.keys()
 
     def __str__(self) -> str:
         return f"hf://datasets/{self.repository}@{self.commit[:12]}/{self.path}"

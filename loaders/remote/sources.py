@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,17 +9,18 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from ...core.errors import FarshiftError, Unavailable
+from ..files.hidden import is_hidden
+from ..files.patterns import expand_numbers, find_files, is_pattern
 from . import File
 from .folder import FolderFile
 from .http import HttpFile
 from .hub import HubRevisions
 
 Source = str | Path | Sequence[str | Path]
-"""A folder, a file or a pattern of files, here (`/data/*.parquet`), on the web or on the Hub; or several files."""
+"""A folder, a file or a pattern of files (`files/patterns.py`), here, on the web or on the Hub; or several of them."""
 
 _INDEX = ".index.parquet"
 _MANIFEST = "manifest.json"
-_NUMBERED = re.compile(r"\{(\d+)\.\.(\d+)\}")
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,17 @@ def _files(source: str, revisions: HubRevisions) -> Iterator[File]:
     if source.startswith("hf://"):
         yield from (file for path, file in revisions.at(source).files().items() if _suffix(path))
     elif _on_the_web(source):
-        yield from (HttpFile.open(url) for url in _numbered(source))
+        if "*" in urlsplit(source).path:
+            raise FarshiftError(
+                f"{source}: a web server does not list its files: number them, as in shard-{{000..011}}.tar"
+            )
+        yield from map(HttpFile.open, expand_numbers(source))
     else:
         path = _here(source)
         if path.is_dir():
-            matching = [one for one in sorted(path.glob("*")) if _suffix(one.name)]
-        elif "**" in path.name:
-            raise FarshiftError(f"{source}: ** is no pattern of files: name a folder's files as in /data/*.parquet")
+            matching = [one for one in sorted(path.iterdir()) if _suffix(one.name) and not is_hidden(one.name)]
         else:
-            matching = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+            matching = find_files(str(path), Path()) if is_pattern(source) else [path]
         yield from map(FolderFile.open, matching)
 
 
@@ -123,13 +125,3 @@ def _suffix(name: str) -> str:
     path = urlsplit(name).path if _on_the_web(name) else name
     sorts = ("parquet", "tar") if not path.endswith(_INDEX) else ()
     return next((sort for sort in sorts if path.endswith(f".{sort}")), "")
-
-
-def _numbered(address: str) -> list[str]:
-    """The addresses that `shard-{000..011}.tar` stands for."""
-    found = _NUMBERED.search(address)
-    if found is None:
-        return [address]
-    first, last = found.groups()
-    numbers = (f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1))
-    return [one for number in numbers for one in _numbered(address.replace(found[0], number, 1))]

@@ -8,10 +8,12 @@ import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from encoded_files import folder, tarred, zipped
 from farshift.core.errors import BadData
+from farshift.core.progress import listening
 from farshift.loaders.acquire import members as room
 from farshift.loaders.acquire.git_tree import tree_hashes
 from farshift.loaders.acquire.members import FolderMembers, Members, members
@@ -59,6 +61,34 @@ def test_what_an_operating_system_leaves_is_no_member(tmp_path, kind):
     litter = {".DS_Store": b"x", "photo/Thumbs.db": b"x", "photo/desktop.ini": b"x"}
     litter |= {"__MACOSX/photo/._1.jpg": b"x"} if kind != "folder" else {".git/HEAD": b"x"}
     assert members(packed(tmp_path, kind, FILES | litter)).names() == sorted(FILES)
+
+
+HIDDEN = {
+    "photo/.ipynb_checkpoints/1-checkpoint.jpg": b"x",
+    "photo/dog/._1.jpg": b"x",
+    "photo/@eaDir/1.jpg": b"x",
+    "photo/dog/Desktop.ini": b"x",
+    ".gitattributes": b"x",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hidden_files_are_members_as_git_has_them_and_no_data(tmp_path, kind):
+    held = members(packed(tmp_path, kind, FILES | HIDDEN | {".DS_Store": b"x", "photo/Thumbs.db": b"x"}))
+    assert held.names() == sorted(FILES | HIDDEN)
+    seen = held.visible()
+    assert (seen.names(), dict(seen.walk())) == (sorted(FILES), FILES)
+    assert seen.read(".gitattributes") == b"x", "by its name"
+    assert seen.below("photo").names() == held.below("photo").visible().names()
+    lines = []
+    with listening(SimpleNamespace(say=lines.append)):
+        held.announce_hidden()
+        held.below("photo/dog").announce_hidden()
+        seen.announce_hidden()
+    assert lines == [
+        f"{held.where}: 7 hidden files are left out, such as .DS_Store",
+        f"{held.where}/photo/dog: 2 hidden files are left out, such as ._1.jpg",
+    ]
 
 
 def with_link(path: Path, kind: int, target: str) -> Path:

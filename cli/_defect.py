@@ -1,0 +1,46 @@
+"""What is said of an error that nobody expected: one line, and not a traceback."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import first_line
+from ..core.plugins import PACKAGE
+
+DEFECT = 70
+"""The exit code of a defect of Farshift itself: EX_SOFTWARE of sysexits."""
+
+_TRACEBACK = "FARSHIFT_DEBUG=1 shows the traceback"
+
+
+def describe_unexpected(error: Exception, root: Any, arguments: Sequence[str]) -> tuple[str, int]:
+    """One line that names the command, what happened and where, and the exit code. An error raised in a file of the
+    user's (a model, a rule) is the user's; any other is a defect."""
+    names, command = ["farshift"], root
+    for argument in arguments:
+        if (command := getattr(command, "commands", {}).get(argument)) is None:
+            break
+        names.append(argument)
+    what = f"{' '.join(names)}: {type(error).__name__}"
+    if str(error).strip():
+        what += f": {first_line(error)}"
+    if isinstance(error, MemoryError):
+        return f"{' '.join(names)}: there is not enough memory ({first_line(error)})", 2
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_of_the_user(frame.filename)]
+    if own:
+        return f"{what} ({own[-1].filename}, line {own[-1].lineno}); {_TRACEBACK}", 2
+    place = next((frame for frame in reversed(frames) if Path(frame.filename).is_relative_to(PACKAGE)), None)
+    at = f" ({Path(place.filename).relative_to(PACKAGE)}, line {place.lineno})" if place else ""
+    return f"{what}{at}: this is a defect of Farshift, please report it; {_TRACEBACK}", DEFECT
+
+
+def _is_of_the_user(file: str) -> bool:
+    libraries = {PACKAGE, Path(sys.prefix), Path(sys.base_prefix), *map(Path, sysconfig.get_paths().values())}
+    path = Path(file)
+    return path.is_absolute() and path.is_file() and not any(path.is_relative_to(folder) for folder in libraries)

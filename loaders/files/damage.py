@@ -1,0 +1,57 @@
+"""What libraries raise of data that they cannot read, as errors of one line: the one edge around each reader's call."""
+
+from __future__ import annotations
+
+import csv
+import lzma
+import struct
+import sys
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...core.errors import BadData, first_line
+
+_RAISED = (
+    ArithmeticError,
+    EOFError,
+    RecursionError,
+    UnicodeError,
+    csv.Error,
+    lzma.LZMAError,
+    struct.error,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+_OF_LIBRARIES = (("pyarrow", "ArrowException"), ("PIL.Image", "DecompressionBombError"))
+
+
+@contextmanager
+def refusing_damage(where: str) -> Iterator[None]:
+    """A library's error about data becomes `BadData` that begins with `where`, the source or file that is read. What
+    is already an error of one line stays as it is."""
+    try:
+        yield
+    except Exception as error:
+        # An OSError without a number is a library's word on the content, such as a picture or a page of Parquet.
+        of_content = isinstance(error, OSError) and error.errno is None
+        if not of_content and not isinstance(error, (*_RAISED, *_raised_by_libraries())):
+            raise
+        raise BadData(f"{where} cannot be read: {_describe(error)}") from error
+
+
+def _raised_by_libraries() -> tuple[type[Exception], ...]:
+    """The errors of libraries that are loaded: what is not loaded has raised nothing."""
+    loaded = [(sys.modules.get(module), name) for module, name in _OF_LIBRARIES]
+    return tuple(getattr(module, name) for module, name in loaded if hasattr(module, name))
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, MemoryError):
+        return f"it takes more memory than there is ({first_line(error)})"
+    return f"{first_line(error)} ({type(error).__name__})"

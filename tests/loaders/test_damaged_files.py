@@ -1,0 +1,201 @@
+"""Files that are damaged, hostile or none: `splits build` ends in a split or in one line, and never in a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from encoded_files import picture, tarred, zipped
+from farshift.core.errors import FarshiftError
+from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.own_source import pin_source
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from support import for_each, one_line_error, run_in_process
+
+ROWS = 24
+COLUMNS = {
+    "x": [f"t{row} a" for row in range(ROWS)],
+    "y": [("no", "yes")[row // 4 % 2] for row in range(ROWS)],
+    "site": ["ABCD"[row % 4] for row in range(ROWS)],
+}
+DRAFT = """
+name = "t/site"
+version = 1
+kind = "domain"
+title = "A case"
+label = "y"
+rule = "domain/hold_out"
+parameters = {{ field = "site", ood = ["D"] }}
+data = {{ {data}, labels = ["y"], meta = ["site"] }}
+"""
+
+
+def built(data: str, content: bytes, file: str) -> subprocess.CompletedProcess[str]:
+    """`splits build` of a draft over one file."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        home = Path(folder)
+        patch.setenv("FARSHIFT_CACHE", str(home / "cache"))
+        (home / file).write_bytes(content)
+        (home / "t.toml").write_text(DRAFT.format(data=data))
+        return run_in_process("splits", "build", home / "t.toml", "--out", home / "splits/manifests")
+
+
+def refusal(data: str, content: bytes, file: str) -> str:
+    return one_line_error(built(data, content, file))
+
+
+def table(file: str) -> str:
+    return f'files = ["{file}"], inputs = ["x"]'
+
+
+def jsonl(rows: dict[str, list] = COLUMNS) -> bytes:
+    return b"".join(
+        json.dumps(dict(zip(rows, row, strict=True))).encode() + b"\n" for row in zip(*rows.values(), strict=True)
+    )
+
+
+def parquet(columns: dict[str, object]) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+HALF = jsonl().replace(b"t7 a", b"\\ud800")
+
+
+def test_half_a_character_in_json_is_named_with_its_line():
+    line = refusal(table("a.jsonl"), HALF, "a.jsonl")
+    assert r"a.jsonl, line 8: not JSON: \ud800 is half of a character (a lone surrogate)" in line
+    whole = b"[" + HALF.replace(b"\n", b",")[:-1] + b"]"
+    assert r"a.json: not JSON: \ud800 is half of a character" in refusal(table("a.json"), whole, "a.json")
+    assert built(table("a.jsonl"), HALF.replace(b"\\ud800", b"\\ud83d\\ude00"), "a.jsonl").returncode == 0, (
+        "a pair is one"
+    )
+
+
+def test_what_is_nested_too_deeply_is_named_with_its_line():
+    deep = jsonl() + b'{"x":' * 100_000 + b"\n"
+    assert "a.jsonl, line 25: not JSON: it is nested too deeply" in refusal(table("a.jsonl"), deep, "a.jsonl")
+    assert "a.json: not JSON: it is nested too deeply" in refusal(table("a.json"), b"[" * 100_000, "a.json")
+    draft = 'files = ["a.csv"], inputs = ["x"], options = ' + "[" * 100_000
+    assert "t.toml: not valid TOML: nested too deeply" in refusal(draft, b"", "a.csv")
+
+
+KINDS = {
+    "bool": pa.array([row % 2 == 0 for row in range(ROWS)]),
+    "decimal": pa.array([Decimal(row) for row in range(ROWS)]),
+    "duration": pa.array([timedelta(row) for row in range(ROWS)]),
+    "time": pa.array([time(row) for row in range(ROWS)]),
+    "date": pa.array([date(2000, 1, 1 + row) for row in range(ROWS)]),
+    "far date": pa.array([2**30] * ROWS, pa.date32()),
+    "far time": pa.array([2**62] * ROWS, pa.timestamp("ms")),
+    "null": pa.nulls(ROWS),
+    "uint64": pa.array([2**64 - 1 - row for row in range(ROWS)], pa.uint64()),
+    "float16": pa.array([float(row) for row in range(ROWS)]).cast(pa.float16()),
+    "map": pa.array([[("a", row)] for row in range(ROWS)], pa.map_(pa.string(), pa.int64())),
+    "struct": pa.array([{"a": row} for row in range(ROWS)]),
+    "codes": pa.array(["a", "b"] * (ROWS // 2)).dictionary_encode(),
+    "ragged": pa.array([[[row, 2], [3]] for row in range(ROWS)]),
+    "texts": pa.array([["a"]] * ROWS),
+    "empty lists": pa.array([[]] * ROWS, pa.list_(pa.int64())),
+    "bytes": pa.array([b"\xff"] * ROWS),
+    "fixed bytes": pa.array([b"ab"] * ROWS, pa.binary(2)),
+}
+
+
+@pytest.mark.usefixtures("cache")
+@for_each(KINDS)
+def test_a_column_of_any_type_is_read_or_refused_in_any_role(kind):
+    for field in ("x", "y"):
+        content = parquet({**COLUMNS, field: KINDS[kind]})
+        for options in ({}, {"missing": ["?"]}):
+            with tempfile.TemporaryDirectory() as folder, suppress(FarshiftError):
+                Path(folder, "a.parquet").write_bytes(content)
+                data = Data(files=["a.parquet"], inputs=["x"], labels=["y"], meta=["site"], options=options)
+                pin_source(data, "mine", Path(folder), Path(folder))
+
+
+PICTURES = {
+    f"photos/{site}/{kind}/{number}.png": picture(ord(site) * 100 + len(kind) * 10 + number, "PNG", 4)
+    for site in "ABCD"
+    for kind in ("cat", "horse")
+    for number in range(3)
+}
+FOLDERS = "/photos/{site}/{y}/{file}"
+
+
+def of_pictures(archive: str) -> str:
+    return f'images = "{archive}{FOLDERS}", inputs = ["image"]'
+
+
+def archived(pack: Callable[..., Path], *how: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return pack(Path(folder, "it"), PICTURES, *how).read_bytes()
+
+
+CSV = "\n".join([",".join(COLUMNS), *map(",".join, zip(*COLUMNS.values(), strict=True))]).encode()
+UNDAMAGED = {
+    "a.csv": CSV,
+    "a.jsonl": jsonl(),
+    "a.json": b"[" + jsonl().replace(b"\n", b",")[:-1] + b"]",
+    "a.parquet": parquet(COLUMNS),
+    "a.csv.gz": gzip.compress(CSV),
+    "a.csv.xz": lzma.compress(CSV),
+    "a.zip": archived(zipped),
+    "a.tar.gz": archived(tarred, "gz"),
+}
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A file of which some bytes are others, missing or repeated; or that has none of its own."""
+    name = draw(st.sampled_from(sorted(UNDAMAGED)))
+    content = bytearray(UNDAMAGED[name])
+    if draw(st.integers(0, 9)) == 0:
+        return name, draw(st.binary(max_size=200))
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, max(0, len(content) - 1)))
+        match draw(st.sampled_from(["change", "cut", "insert", "repeat"])):
+            case "change":
+                content[at : at + 1] = draw(st.binary(min_size=1, max_size=2))
+            case "cut":
+                del content[at : at + draw(st.sampled_from([1, 8, len(content)]))]
+            case "insert":
+                pieces = [
+                    b'"',
+                    b"\\ud800",
+                    b"[" * 2000,
+                    b"9" * 5000,
+                    b"1e999",
+                    b"NaN",
+                    b"\0",
+                    b"\xff",
+                    b",,\n",
+                    b"null",
+                ]
+                content[at:at] = draw(st.sampled_from(pieces))
+            case "repeat":
+                content[at:at] = content[at : at + 64]
+    return name, bytes(content)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(damaged())
+def test_no_damage_ends_in_a_traceback(file):
+    name, content = file
+    data = of_pictures(name) if name in ("a.zip", "a.tar.gz") else table(name)
+    if (done := built(data, content, name)).returncode:
+        one_line_error(done)
