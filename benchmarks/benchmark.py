@@ -18,11 +18,13 @@ from ..core.plugins import gathered
 from ..loaders.acquire.source import categories_of
 from ..loaders.part import Part
 from ..loaders.split import Split, open_split
+from ..splits.assignment import PARTS
 from ..splits.catalogue import find as find_split
 from ..splits.manifest import Manifest
 from .definition import BenchmarkDefinition, Holdout, View
 from .metrics import Metric, metric
 from .model import Task
+from .prompting.prompt import check_prompt
 from .selection import Rule, rules
 
 SCORER = 4
@@ -147,7 +149,8 @@ class Benchmark:
         return open_split(self.definition.split)
 
     def check(self) -> None:
-        """Check the definition against its data: roles of inputs, the split's label, parts and views that have rows."""
+        """Check the definition against its data: roles of inputs, the split's label, the fields of metrics and prompts,
+        parts and views that have rows."""
         self.metrics  # noqa: B018  (checks their versions)
         schema, label = self.split.source.schema, self.manifest.definition.label
         for name in self.definition.task.inputs:
@@ -165,14 +168,25 @@ class Benchmark:
             if holdout.to in self.manifest.definition.parts:
                 raise BadDefinition(f"{self.path}: holdouts: the split has rows of {holdout.to} already")
         for name in sorted({"train", *self.predicted_parts}):
-            if self.has_part(name) and not len(self.part(name)):
-                raise BadDefinition(f"{self.path}: the part {name} has no rows: its share, or what is left, is none")
+            if not self.has_part(name):
+                has = [part for part in PARTS if self.has_part(part)]
+                raise BadDefinition(f"{self.path}: views: {UnknownName('part', name, has)}")
+            if not len(self.part(name)):
+                raise BadDefinition(
+                    f"{self.path}: the part {name} has no rows: its share, or what is left, is none (`holdouts` says "
+                    "which share of which part it is)"
+                )
         for name in self.definition.protocol.selection:
             if reason := self.rule(name).unavailable(self):
                 raise BadDefinition(f"{self.path}: selection {name!r}: {reason}")
         for name, view in self.definition.views.items():
             if not len(self.view(view)[0]):
                 raise BadDefinition(f"{self.path}: the view {name!r} has no rows")
+        if self.definition.prompt is not None:
+            try:
+                check_prompt(self.definition.prompt, self.name, self.task, len(self.part("train")))
+            except BadDefinition as error:
+                raise BadDefinition(f"{self.path}: {error}") from error
 
     def _check_metric_fields(self) -> None:
         if not self.metric_fields:

@@ -15,18 +15,21 @@ from typing import Any
 import tomli_w
 from pydantic import ValidationError
 
-from ..benchmarks.benchmark import benchmark_on
+from ..benchmarks.benchmark import benchmark_on, benchmarks, read_benchmarks
 from ..benchmarks.definition import BenchmarkDefinition
 from ..benchmarks.metrics import metric
 from ..core.errors import BadDefinition, FarshiftError, some_of
-from ..core.files import write_atomically
 from ..core.listings.inline import inline
 from ..core.listings.plural import counted
+from ..core.progress import say
+from ..loaders.acquire.generated import is_unedited, mark_generated, strip_mark
 from ..loaders.acquire.guess import MOST_CLASSES
 from ..loaders.acquire.labels import task_of
+from ..loaders.acquire.source_file import COMMAND
 from ..loaders.freezing.check_labels import highest_class, tell_absent_classes
-from ..loaders.split import Split, open_split
-from ..splits.manifest import Manifest, SplitDefinition
+from ..loaders.freezing.freeze import Draft, Prepared
+from ..loaders.split import Split, split_of
+from ..splits.manifest import SplitDefinition
 
 _METRICS = {"classification": "accuracy", "sequence": "exact_match", "regression": "rmse"}
 _HELD_OUT = 0.1
@@ -47,23 +50,58 @@ _FITTING = {
 """The types of label that a task takes, and what else makes one of another label."""
 
 
-def write_benchmark(manifest: Manifest, said: Mapping[str, Any], home: Path) -> Path:
-    """Write `home/benchmarks/definitions/<split>.toml`. A file of that name that says something else is an error."""
-    split = open_split(manifest.full_name)
+class DraftedBenchmarks:
+    """The benchmarks that drafts ask for, each on the split that its draft makes: called with each, gives the file that
+    is to be written. `paths`: of these files, in `home`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.paths = home, list[Path]()
+
+    def __call__(self, draft: Draft, path: Path, prepared: Prepared) -> list[tuple[Path, bytes]]:
+        if draft.benchmark is None:
+            return []
+        split = split_of(prepared.manifest, prepared.source, prepared.rows, prepared.assigned)
+        files = prepare_benchmark(split, draft.benchmark, self.home, path)
+        self.paths += [file.relative_to(self.home) for file, _ in files]
+        return files
+
+
+def prepare_benchmark(split: Split, said: Mapping[str, Any], home: Path, draft: Path) -> list[tuple[Path, bytes]]:
+    """The file `home/benchmarks/definitions/<split>.toml` of a benchmark on a split, checked in full against its rows;
+    nothing where the file of a later version of the split is to stay. A file of that name that a build wrote is
+    replaced; one that was written or edited by hand is an error, where it says something else. `draft`: the file that
+    errors name."""
+    name = split.manifest.name
     made = definition_for(split, said)
     try:
-        checked = BenchmarkDefinition.model_validate(made)
+        definition = BenchmarkDefinition.model_validate(made)
     except ValidationError as error:
         first = error.errors()[0]
         at = ".".join(str(step) for step in first["loc"])
-        raise BadDefinition(f"{manifest.name}: benchmark {at}: {first['msg']}") from error
-    path = home / "benchmarks" / "definitions" / f"{manifest.name.replace('/', '-')}.toml"
-    benchmark_on(split, checked, path).check()
-    content = tomli_w.dumps(checked.model_dump(exclude_none=True, exclude_defaults=True)).encode()
-    if path.exists() and path.read_bytes() != content:
-        raise FarshiftError(f"{path} says something else: remove it, or leave `benchmark` out of the draft")
-    write_atomically(path, content)
-    return path
+        raise BadDefinition(f"{name}: benchmark {at}: {first['msg']} (docs/protocol.md has every key)") from error
+    benchmark_on(split, definition, draft).check()
+    path = home / "benchmarks" / "definitions" / f"{name.replace('/', '-')}.toml"
+    content = tomli_w.dumps(definition.model_dump(exclude_none=True, exclude_defaults=True)).encode()
+    if not path.exists():
+        if (known := benchmarks().get(definition.name)) is not None:
+            raise FarshiftError(
+                f"a benchmark named {definition.name!r} is there already ({known.path}): give yours another name by "
+                "benchmark = { name = .. }, or leave `benchmark` out of the draft"
+            )
+    elif strip_mark(path.read_bytes()) == content:
+        return [(path, path.read_bytes())]
+    elif not is_unedited(path):
+        raise FarshiftError(
+            f"{path} says something else, and was written or edited by hand: delete it, or leave `benchmark` out of "
+            "the draft"
+        )
+    else:
+        before = read_benchmarks(path)[0].definition.split
+        if int(before.rpartition("@")[2]) > split.manifest.definition.version:
+            say(f"{path} stays as it is, on {before}: delete it to have a benchmark on {definition.split}")
+            return []
+        say(f"{path} is replaced: it was on {before}{' by another draft' if before == definition.split else ''}")
+    return [(path, mark_generated(content, COMMAND))]
 
 
 def definition_for(split: Split, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -26,9 +26,6 @@ from .terminal import (
     table,
     watched,
 )
-
-if TYPE_CHECKING:
-    from ..loaders.freezing.freeze import Draft
 
 app = typer.Typer(
     help="Versioned splits: list, show, rules, pull, verify, audit, diff, build, export, lock.", no_args_is_help=True
@@ -297,16 +294,18 @@ def splits_build(
     ] = "local",
     json: Json = False,
 ) -> None:
-    """Freeze splits: rows, digests, audit and identity. Refuses one that does not hold the shift it names; others of
-    its family, and of other files, are frozen all the same, and the exit code is 1. A frozen split is audited anew."""
+    """Freeze splits: rows, digests, audit and identity. Refuses one that does not hold the shift it names, and writes
+    nothing of it; others of its family, and of other files, are frozen all the same, and the exit code is 1. A frozen
+    split is audited anew."""
     from ..core.engines import check_engine
     from ..loaders.freezing.freeze import drafts, freeze_each
+    from ._own_benchmark import DraftedBenchmarks
 
     check_engine(engine)  # cached rows need no engine, and a misspelt one would pass unseen
     with watched():
         drafted = [(draft, file) for file in files for draft in drafts(file)]
-        frozen, refused = freeze_each(drafted, out, engine)
-        benchmarks = _benchmarks([draft for draft, _ in drafted], frozen, out)
+        benchmarks = DraftedBenchmarks(out.resolve().parent.parent)
+        frozen, refused = freeze_each(drafted, out, engine, benchmarks)
     if refused and len(drafted) == 1:
         raise refused[0]
     if json:
@@ -315,7 +314,7 @@ def splits_build(
         for item in frozen:
             line(f"{item['split']} frozen in {item['folder']}: identity {item['identity']}")
             line(f"audit: {item['audit']['why']}")
-        for path in benchmarks:
+        for path in benchmarks.paths:
             line(f"benchmark: {path}")
         if frozen:
             _say_home(out.absolute())
@@ -350,24 +349,6 @@ def splits_export(
         return emit_json(done)
     rows, files = counted(done["rows"], "row"), counted(len(done["files"]), "file")
     line(f"{done['split']}, {done['part']}: {rows} in {done['out']}, {files}, {done['bytes']:,} bytes")
-
-
-def _benchmarks(drafted: list[Draft], frozen: list[dict[str, Any]], out: Path) -> list[Path]:
-    """Write the benchmarks that drafts ask for, each on its frozen split."""
-    from ..core.plugins import also
-    from ..splits.manifest import read_manifest
-    from ._own_benchmark import write_benchmark
-
-    folders = {item["split"]: Path(item["folder"]) for item in frozen}
-    home = out.resolve().parent.parent
-    written = []
-    for draft in drafted:
-        folder = folders.get(f"{draft.name}@{draft.version}")
-        if draft.benchmark is not None and folder is not None:
-            with also(home):
-                manifest = read_manifest(folder / "split.toml")
-                written.append(write_benchmark(manifest, draft.benchmark, home).relative_to(home))
-    return written
 
 
 def _say_home(out: Path) -> None:

@@ -43,7 +43,7 @@ def require_accepted(licence: str, what: str, terms: str = "") -> None:
         return
     error = LicenceNotAccepted(
         f"{what} is published under {licence}{f' ({terms})' if terms else ''}: read its terms, then repeat with "
-        f"--accept '{licence}', or set FARSHIFT_ACCEPT"
+        f"FARSHIFT_ACCEPT='{licence}' in the environment, or farshift splits pull with --accept '{licence}'"
     )
     error.licence = licence
     raise error

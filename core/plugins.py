@@ -43,7 +43,8 @@ def homes() -> list[Path]:
         if not home.is_dir():
             raise BadDefinition(f"FARSHIFT_PATH names {home}, which is not a folder")
     known = [PACKAGE, *named]
-    return known + [home for home in _also.get() if not any(home.samefile(one) for one in known)]
+    added = [home for home in _also.get() if home.is_dir()]  # one that is yet to be written has nothing in it
+    return known + [home for home in added if not any(home.samefile(one) for one in known)]
 
 
 @contextmanager

@@ -97,6 +97,13 @@ def assigned_at(manifest: Manifest, source: Source) -> Path:
     return cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{manifest.identity[:16]}-{shape}.arrow"
 
 
+def split_of(manifest: Manifest, source: Source, rows: pa.Table, assigned: pa.Table) -> Split:
+    """A split of what its rule `assigned`, over `rows` (with `row_id` and `check`) of its source."""
+    rows = rows.replace_schema_metadata()
+    placed = assigned.append_column("place", [locate(assigned, rows, manifest.full_name)]).sort_by("row_id")
+    return Split(manifest, source, rows, placed)
+
+
 def verified_rows(manifest: Manifest, source: Source, rows: pa.Table) -> pa.Table:
     """The manifest's rows, verified, with `place`: where each stands in the source's table, ascending row id."""
     assigned = manifest.rows(rows, source.schema)

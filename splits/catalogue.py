@@ -36,6 +36,12 @@ def named(name: str) -> list[Manifest]:
     return [found[key] for key in sorted(found)]
 
 
+def own_manifests(name: str = "*/*") -> list[Manifest]:
+    """The manifests of a name, or whose names fit a pattern, outside the package: those of the user's own folders."""
+    paths = files("splits/manifests", f"{name}/v*/split.toml")
+    return [read_manifest(path) for path in paths if not path.is_relative_to(PACKAGE)]
+
+
 def _frozen_at_home(manifest: Manifest) -> Manifest:
     """A definition as it was frozen in the user's home, by its first pull; else as it is. What was frozen from another
     definition, or is not what `manifests.lock` says, does not count."""

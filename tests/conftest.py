@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,5 +85,20 @@ def farshift_json(farshift: Cli) -> Callable[..., Any]:
         done = farshift(*arguments, "--json", **environment)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """The command line, in this process: what it says, and its exit code. An error that it does not expect is raised."""
+    from farshift import cli
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        monkeypatch.setattr(sys, "argv", ["farshift", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return subprocess.CompletedProcess(sys.argv, ended.value.code, *capfd.readouterr())
 
     return run

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from encoded_files import folder, picture
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.cli._own_benchmark import write_benchmark
 from farshift.loaders.freezing.freeze import freeze
+from own_benchmark import write_benchmark
 
 NAMES = ("left", "right")
 SIDE = 8

@@ -16,6 +16,10 @@ SHARED = ROOT.parent / "shared" / "data"
 """Public data files beside a checkout, where a machine has them; tests that need one skip where it is absent."""
 
 
+Command = Callable[..., subprocess.CompletedProcess[str]]
+"""The fixture `command`: the command line with these arguments, in this process."""
+
+
 def one_line_error(done: subprocess.CompletedProcess[str]) -> str:
     """The single line that a refused command leaves on stderr (progress lines aside); exit code 2, no traceback."""
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)

@@ -1,5 +1,6 @@
-"""A scikit-learn estimator or pipeline as a model: inputs flattened to one numeric matrix, in the task's order, or one
-text column as it is where the estimator begins with a vectoriser."""
+"""A scikit-learn estimator or pipeline as a model: inputs flattened to one numeric matrix, in the task's order; one
+text column as it is where the estimator begins with a vectoriser; a DataFrame where it selects columns by name, or
+where inputs are numbers and texts."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.draws import key
-from ...core.errors import ModelError
+from ...core.errors import ModelError, some_of
 from ...loaders.batching.encoded import is_encoded, is_sounds
 from ...loaders.batching.forms import Forms
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
+from ._named_columns import frame_of, selects_by_name
 
 SIDE = 32
 """Pixels of the sides that encoded pictures are resized to, unless the estimator has `pictures`."""
@@ -40,8 +42,10 @@ class FromEstimator:
     """Fits and asks an estimator: a classifier on classification tasks, a regressor on regression tasks.
 
     Tensors are flattened, numbers are columns. A single text input goes as a list of `str` to an estimator whose first
-    step reads raw text; any other text is refused. Encoded pictures become uint8 pixels of `SIDE` x `SIDE`, or what the
-    estimator's attribute `pictures` asks for. Class probabilities, where the estimator has them, are the scores.
+    step reads raw text. Several inputs with texts among them, and those of an estimator that selects columns by name,
+    are the columns of a DataFrame; any other text is refused. Encoded pictures become uint8 pixels of `SIDE` x `SIDE`,
+    or what the estimator's attribute `pictures` asks for. Class probabilities, where the estimator has them, are the
+    scores.
     """
 
     def __init__(self, estimator: Any, task: Task) -> None:
@@ -56,6 +60,7 @@ class FromEstimator:
         self.forms = Forms(estimator.pictures if own else SIDE, getattr(estimator, "sounds", "bytes"), not own)
         self.reads_objects = (own or hasattr(estimator, "sounds")) and len(task.inputs) == 1
         self.reads_text = _reads_text(estimator)
+        self.selects_by_name = selects_by_name(estimator)
         if self.reads_text and len(task.inputs) != 1:
             raise ModelError(f"a vectoriser reads one text input, and this task has {', '.join(task.inputs)}")
 
@@ -63,44 +68,61 @@ class FromEstimator:
         """Fit on `train`. Weights go in as `sample_weight` where the estimator takes them, else as copies of rows;
         `ModelError` where they are not whole numbers either. `val` is not looked at."""
         columns = train.numpy()
-        fit_weighted(self.estimator, self._features(columns), columns[self.task.label], columns["weight"])
+        features = self._features(columns)
+        try:
+            fit_weighted(self.estimator, features, columns[self.task.label], columns["weight"])
+        except ValueError as error:
+            if not hasattr(features, "iloc") or "could not convert string to float" not in str(error):
+                raise
+            texts = [name for name in self.task.inputs if columns[name].dtype == object]
+            raise ModelError(
+                f"{type(self.estimator).__name__} reads numbers alone, and {some_of(texts)} is text: make a "
+                "ColumnTransformer that selects columns by name the first step of a pipeline, with a OneHotEncoder "
+                "or a vectoriser for it; or write a class with fit and predict"
+            ) from error
 
     def predict(self, batch: Columns) -> Answers:
         """What the estimator predicts, with class probabilities where it has them."""
         return answers_of(self.estimator, self._features(batch), self.task)
 
-    def _features(self, columns: Columns) -> NDArray[np.float64] | list[Any]:
-        parts = []
-        for name in self.task.inputs:
-            values = columns[name]
-            if self.reads_text and values.dtype == object:
+    def _features(self, columns: Columns) -> Any:
+        """The inputs as what the estimator takes: an (n, k) array, a list of n texts or files, or a DataFrame."""
+        given = {name: columns[name] for name in self.task.inputs}
+        objects = {name: values for name, values in given.items() if values.dtype == object}
+        texts = {name for name, values in objects.items() if len(values) and isinstance(values[0], str)}
+        for name, values in objects.items():
+            if self.reads_text:
                 return list(values)
-            if values.dtype == object and self.reads_objects and not isinstance(values[0], str):
+            if self.reads_objects and name not in texts:
                 return list(values)  # as it asked: images of Pillow, samples of sounds, files
-            if values.dtype == object:
+            if name not in texts or not (self.selects_by_name or len(given) > 1):
                 raise ModelError(f"input {name!r} {_unread(values)}")
-            parts.append(np.asarray(values, np.float64).reshape(len(values), -1))
-        return np.concatenate(parts, axis=1)
+        if texts or self.selects_by_name:
+            return frame_of(given, self.estimator)
+        return np.concatenate([np.asarray(one, np.float64).reshape(len(one), -1) for one in given.values()], axis=1)
 
 
 def _unread(values: NDArray[Any]) -> str:
     if is_encoded(values) and is_sounds(values):
         return "is encoded sounds: make their reader the first step of a pipeline, and set its `sounds` to a rate"
-    return "is text: make a vectoriser the first step of a pipeline"
+    return (
+        "is text: make a vectoriser the first step of a pipeline, or a ColumnTransformer that selects columns by name"
+    )
 
 
 def fit_weighted(estimator: Any, features: Any, label: NDArray[Any], weight: NDArray[Any]) -> None:
     """Fit an estimator on weighted rows. Weights go in as `sample_weight` where it takes them, else as copies of rows;
     `ModelError` where they are not whole numbers either.
 
-    features: (n, k) array or list of n texts; label, weight: (n,)."""
+    features: (n, k) array, list of n texts or DataFrame of n rows; label, weight: (n,)."""
     if (weight == weight[0]).all():
         estimator.fit(features, label)
     elif "sample_weight" in inspect.signature(estimator.fit).parameters:
         estimator.fit(features, label, sample_weight=weight)
     elif (weight == weight.astype(np.int64)).all():
         copies = np.repeat(np.arange(len(label)), weight.astype(np.int64))
-        repeated = [features[row] for row in copies] if isinstance(features, list) else features[copies]
+        rows = features.iloc if hasattr(features, "iloc") else features
+        repeated = [features[row] for row in copies] if isinstance(features, list) else rows[copies]
         estimator.fit(repeated, label[copies])
     else:
         raise ModelError(f"{type(estimator).__name__} takes no sample_weight, and the weights are not whole numbers")

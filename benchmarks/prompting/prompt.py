@@ -171,13 +171,25 @@ def draw_shots(pin: PromptPin, name: str, columns: Columns, task: Task) -> tuple
     has the fields that the example shows. Raises `BadDefinition` where there are fewer than k rows.
     """
     ids = columns["row_id"]
-    if len(ids) < pin.k:
-        raise BadDefinition(
-            f"prompt: {pin.k} examples are asked for, and the training part of {name} has {len(ids)} rows"
-        )
+    _check_count(pin, name, len(ids))
     drawn = shuffled(f"prompt/{name}/{pin.version}/{pin.seed}", ids)[: pin.k]
     fields = sorted(set(_example(pin, task).fields))
     return tuple({field: columns[field][row] for field in fields} for row in drawn)
+
+
+def check_prompt(pin: PromptPin, name: str, task: Task, trained: int) -> None:
+    """`BadDefinition` where the prompt of the benchmark `name` cannot be made: its templates name other fields than the
+    task's, its extraction does not read such answers, or training has fewer rows (`trained`) than it shows."""
+    Prompt(pin, task, ())
+    _example(pin, task)
+    _check_count(pin, name, trained)
+
+
+def _check_count(pin: PromptPin, name: str, trained: int) -> None:
+    if trained < pin.k:
+        raise BadDefinition(
+            f"prompt: {pin.k} examples are asked for, and the training part of {name} has {trained} rows: lower its `k`"
+        )
 
 
 def _example(pin: PromptPin, task: Task) -> Template:

@@ -18,6 +18,7 @@ options = { missing = ["?"] }   # of the reader: `table`, `image_folder` or `wav
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,10 +85,14 @@ class Data(BaseModel):
         for role, columns in (("input", self.inputs), ("label", self.labels), ("meta", self.meta)):
             for field, column in (columns if isinstance(columns, dict) else {name: name for name in columns}).items():
                 if field in found:
-                    raise BadDefinition(f"[data] names the field {field!r} twice")
+                    raise BadDefinition(
+                        f"[data] names the field {field!r} twice: leave one out of inputs, labels or meta, or call one "
+                        f"otherwise by {{ other = {json.dumps(column)} }}"
+                    )
                 found[field] = (column, role)
-        if unknown := sorted({*self.classes, *self.categories, *self.types} - found.keys()):
-            raise BadDefinition(f"[data] has no field {unknown[0]!r} (it has {', '.join(found)})")
+        for option in ("classes", "categories", "types"):
+            if unknown := sorted({*getattr(self, option)} - found.keys()):
+                raise BadDefinition(f"[data] {option}: there is no field {unknown[0]!r} (there are {', '.join(found)})")
         if both := sorted({*self.classes} & self.types.keys()):
             raise BadDefinition(f"[data] {both[0]!r} is named in `classes` and in `types`: it is classes, or of a type")
         return found
@@ -146,7 +151,10 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
         if hint := guess.almost_numbers if field not in data.types and field not in data.classes else "":
             say(f"[data] {field} is text: {hint}")
         if data.types.get(field) == "timestamp" and guess.zones == {True, False}:
-            raise BadDefinition(f"[data] {field!r}: times have a zone in some rows and none in others: write all alike")
+            raise BadDefinition(
+                f"[data] {field!r}: times have a zone in some rows and none in others: write all alike, or take them "
+                f'as text by types = {{ {field} = "string" }}'
+            )
     kinds |= data.types
     given = data.options.get("maps", {})
     unmapped = {field: guess for field, guess in guesses.items() if field not in given}
@@ -202,5 +210,8 @@ def plan_folder(data: Data, files: Mapping[str, Path | Members], pattern: str) -
 
 def _schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:
     if absent := [field for field in columns if field not in kinds]:
-        raise BadDefinition(f"[data] no rows to tell from what {', '.join(absent)} is")
+        raise BadDefinition(
+            f"[data] no rows to tell from what {', '.join(absent)} is: the files have none, or `where`, `without` and "
+            "`between` of `options` leave none"
+        )
     return Schema(tuple(Field(field, kinds[field], role) for field, (_, role) in columns.items()))  # type: ignore[arg-type]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...core.errors import BadData, BadDefinition, Unavailable, restated
@@ -23,20 +24,48 @@ from .labels import describe
 from .members import FolderMembers, Members, is_archive
 from .own_data import Data, Plan, plan_folder, plan_table
 from .own_parquet import plan_parquet
-from .source import Distribution, FieldPin, Source, SourceDefinition, read_source, sources
+from .source import Distribution, FieldPin, Source, SourceDefinition, sources
+from .source_file import PinnedSource, SplitName, choose_file, find_pinned
 
 
 def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "local") -> Source:
     """Write `home/loaders/sources/<name>.toml`, pinned by the rows that the files have now, and build the source into
-    the cache. A file of that name stays as it is where it says the same, and is an error where it does not."""
+    the cache. A file of that name stays as it is where it says the same; see `choose_file` for where it does not."""
+    with source_locked(name, home):
+        pinned = prepare_source(data, name, beside, home, engine)
+        if pinned.content is not None:
+            write_atomically(pinned.source.path, pinned.content)
+        return pinned.source
+
+
+def source_locked(name: str, home: Path) -> AbstractContextManager[None]:
+    """Hold the lock of a source's file among processes."""
+    path = _file_of(name, home)
+    return locked(lock_elsewhere(path), str(path))
+
+
+def _file_of(name: str, home: Path) -> Path:
+    return home / "loaders" / "sources" / f"{name}.toml"
+
+
+def prepare_source(
+    data: Data, name: str, beside: Path, home: Path, engine: str = "local", split: SplitName | None = None
+) -> PinnedSource:
+    """The source that a draft's data make, pinned by the rows that the files have now and built into the cache; its
+    file is not written. `split`: the split that it is for."""
     if not re.fullmatch("[a-z0-9_]+", name):
-        raise BadDefinition(f"[data] the source's name {name!r}: use lower-case letters, digits and _")
+        raise BadDefinition(
+            f"[data] the source's name {name!r}: use lower-case letters, digits and _ (source = {{ name = .. }})"
+        )
     found = _found(data, beside)
     with refusing_damage("[data]"):
         plan = _plan(data, found)
-    path = home / "loaders" / "sources" / f"{name}.toml"
+    path = _file_of(name, home)
     if name in (known := sources()) and known[name].path.resolve() != path.resolve():
-        raise BadDefinition(f"a source named {name!r} is there already ({known[name].path}): give yours another name")
+        raise BadDefinition(
+            f"a source named {name!r} is there already ({known[name].path}): give yours another name by "
+            "source = { name = .. }"
+        )
     draft = SourceDefinition(
         name=name,
         version=1,
@@ -53,12 +82,11 @@ def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "l
             )
         ],
     )
-    with locked(lock_elsewhere(path), str(path)):
-        made = _known(draft, path) if path.exists() else _made(draft, path, engine, found.folders)
-    rows = made.table(found.folders, engine)
+    pinned = find_pinned(draft, path.parent, split) or _made(draft, path, engine, found.folders, split)
+    rows = pinned.source.table(found.folders, engine)
     names = plan.options.get("maps", {}) | draft.class_names
     say(f"[data] {describe(plan.schema.fields, names, rows, dict(plan.no_classes))}")
-    return made
+    return replace(pinned, folders=found.folders)
 
 
 def _class_names(data: Data, plan: Plan, files: Mapping[str, Path | Members]) -> dict[str, list[str]]:
@@ -133,17 +161,10 @@ def _plan(data: Data, found: _Found) -> Plan:
     return plan_parquet(data, files)
 
 
-def _known(draft: SourceDefinition, path: Path) -> Source:
-    known = read_source(path)
-    if known.definition.model_copy(update={"rows": 0, "digest": "", "class_names": draft.class_names}) != draft:
-        raise BadDefinition(
-            f"{path} defines {draft.name!r} by other data: give the source another name, or remove that"
-        )
-    return known
-
-
-def _made(draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path, ...]) -> Source:
-    """The source, built into the cache, and its file."""
+def _made(
+    draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path, ...], split: SplitName | None
+) -> PinnedSource:
+    """The source, built into the cache under its digest, once it is known which file pins it."""
     made = cache_root() / "sources" / f".{draft.name}-own.arrow.{os.getpid()}.tmp"
     with plain_disk_errors(made):
         made.parent.mkdir(parents=True, exist_ok=True)
@@ -153,18 +174,11 @@ def _made(draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path,
                 files = ", ".join(pin.name for pin in draft.distributions[0].files)
                 raise BadData(f"[data] no rows in {files}: nothing to make a source of")
             check_class_labels(memory_mapped(made), draft.class_names)
-            pinned = Source(draft.model_copy(update={"rows": rows, "digest": digest}), path)
-            keep(made, pinned.cached_at)
+            pinned = choose_file(draft.model_copy(update={"rows": rows, "digest": digest}), path.parent, split)
+            keep(made, pinned.source.cached_at)
         finally:
             made.unlink(missing_ok=True)
-    write_atomically(path, _toml(pinned.definition))
     return pinned
-
-
-def _toml(definition: SourceDefinition) -> bytes:
-    import tomli_w
-
-    return tomli_w.dumps(definition.model_dump(exclude_defaults=True)).encode()
 
 
 def _local_pins(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Path, ...]]:
@@ -173,8 +187,11 @@ def _local_pins(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Path, ..
         found = {path for pattern in data.files for path in find_files(pattern, beside)}
     except (BadDefinition, Unavailable) as error:
         raise restated(type(error), f"[data] {error}") from error
-    if len({path.name for path in found}) < len(found):
-        raise BadDefinition("[data] two files have the same name: rename one, a source's files are known by name")
+    names = [path.name for path in found]
+    if twice := sorted(name for name in set(names) if names.count(name) > 1):
+        raise BadDefinition(
+            f"[data] two files have the same name, {twice[0]}: rename one, a source's files are known by name"
+        )
     return _pins(found), tuple(sorted({path.parent for path in found}))
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tomli_w
 from pydantic import model_validator
@@ -18,15 +21,16 @@ from ...core.plugins import PACKAGE, also
 from ...core.progress import advance, say
 from ...splits.assignment import part_digests
 from ...splits.audit import audit
-from ...splits.audit.verdict import remedy, undeclared, verdict
+from ...splits.audit.verdict import advise, remedy, undeclared, verdict
 from ...splits.catalogue import LOCK, named
 from ...splits.catalogue import published_identities as locked_identities
 from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest, rule_of
 from ...splits.rows import row_digests, set_digest
 from ..acquire.fetch import fetch_file
 from ..acquire.own_data import Data
-from ..acquire.own_source import pin_source
+from ..acquire.own_source import prepare_source, source_locked
 from ..acquire.source import Source, find_source
+from ..acquire.source_file import SplitName
 from .check_labels import check_labels
 
 if TYPE_CHECKING:
@@ -52,12 +56,40 @@ class Draft(SplitDefinition):
         return said
 
 
-def freeze(path: Path, out: Path, engine: str = "local") -> tuple[Manifest, dict[str, Any]]:
+@dataclass(frozen=True)
+class Prepared:
+    """A split that was checked in full, of which nothing is written yet.
+
+    manifest: frozen, with the folder that it gets. rows, assigned: of its source, and of the rule. files: what is to be
+    written, in this order: each file needs those before it alone, so that a build that is killed between two of them
+    is completed by the same command."""
+
+    manifest: Manifest
+    source: Source
+    rows: pa.Table
+    assigned: pa.Table
+    audit: dict[str, Any]
+    files: tuple[tuple[Path, bytes], ...]
+
+    def write(self) -> None:
+        """Write the files, but those that say the same already."""
+        for path, content in self.files:
+            if not path.exists() or path.read_bytes() != content:
+                write_atomically(path, content)
+        if not self.manifest.definition.ships_rows:  # of a build that did not come to its end
+            (self.manifest.folder / "rows.parquet").unlink(missing_ok=True)
+
+
+More: TypeAlias = Callable[[Draft, Path, Prepared], Sequence[tuple[Path, bytes]]]
+"""What else is written for a draft (of a file), once it was checked: given the split that it makes."""
+
+
+def freeze(path: Path, out: Path, engine: str = "local", more: More | None = None) -> tuple[Manifest, dict[str, Any]]:
     """Build the one split that a file describes; see `freeze_draft`."""
     drafted = drafts(path)
     if len(drafted) > 1:
         raise BadDefinition(f"{path} describes {len(drafted)} splits, not one")
-    return freeze_draft(drafted[0], path, out, engine)
+    return freeze_draft(drafted[0], path, out, engine, more)
 
 
 def drafts(path: Path) -> list[Draft]:
@@ -70,7 +102,7 @@ def drafts(path: Path) -> list[Draft]:
 
 
 def freeze_each(
-    drafted: list[tuple[Draft, Path]], out: Path, engine: str = "local"
+    drafted: list[tuple[Draft, Path]], out: Path, engine: str = "local", more: More | None = None
 ) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
     """Freeze each draft, given with its file: a record of each that was, and why the others were refused."""
     frozen: list[dict[str, Any]] = []
@@ -79,7 +111,7 @@ def freeze_each(
         if len(drafted) > 1:
             advance("splits", done, len(drafted))
         try:
-            manifest, found = freeze_draft(draft, path, out, engine)
+            manifest, found = freeze_draft(draft, path, out, engine, more)
         except FarshiftError as error:
             refused.append(error)
             continue
@@ -94,24 +126,56 @@ def freeze_each(
     return frozen, refused
 
 
-def freeze_draft(draft: Draft, path: Path, out: Path, engine: str = "local") -> tuple[Manifest, dict[str, Any]]:
+def freeze_draft(
+    draft: Draft, path: Path, out: Path, engine: str = "local", more: More | None = None
+) -> tuple[Manifest, dict[str, Any]]:
     """Build the split that a draft, read from `path`, describes, into `out/<source>/<split>/v<N>/`. Refuses a split
-    whose audit says that it does not hold the shift it names, and to change a version that is published. `engine` is
-    where the rows of a large source are hashed."""
-    if draft.data is None:
-        return freeze_from(draft, find_source(draft.source.name), out, engine)
-    labels = [field for field, (_, role) in draft.data.columns().items() if role == "label"]
+    whose audit says that it does not hold the shift it names, and to change a version that is published; nothing is
+    written then. `engine` is where the rows of a large source are hashed; `more` is asked last what else is written."""
+    home = out.resolve().parent.parent
+    at_home = out.resolve() == home / "splits" / "manifests"
+    for table, what in (("data", "source"), ("benchmark", "benchmark")):
+        if getattr(draft, table) is not None and not at_home:
+            raise BadDefinition(
+                f"{path} has a table [{table}]: its {what} is kept too, so --out must end in splits/manifests"
+            )
+    with also(home) if at_home else nullcontext(), ExitStack() as locks:
+        if draft.data is None:
+            prepared = prepare_split(draft, find_source(draft.source.name), out, engine)
+        else:
+            locks.enter_context(source_locked(draft.source.name, home))
+            prepared = _prepare_own(draft, draft.data, path, out, engine)
+        if more:
+            prepared = replace(prepared, files=(*prepared.files, *more(draft, path, prepared)))
+        return _frozen(prepared)
+
+
+def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -> Prepared:
+    """The split of a draft with data of its own, and its source's file before its own files."""
+    labels = [field for field, (_, role) in data.columns().items() if role == "label"]
     if draft.label not in labels:
         raise BadDefinition(f"{path}: label = {draft.label!r} is none of the labels of [data]: {', '.join(labels)}")
-    home = out.resolve().parent.parent
-    if out.resolve() != home / "splits" / "manifests":
-        raise BadDefinition(f"{path} has a table [data]: its source is kept too, so --out must end in splits/manifests")
-    home.mkdir(parents=True, exist_ok=True)
-    with also(home):
-        rule_of(draft)  # before the data are read, which may take long
-        source = pin_source(draft.data, draft.source.name, path.parent, home, engine)
-        names = draft.label_names or source.class_names(draft.label)
-        return freeze_from(draft.model_copy(update={"label_names": names}), source, out, engine)
+    rule_of(draft)  # before the data are read, which may take long
+    split = SplitName(draft.name, draft.version)
+    pinned = prepare_source(data, draft.source.name, path.parent, out.resolve().parent.parent, engine, split)
+    source = pinned.source
+    changes = {
+        "label_names": draft.label_names or source.class_names(draft.label),
+        "source": draft.source.model_copy(update={"name": source.name}),
+    }
+    draft = draft.model_copy(update=changes)
+    prepared = prepare_split(draft, source, out, engine, pinned.folders)
+    if pinned.content is None:
+        return prepared
+    return replace(prepared, files=((source.path, pinned.content), *prepared.files))
+
+
+def _frozen(prepared: Prepared) -> tuple[Manifest, dict[str, Any]]:
+    """Write what was prepared."""
+    prepared.write()
+    if prepared.manifest.folder.resolve().is_relative_to((PACKAGE / "splits" / "manifests").resolve()):
+        _lock(prepared.manifest.definition)
+    return read_manifest(prepared.manifest.folder / "split.toml"), prepared.audit
 
 
 def freeze_from(
@@ -122,7 +186,19 @@ def freeze_from(
     own_folders: tuple[Path, ...] = (),
     keep_flaws: bool = False,
 ) -> tuple[Manifest, dict[str, Any]]:
-    """Build the split that a draft describes from its source, as `freeze_draft` does. `keep_flaws`: inputs that
+    """Build the split that a draft describes from its source, as `freeze_draft` does; see `prepare_split`."""
+    return _frozen(prepare_split(draft, source, out, engine, own_folders, keep_flaws))
+
+
+def prepare_split(
+    draft: Draft,
+    source: Source,
+    out: Path,
+    engine: str = "local",
+    own_folders: tuple[Path, ...] = (),
+    keep_flaws: bool = False,
+) -> Prepared:
+    """The split that a draft describes over its source, checked as `freeze_draft` says. `keep_flaws`: inputs that
     stand in training and elsewhere, and tokens of a compositional test that training never shows, are declared as they
     are counted, instead of being refused."""
     rule_of(draft)
@@ -152,33 +228,35 @@ def freeze_from(
             f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}{_remedy(frozen, found)}"
         )
     if not any(name.endswith("_test") for name in pins):
-        raise BadDefinition(f"{frozen.name}: the rule puts no row in a test part; parts: {', '.join(pins)}")
+        raise BadDefinition(
+            f"{frozen.name}: the rule puts no row in a test part; parts: {', '.join(pins)}: its `parameters` decide it"
+        )
     folder = out / frozen.name / f"v{frozen.version}"
     _refuse_change(folder, frozen)
-    if frozen.ships_rows:
-        write_atomically(folder / "rows.parquet", _parquet(assigned))
-    write_audit(folder, found)
     content = tomli_w.dumps(
         frozen.model_dump(exclude_none=True, exclude_defaults=True) | {"format": 1}, multiline_strings=True
     )
-    write_atomically(folder / "split.toml", content.encode())
-    if out.resolve() == (PACKAGE / "splits" / "manifests").resolve():
-        _lock(frozen)
-    return read_manifest(folder / "split.toml"), found
+    files = [(folder / "rows.parquet", _parquet(assigned))] if frozen.ships_rows else []
+    files += [(folder / "audit.json", _audit_bytes(found)), (folder / "split.toml", content.encode())]
+    return Prepared(Manifest(frozen, folder), source, rows, assigned, found, tuple(files))
 
 
 def _remedy(frozen: SplitDefinition, found: dict[str, Any]) -> str:
-    """The line of a draft that declares the flaws that a split was refused for."""
+    """What to change in a draft: the line that declares the flaws that its split was refused for, or its parameters."""
     declared, left = remedy(frozen, found)
     if not declared:
-        return ""
+        advice = advise(frozen, found)
+        return f"; {advice}" if advice else ""
     line = f"; where this is meant, the draft says declared = {inline(declared)}"
     return line + (f", and even so: {left}" if left else "")
 
 
 def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None:
     if "train" not in pins:
-        raise BadDefinition(f"{definition.name}: the rule puts no row in train; parts: {', '.join(pins) or 'none'}")
+        raise BadDefinition(
+            f"{definition.name}: the rule puts no row in train; parts: {', '.join(pins) or 'none'}: its `parameters` "
+            "decide it"
+        )
     expected = definition.published.rows if definition.published else {}
     for name, count in expected.items():
         got = pins[name].weighted_rows if name in pins else 0
@@ -198,15 +276,21 @@ def _refuse_change(folder: Path, frozen: SplitDefinition) -> None:
     if here.exists() and (old := read_manifest(here)).frozen:
         published = published or old.identity
     if published and published != frozen.identity:
+        ours = full_name in locked_identities()
+        newest = max((known.definition.version for known in named(frozen.name)), default=frozen.version)
         raise FarshiftError(
-            f"{frozen.name}@{frozen.version} is published with other rows, and a published version never changes: "
-            f"make it version {frozen.version + 1}"
+            f"{full_name} is {'published' if ours else 'frozen'} with other rows, and such a version never changes: "
+            f"raise `version` to {max(newest, frozen.version) + 1}" + ("" if ours else f", or delete {folder}")
         )
 
 
 def write_audit(folder: Path, found: dict[str, Any]) -> None:
     """Write an audit beside its `split.toml`."""
-    write_atomically(folder / "audit.json", (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
+    write_atomically(folder / "audit.json", _audit_bytes(found))
+
+
+def _audit_bytes(found: dict[str, Any]) -> bytes:
+    return (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _lock(frozen: SplitDefinition) -> None:

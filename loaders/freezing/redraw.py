@@ -18,7 +18,7 @@ from ...splits.manifest import Manifest, assign
 from ...splits.rows import first_ids
 from ..acquire.generator import required
 from ..acquire.source import Distribution, Source, identified
-from ..split import Split, locate
+from ..split import Split, split_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,6 +88,4 @@ def _within_published(split: Split, rows: pa.Table) -> pa.Table:
 def divided(split: Split, rows: pa.Table) -> Split:
     """A split's rule applied to other rows of its source, which carry `row_id` and `check`."""
     manifest = split.manifest
-    assigned = assign(manifest.definition, rows, split.source.schema)
-    placed = assigned.append_column("place", [locate(assigned, rows, manifest.full_name)]).sort_by("row_id")
-    return Split(manifest, split.source, rows, placed)
+    return split_of(manifest, split.source, rows, assign(manifest.definition, rows, split.source.schema))

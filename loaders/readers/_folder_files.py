@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -14,12 +15,19 @@ from ...core.errors import BadData, BadDefinition, some_of
 from ..acquire.members import Members, members
 from ..files.patterns import PathPattern, choose_paths, with_literal_folders
 from ._file_rows import file_tables
+from ._option_errors import describe_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Value = bool | int | float | str
 Parts = dict[str, str]
+
+_Damaged = tuple[str, str, str]
+"""A file that is damaged: its folder or archive, its path there, and what is wrong with it."""
+
+_SHOWN = 5
+"""How many files a message says something of."""
 
 
 class FolderOptions(BaseModel):
@@ -70,9 +78,7 @@ def options_of(options: Mapping[str, Any]) -> FolderOptions:
     try:
         return FolderOptions(**options)
     except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(str(step) for step in first["loc"])
-        raise BadDefinition(f"option {at} of a folder of files: {first['msg']}") from error
+        raise BadDefinition(describe_option(error, FolderOptions, "a folder of files")) from error
 
 
 def folder_tables(
@@ -84,11 +90,14 @@ def folder_tables(
 ) -> Iterator[pa.Table]:
     """A row for each file that fits the pattern, in tables of bounded size: its bytes as `field`, and its fields.
     `problem` says what is wrong with a file's bytes."""
+    wrong: list[_Damaged] = []
     with ExitStack() as opened:
         folders = _opened(files, options, suffixes, opened)
         every = [parts for _, _, found in folders for parts in found.values()]
         for held, own, found in folders:
-            yield from file_tables(_rows(held, own, field, found, _Fields(held, own, found, every), problem))
+            yield from file_tables(_rows(held, own, field, found, _Fields(held, own, found, every), problem, wrong))
+    if wrong:
+        raise BadData(_describe(wrong, len(every)))
 
 
 def folder_parts(files: Mapping[str, Path | Members], options: FolderOptions, suffixes: Sequence[str]) -> list[Parts]:
@@ -118,11 +127,34 @@ def _rows(
     found: Mapping[str, Parts],
     fields: _Fields,
     problem: Callable[[bytes], str],
+    wrong: list[_Damaged],
 ) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
+    """The field, bytes and fields of each file; those with a problem go to `wrong`, and after one nothing is given."""
     for path, content in held.walk(found.__contains__):
-        if (wrong := problem(content)) and not choose_paths([path], options.accept):
-            raise BadData(f"{held.where}: {path} {wrong}")
-        yield field, content, fields.of(path)
+        if (said := problem(content)) and not choose_paths([path], options.accept):
+            wrong.append((held.where, path, said))
+        if not wrong:
+            yield field, content, fields.of(path)
+
+
+def _describe(wrong: Sequence[_Damaged], count: int) -> str:
+    """What is wrong with files, and the options that leave them out or keep them."""
+    places = {where for where, _, _ in wrong}
+    head = f"{', '.join(sorted(places))}: "
+    if len(wrong) > 1:
+        head += f"{len(wrong):,} of {count:,} files are damaged, and so the first: "
+    each = [f"{path if len(places) == 1 else f'{where}: {path}'} {said}" for where, path, said in wrong[:_SHOWN]]
+    out = ignoring([path for _, path, _ in wrong])
+    return (
+        f"{head}{'; '.join(each)}: put right what is damaged, leave it out by {out}, or keep it as it is by `accept` "
+        "instead"
+    )
+
+
+def ignoring(paths: Sequence[str]) -> str:
+    """The option that leaves these files out, as it is written in a draft; of many, the first."""
+    shown = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths[:_SHOWN])
+    return f"options = {{ ignore = [{shown}{', ..' if len(paths) > _SHOWN else ''}] }}"
 
 
 def _fitting(held: Members, options: FolderOptions, suffixes: Sequence[str]) -> dict[str, Parts]:
@@ -142,12 +174,16 @@ def _fitting(held: Members, options: FolderOptions, suffixes: Sequence[str]) -> 
     if others:
         raise BadData(
             f"{held.where}: {len(others):,} of {len(others) + len(found):,} files do not fit {options.pattern!r} with "
-            f"the suffix {' or '.join(sorted(endings))}: {some_of(others)}; say by `ignore` which to leave out"
+            f"the suffix {' or '.join(sorted(endings))}: {some_of(others)}; leave them out by {ignoring(others)}"
         )
     _refuse_cases(held, options, found)
     kept = {path: parts for path, parts in found.items() if options.kept(parts)}
     if not kept:
-        raise BadData(f"{held.where} has no file that fits {options.pattern!r}")
+        rest = "" if not found else ", and that `where` and `without` of `options` let stay"
+        raise BadData(
+            f"{held.where} has no file that fits {options.pattern!r} with the suffix {' or '.join(sorted(endings))} "
+            f"(options = {{ suffixes = [..] }}){rest}"
+        )
     return kept
 
 
@@ -161,8 +197,9 @@ def _refuse_cases(held: Members, options: FolderOptions, found: Mapping[str, Par
         for parts in found.values():
             if (other := first.setdefault(parts[part].lower(), parts[part])) != parts[part]:
                 raise BadData(
-                    f"{held.where}: the {part} {other!r} and the {part} {parts[part]!r} differ by case only: say by "
-                    "`maps` what each is"
+                    f"{held.where}: the {part} {other!r} and the {part} {parts[part]!r} differ by case only: rename "
+                    f"one, or say what each is by options = {{ maps = {{ {part} = {{ {other} = .., {parts[part]} = .. "
+                    "} } }"
                 )
 
 
@@ -194,7 +231,7 @@ class _Fields:
             if fields[field] not in known:
                 raise BadData(
                     f"{self._where}: {path} has the {self._named[field]} {fields[field]!r}, which is none of "
-                    f"{some_of(sorted(known))}"
+                    f"{some_of(sorted(known))}: add it to `maps`, or leave it out by `without` or `ignore`"
                 )
             fields[field] = known[fields[field]]
         fields |= options.constants

@@ -63,7 +63,8 @@ class _Held(io.RawIOBase):
         self._given += len(piece)
         if self._given > max(_HARMLESS, _GROWTH * self._source.size):
             raise BadData(
-                f"{self._source.name} holds over {self._given:,} bytes in a file of {self._source.size:,}: refused"
+                f"{self._source.name} holds over {self._given:,} bytes in a file of {self._source.size:,}: refused; "
+                "give it uncompressed if it is right"
             )
         return len(piece)
 
@@ -151,7 +152,9 @@ def _of_members(held: Members, patterns: Sequence[str], but: Container[str]) -> 
         if lacking := absent if not fit else [one for one in absent if one not in patterns]:
             raise BadData(f"{held.where} has no file {' or '.join(lacking)} (it has {some_of(names)})")
     elif len(names) != 1:
-        raise BadDefinition(f"{held.where} holds {some_of(names) or 'no file'}: say by `members` which to read")
+        raise BadDefinition(
+            f"{held.where} holds {some_of(names) or 'no file'}: say which to read by options = {{ members = [..] }}"
+        )
     else:
         fit = set(names)
     for name, content in held.walk(fit.__contains__):

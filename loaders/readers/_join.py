@@ -43,7 +43,10 @@ class Joined:
         counted = pc.value_counts(self._keys)
         if len(counted) < len(self._keys):
             twice = next(one["values"].as_py() for one in counted if one["counts"].as_py() > 1)
-            raise BadData(f"{self.source} has several rows whose {key!r} is {twice!r}: it cannot be joined by that")
+            raise BadData(
+                f"{self.source} has several rows whose {key!r} is {twice!r}: join it by a column whose "
+                "values differ (`on` of `join`), or leave all but one of them out of the file"
+            )
 
     def columns(self, cells: Cells) -> list[pa.Array]:
         """Its columns for some rows; null where it has no such key."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import BadData, first_line
+from ...core.errors import BadData, first_line, some_of
 from ._cells import Cells
 from ._inputs import Input
 from ._separated import Wanted
@@ -94,12 +94,18 @@ def read_list(source: Input, text: TextForm, at: str, wanted: Wanted) -> Iterato
         raise BadData(f"{source.name}: not JSON: {first_line(error)}") from error
     for step in filter(None, at.split(".")):
         if not isinstance(found, dict) or step not in found:
-            raise BadData(f"{source.name}: there is no {step!r} on the way to the records, {at}")
+            known = f" (there is {some_of(list(found))})" if isinstance(found, dict) else ""
+            raise BadData(f"{source.name}: there is no {step!r} on the way that `records` says, {at}{known}")
         found = found[step]
     if isinstance(found, dict) and found and all(isinstance(record, dict) for record in found.values()):
         found = [{KEY: key, **record} for key, record in found.items()]
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise BadData(f"{source.name} is no list of records: say by `records` where in it they are")
+        inside = [name for name, value in found.items() if isinstance(value, list)] if isinstance(found, dict) else []
+        path = ".".join(filter(None, (at, *inside[:1]))) or ".."
+        raise BadData(
+            f"{source.name} is no list of records: say where in it they are by options = {{ records = "
+            f"{json.dumps(path, ensure_ascii=False)} }}"
+        )
     yield from _cells(source, found, wanted, lambda row: f"record {row + 1}")
 
 

@@ -55,7 +55,7 @@ class Separated:
         blocks = map(self._cells_apart, self.text.blocks(source))
         first = next(blocks, b"")
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise BadData(f"{source.name}: UTF-16 text: say encoding = 'utf-16'")
+            raise BadData(f'{source.name}: UTF-16 text: say options = {{ encoding = "utf-16" }}')
         names, rest = self._names(first)
         if names:
             places = sorted(wanted(names)) if wanted else range(len(names))
@@ -162,14 +162,16 @@ class Separated:
                 begun = number
                 if len(row) != len(names):
                     return BadData(
-                        f"{source.name}, line {number}: {len(row)} cells, and not {len(names)} as the first line has"
+                        f"{source.name}, line {number}: {len(row)} cells, and not {len(names)} as the first line has; "
+                        "`separator`, `quote`, `escape`, `comment` and `skip` of `options` say how it is written"
                     )
         except BadData as found:
             return found
         except csv.Error as found:
             after = f"after line {begun}" if begun else "at its beginning"
             return BadData(
-                f"{source.name}, {after}: a quote that does not fit ({found}): where quotes are text, say quote = ''"
+                f"{source.name}, {after}: a quote that does not fit ({found}): where quotes are text, say "
+                "options = { quote = '' }"
             )
         return BadData(f"{source.name}: not a readable table: {first_line(error)}")
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...core.errors import BadDefinition
 from ..files.patterns import PathPattern, choose_paths
+from ._option_errors import describe_option
 from ._separated import Separated
 from ._text import TextForm
 
@@ -137,7 +138,10 @@ class TableOptions(BaseModel):
         name = PurePosixPath(path.lower())
         found = _FORMATS.get((PurePosixPath(name.stem) if name.suffix in _COMPRESSED else name).suffix)
         if not found:
-            raise BadDefinition(f"{path}: its name does not say what it is: say `format` (csv, tsv, json, jsonl ..)")
+            raise BadDefinition(
+                f"{path}: its name does not say what it is: say options = {{ format = .. }} with one of "
+                f"{', '.join(sorted({*_FORMATS.values(), 'lines'}))}"
+            )
         return found
 
 
@@ -146,6 +150,4 @@ def checked(**options: Any) -> TableOptions:
     try:
         return TableOptions(**options)
     except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(str(step) for step in first["loc"])
-        raise BadDefinition(f"table: option {at}: {first['msg']}") from error
+        raise BadDefinition(describe_option(error, TableOptions, "table")) from error

@@ -34,7 +34,9 @@ class TextForm:
         try:
             return codecs.lookup(self.encoding).name
         except LookupError as error:
-            raise BadDefinition(f"unknown encoding {self.encoding!r}: use utf-8, latin-1, cp1252, utf-16 ..") from error
+            raise BadDefinition(
+                f"table: option encoding: unknown encoding {self.encoding!r}: use utf-8, latin-1, cp1252, utf-16 .."
+            ) from error
 
     @cached_property
     def _comment_lines(self) -> re.Pattern[bytes]:
@@ -101,7 +103,10 @@ def _text(source: Input, number: int, line: bytes, codec: str, encoding: str) ->
 
 
 def _not_text(source: Input, line: int, encoding: str) -> BadData:
-    return BadData(f"{source.name}, line {line}: not {encoding} text: name the file's encoding, such as latin-1")
+    return BadData(
+        f"{source.name}, line {line}: not {encoding} text: name the file's encoding, such as options = {{ encoding = "
+        '"latin-1" }'
+    )
 
 
 def _whole_lines(source: Input, file: BinaryIO) -> Iterator[bytes]:

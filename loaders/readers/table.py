@@ -136,7 +136,9 @@ def _sampled(files: Files, schema: Schema | None, options: TableOptions) -> pa.T
         before += read
     every = np.concatenate([np.empty(0, np.int64), *places])
     if options.sample.rows > len(every):
-        raise BadDefinition(f"{', '.join(files)}: a sample of {options.sample.rows} out of {len(every)} rows")
+        raise BadDefinition(
+            f"{', '.join(files)}: a sample of {options.sample.rows} out of {len(every)} rows: lower `rows` of `sample`"
+        )
     drawn = np.sort(shuffled(options.sample.seed, every.astype(np.uint64))[: options.sample.rows])
     return pa.concat_tables(tables).take(drawn)
 
@@ -158,7 +160,7 @@ class _Maker:
         if options.name_parts:
             parts = options.name_parts.fits(source.path)
             if parts is None:
-                raise BadData(f"{source.name}: its name does not fit the pattern {options.from_name!r}")
+                raise BadData(f"{source.name}: its name does not fit the pattern of from_name, {options.from_name!r}")
             self.parts = parts
         self._made = {*options.constants, *options.ranges, *options.is_missing, *options.texts, options.row_number}
 
@@ -183,7 +185,10 @@ class _Maker:
         every = list(names)
         for where, more in (("its name", list(self.parts)), *((one.source, one.names) for one in self.joined)):
             if both := sorted(set(every) & set(more)):
-                raise BadDefinition(f"{self.source.name} has a column {both[0]!r}, and so has {where}: rename that one")
+                raise BadDefinition(
+                    f"{self.source.name} has a column {both[0]!r}, and so has {where}: call that one "
+                    "otherwise, by `prefix` of `join` or in the pattern `from_name`"
+                )
             every += more
         return every
 
@@ -338,7 +343,10 @@ class _Maker:
         for number, (first, end) in enumerate(named.values()):
             place[(cells.rows >= first) & (cells.rows < end)] = number
         if (place < 0).any():
-            raise cells.wrong(int(np.argmin(place)), f"no range of {field!r} holds row {cells.rows[np.argmin(place)]}")
+            raise cells.wrong(
+                int(np.argmin(place)),
+                f"no range of {field!r} holds row {cells.rows[np.argmin(place)]}: extend `ranges`",
+            )
         return pa.array(list(named)).take(pa.array(place))
 
 

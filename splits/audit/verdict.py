@@ -230,3 +230,20 @@ _KINDS = {
     "corrupted-label": _corrupted,
     "domain": _domain,
 }
+
+_BY_SEVERITY = "choose `parameters` by which every row of ood_test is beyond all of training"
+
+_REMEDIES = {
+    "length": _BY_SEVERITY,
+    "easy-to-hard": _BY_SEVERITY,
+    "compositional": "choose `parameters` that hold combinations out; `factors` names fields that are combined",
+    "corrupted-label": "choose `parameters` by which labels of train are wrong, and no others",
+    "domain": "hold whole domains out by `parameters`, or, where training and test were drawn alike, say "
+    "declared = { one_distribution = true }",
+}
+
+
+def advise(definition: SplitDefinition, found: Audit) -> str:
+    """What to change where a split does not hold the shift of its kind; "" where its audit refuses it for a flaw."""
+    holds, why = _KINDS[definition.kind](definition, found)
+    return _REMEDIES[definition.kind] if not holds and why == found["why"] else ""

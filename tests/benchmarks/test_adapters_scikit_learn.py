@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from farshift.benchmarks.adapters.scikit_learn import adapt
 from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
-from farshift.core.errors import ModelError
+from farshift.core.errors import MissingExtra, ModelError
 
 pytest.importorskip("sklearn")
+from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
+
+pd = pytest.importorskip("pandas")
 
 POINTS = Task("classification", ("x", "image"), "kind", classes=5)
 NUMBERS = Task("regression", ("x", "image"), "value")
@@ -143,7 +149,88 @@ def test_text_without_a_vectoriser_is_refused(estimator):
         fitted(estimator, WORDS, rows(text=TEXTS, kind=np.arange(len(TEXTS)) % 3))
 
 
+PEOPLE = Task("classification", ("age", "job", "shoe"), "kind", classes=2)
 WEIGHT = np.tile([1, 2, 3], 20)
+
+
+def people(count: int = 60) -> TrainingTable:
+    rng = np.random.default_rng(0)
+    job = np.array(["nurse", "cook", "clerk"], object)[rng.integers(0, 3, count)]
+    kind = ((job == "cook") ^ (rng.random(count) < 0.1)).astype(np.int64)
+    shoe = rng.standard_normal((count, 2)).astype(np.float32)
+    return rows(age=rng.integers(20, 60, count), job=job, shoe=shoe, kind=kind)
+
+
+def by_name(**changes) -> ColumnTransformer:
+    said = {"numbers": ["age"], "words": ["job"]} | changes
+    words = OneHotEncoder(handle_unknown="ignore")
+    return ColumnTransformer([("numbers", StandardScaler(), said["numbers"]), ("words", words, said["words"])])
+
+
+NAMED = {
+    "by names": make_pipeline(by_name(), LogisticRegression()),
+    "by types": make_pipeline(
+        by_name(numbers=make_column_selector("age"), words=make_column_selector(dtype_exclude="number")),
+        LogisticRegression(),
+    ),
+    "a text by its name": make_pipeline(
+        ColumnTransformer([("text", CountVectorizer(), "job"), ("rest", "passthrough", ["shoe[0]", "shoe[1]"])]),
+        LogisticRegression(),
+    ),
+    "within a search": GridSearchCV(make_pipeline(by_name(), LogisticRegression()), {"logisticregression__C": [1, 2]}),
+    "within a vote": VotingClassifier([("one", make_pipeline(by_name(), LogisticRegression()))], voting="soft"),
+}
+
+
+def frame(train: TrainingTable) -> pd.DataFrame:
+    columns = train.columns
+    made = {"age": columns["age"], "job": columns["job"]} | {f"shoe[{n}]": columns["shoe"][:, n] for n in range(2)}
+    return pd.DataFrame(made)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_columns_are_selected_by_their_names_and_types(name):
+    train = people()
+    by_hand = clone(NAMED[name]).fit(frame(train), train.columns["kind"])
+    answers = fitted(NAMED[name], PEOPLE, train).predict(train.columns)
+    assert answers.prediction.tolist() == by_hand.predict(frame(train)).tolist()
+    assert np.allclose(answers.scores, by_hand.predict_proba(frame(train)), atol=1e-6)
+
+
+def test_numbers_alone_are_named_too_where_columns_are_selected_by_name():
+    train, task = points(), Task("classification", ("x",), "kind", classes=5)
+    named = make_pipeline(ColumnTransformer([("x", StandardScaler(), ["x"])]), LogisticRegression())
+    placed = make_pipeline(ColumnTransformer([("x", StandardScaler(), [0])]), LogisticRegression())
+    first, second = (fitted(one, task, train).predict(train.columns) for one in (named, placed))
+    assert np.array_equal(first.scores, second.scores)
+
+
+def test_whole_weights_become_copies_of_named_rows():
+    train = people()
+    train.columns["weight"] = WEIGHT
+    made = make_pipeline(by_name(), KNeighborsClassifier(5))
+    answers = fitted(made, PEOPLE, train).predict(train.columns)
+    copies = np.repeat(np.arange(60), WEIGHT)
+    by_hand = clone(made).fit(frame(train).iloc[copies], train.columns["kind"][copies])
+    assert np.allclose(answers.scores, by_hand.predict_proba(frame(train)), atol=1e-6)
+
+
+def test_a_column_that_is_no_input_is_named_with_those_that_are():
+    with pytest.raises(ModelError, match=r"selects the column 'wage': the inputs are age, job, shoe\[0\], shoe\[1\]"):
+        fitted(make_pipeline(by_name(numbers=["wage"]), LogisticRegression()), PEOPLE, people())
+
+
+def test_texts_for_an_estimator_of_numbers_are_refused_with_the_way_on():
+    with pytest.raises(ModelError, match="reads numbers alone, and job is text: make a ColumnTransformer that selects"):
+        fitted(make_pipeline(StandardScaler(), LogisticRegression()), PEOPLE, people())
+
+
+def test_without_pandas_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(
+        MissingExtra, match=r"pandas DataFrame needs an optional dependency: pip install 'farshift\[note"
+    ):
+        fitted(NAMED["by names"], PEOPLE, people())
 
 
 def test_a_weight_is_handed_to_an_estimator_that_takes_weights():

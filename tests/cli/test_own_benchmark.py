@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from encoded_files import folder, picture
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.cli._own_benchmark import write_benchmark
 from farshift.core.errors import BadDefinition, FarshiftError
 from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.catalogue import find
 from hub_rows import send_clients_to
 from hub_server import REPOSITORY, serving
+from own_benchmark import write_benchmark
 
 CSV = """
 name = "reviews/long"
@@ -160,7 +160,9 @@ def test_a_benchmark_that_is_there_stays_as_it_is(farshift, home):
     built(farshift, home, CSV)
     path = home / "benchmarks" / "definitions" / "reviews-long.toml"
     path.write_text(path.read_text().replace("Stars of", "My stars of"))
-    with pytest.raises(FarshiftError, match=r"reviews-long\.toml says something else: remove it"):
+    with pytest.raises(
+        FarshiftError, match=r"reviews-long\.toml says something else, and was written or edited by hand: delete it"
+    ):
         write_benchmark(find("reviews/long"), {}, home)
     assert "My stars of" in path.read_text()
 

@@ -10,7 +10,6 @@ import picture_split
 import pyarrow.parquet as pq
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.cli._own_benchmark import write_benchmark
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.publish.examples import examples_of
@@ -22,6 +21,7 @@ from farshift.leaderboard.submission.pack import pack
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.loaders.freezing.freeze import freeze
 from made_tables import entry, snapshot
+from own_benchmark import write_benchmark
 from own_rows import DRAFT, texts
 
 FREE = "CC0 1.0"

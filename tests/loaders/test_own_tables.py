@@ -72,7 +72,7 @@ def test_rows_are_the_same_however_they_are_written(home):
             r'has no column .text. .*: say by options = \{ separator = ";" \} what stands between',
         ),
         (table("\t").encode(), {}, r'say by options = \{ separator = "\\t" \}'),
-        (table().encode("utf-16"), {}, "UTF-16 text: say encoding = 'utf-16'"),
+        (table().encode("utf-16"), {}, r'UTF-16 text: say options = \{ encoding = "utf-16" \}'),
         ("text,price,kind\nä,1,a\n".encode("latin-1"), {}, r"line 2: not utf-8 text: name the file's encoding"),
         (b'text,price,kind\n"open,1,a\n', {}, "a quote that does not fit"),
         (simple(["1", ""]).encode(), {}, "line 3: price is missing: say by `if_missing`"),

@@ -171,7 +171,9 @@ def test_a_joined_table_gives_its_columns_by_a_key_and_what_is_not_in_it_is_miss
 
 
 def test_a_join_that_is_not_one_to_one_is_refused(regions):
-    with pytest.raises(BadDefinition, match=r"rows\.csv has a column 'n', and so has codes\.csv: rename that one"):
+    with pytest.raises(
+        BadDefinition, match=r"rows\.csv has a column 'n', and so has codes\.csv: call that one otherwise, by `prefix`"
+    ):
         read_table(regions, columns={"n": "n"}, join=[{"file": "codes.csv", "on": {"code": "alpha-3"}}])
     with pytest.raises(BadData, match=r"rows\.csv has several rows whose 'code' is 'FRA'"):
         read_table(regions, join=[{"file": "rows.csv", "on": {"alpha-3": "code"}}])

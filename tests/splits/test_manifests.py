@@ -270,7 +270,7 @@ def test_a_split_can_be_frozen_from_a_ten_line_file(tmp_path):
 
 def test_a_published_version_never_changes(tmp_path):
     freeze(draft(tmp_path, parameters='{ field = "actions", at_most = 10 }'), tmp_path / "out")
-    with pytest.raises(FarshiftError, match="make it version 2"):
+    with pytest.raises(FarshiftError, match="raise `version` to 2, or delete"):
         freeze(draft(tmp_path, parameters='{ field = "actions", at_most = 11 }'), tmp_path / "out")
 
 

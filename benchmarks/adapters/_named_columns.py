@@ -1,0 +1,65 @@
+"""Inputs as the named columns of a pandas DataFrame, for estimators that select columns by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import MissingExtra, ModelError, some_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def selects_by_name(estimator: Any) -> bool:
+    """Whether a `ColumnTransformer` in it selects columns by their names or types, as a DataFrame alone has them."""
+    return any(
+        isinstance(columns, str) or hasattr(columns, "dtype_include") or bool(_names_in(columns))
+        for columns in _selections(estimator)
+    )
+
+
+def _selections(estimator: Any) -> Iterator[Any]:
+    """What each `ColumnTransformer` in an estimator that reads the inputs themselves selects: the estimator, the first
+    step of a pipeline, the parts of a union, the estimator within a search, or one of several that vote."""
+    if transformers := getattr(estimator, "transformers", None):
+        yield from (columns for _, _, columns in transformers)
+    if steps := getattr(estimator, "steps", None):
+        yield from _selections(steps[0][1])
+    for name in ("transformer_list", "estimators"):
+        for part in getattr(estimator, name, None) or ():
+            yield from _selections(part[1] if isinstance(part, tuple) else part)
+    if (inner := getattr(estimator, "estimator", None)) is not None:
+        yield from _selections(inner)
+
+
+def _names_in(columns: Any) -> list[str]:
+    if isinstance(columns, str):
+        return [columns]
+    return [one for one in columns if isinstance(one, str)] if isinstance(columns, list | tuple | np.ndarray) else []
+
+
+def frame_of(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFrame:
+    """A DataFrame of n rows with a column for each input, called as the input is: numbers in their own type, texts as
+    objects; a tensor has a column for each of its numbers (`x[0]`, `x[1]` ..). `MissingExtra` without pandas,
+    `ModelError` where the estimator selects a column that is none."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        what = f"{type(estimator).__name__} on inputs as the columns of a pandas DataFrame"
+        raise MissingExtra(what, "notebook") from error
+    made: dict[str, Any] = {}
+    for name, values in columns.items():
+        if values.ndim == 1:
+            made[name] = pd.Series(values, dtype=values.dtype)  # an object stays one: pandas would guess another type
+        else:
+            flat = values.reshape(len(values), -1)
+            made |= {f"{name}[{place}]": flat[:, place] for place in range(flat.shape[1])}
+    if unknown := [name for one in _selections(estimator) for name in _names_in(one) if name not in made]:
+        raise ModelError(
+            f"{type(estimator).__name__} selects the column {unknown[0]!r}: the inputs are {some_of(list(made))}"
+        )
+    return pd.DataFrame(made)

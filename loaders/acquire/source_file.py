@@ -1,0 +1,120 @@
+"""Which file pins a source of the user's own: the one that is there, a new one, or one in place of what an earlier
+build wrote. Nothing is written here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import BadDefinition, some_of
+from ...core.progress import say
+from ...splits.catalogue import own_manifests
+from ...splits.manifest import Manifest
+from .generated import is_unedited, mark_generated
+from .source import Source, SourceDefinition, read_source
+
+COMMAND = "farshift splits build"
+
+
+@dataclass(frozen=True)
+class SplitName:
+    """The split that a source is pinned for."""
+
+    name: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+@dataclass(frozen=True)
+class PinnedSource:
+    """A source whose rows are pinned and in the cache; `content` is to be written to its path, unless the file that
+    stands there says the same (None). `folders` are those that its files were found in."""
+
+    source: Source
+    content: bytes | None = None
+    folders: tuple[Path, ...] = ()
+
+
+def find_pinned(draft: SourceDefinition, folder: Path, split: SplitName | None) -> PinnedSource | None:
+    """The source in `folder` that was made of the same data in the same way, under the draft's name or, for a later
+    version of a split, under the name that an earlier build gave it."""
+    candidates = [folder / f"{draft.name}.toml"]
+    if split and split.version > 1:
+        candidates += sorted(folder.glob(f"{draft.name}_v*.toml"))
+    for path in candidates:
+        if path.exists():
+            known = read_source(path)
+            pinned = {"name": draft.name, "rows": 0, "digest": "", "class_names": draft.class_names}
+            if known.definition.model_copy(update=pinned) == draft:
+                return PinnedSource(known)
+    return None
+
+
+def choose_file(pinned: SourceDefinition, folder: Path, split: SplitName | None) -> PinnedSource:
+    """The file that a source gets, whose rows have been pinned. Raises `BadDefinition` where that would replace a file
+    which a frozen split stands on, or which a build did not write; a later version of a split gets a source of another
+    name (`photos_v2`) beside the one that the earlier version stands on."""
+    path = folder / f"{pinned.name}.toml"
+    if not path.exists():
+        return _written(pinned, path)
+    known = read_source(path)
+    same = _same_rows(known.definition, pinned)
+    standing = [] if same else _standing_on(known)
+    if not standing and is_unedited(path):
+        say(f"{path} {'pins the same rows of other files' if same else 'pinned other data'}: it is written anew")
+        return _written(pinned, path)
+    if same:
+        say(f"{path} was written or edited by hand, and gives the same rows: it stays as it is")
+        return PinnedSource(known)
+    if not standing:
+        raise BadDefinition(
+            f"{path} defines {pinned.name!r} by other data, and was written or edited by hand: delete it, or give this "
+            "source another name by source = { name = .. }"
+        )
+    full_names = [manifest.full_name for manifest in standing]
+    later = f"{pinned.name}_v{split.version}" if split else ""
+    if split and split.version > 1 and str(split) not in full_names and not pinned.name.endswith(f"_v{split.version}"):
+        chosen = choose_file(pinned.model_copy(update={"name": later}), folder, split)
+        say(
+            f"{some_of(full_names)} {'stands' if len(standing) == 1 else 'stand'} on the data as {path.name} pins "
+            f'them: the source of {split} is {later}; source = {{ name = "{later}" }} in the draft makes it so anywhere'
+        )
+        return chosen
+    folders = some_of([str(manifest.folder) for manifest in standing])
+    if split and str(split) in full_names:
+        newest = max(known.definition.version for known in own_manifests(split.name))
+        raise BadDefinition(
+            f"{split} is frozen on other data, and a frozen version never changes: raise `version` to {newest + 1}, or "
+            f"delete {folders}"
+        )
+    raise BadDefinition(
+        f"{path} defines {pinned.name!r} by other data, which {some_of(full_names)} "
+        f"{'stands' if len(standing) == 1 else 'stand'} on: give this source another name by source = {{ name = .. }}, "
+        f"raise `version`, or delete {folders}"
+    )
+
+
+def _written(pinned: SourceDefinition, path: Path) -> PinnedSource:
+    import tomli_w
+
+    content = tomli_w.dumps(pinned.model_dump(exclude_defaults=True)).encode()
+    return PinnedSource(Source(pinned, path), mark_generated(content, COMMAND))
+
+
+def _same_rows(one: SourceDefinition, other: SourceDefinition) -> bool:
+    """Whether splits over one stand as they are over the other: the rows, the fields, what classes are called."""
+    maps = [[way.options.get("maps") for way in definition.distributions] for definition in (one, other)]
+    ours, others = (
+        (its.version, its.digest, its.fields, its.class_names, levels)
+        for its, levels in zip((one, other), maps, strict=True)
+    )
+    return ours == others
+
+
+def _standing_on(known: Source) -> list[Manifest]:
+    """The frozen splits that need a source as it is."""
+    pin = (known.name, known.definition.digest)
+    standing = [manifest for manifest in own_manifests() if manifest.frozen]
+    return [one for one in standing if (one.definition.source.name, one.definition.source.digest) == pin]
