@@ -21,7 +21,7 @@ _APART = r"[\s_\-\u2012-\u2015\ufe58]"
 _BETWEEN_LETTERS = re.compile(rf"(?<=[^\W\d]){_APART}+(?=[^\W\d])")
 
 _NEGATIONS = ("not", "non", "no", "never", "neither", "nor", "cannot", "hardly")
-_TIGHT = "a|an|the|at|all|in|any|way|really|very|be|being|considered|classified|labelled|labeled|as"
+_TIGHT = "a|an|the|at|all|in|any|way|really|very|be|being|considered|classified|labell?ed|as"
 """Words between a negation and what it negates."""
 _TURNS = "only|just|merely|simply|but|and|so|rather|instead|doubt|question|wonder"
 """Words after which a negation negates no more, or never did."""

@@ -45,7 +45,7 @@ def check_class_labels(rows: pa.Table, names: Mapping[str, Iterable[str]]) -> No
         for value in ends.values():
             if value is not None and not 0 <= value <= last:
                 raise BadData(
-                    f"[data] {field} has the class {value}, and its ClassLabel names those from 0 to {last}: leave such "
+                    f"[data] {field} has the class {value}, and its ClassLabel names 0 to {last}: leave such "
                     f"rows out by options = {{ without = {{ .. = {value} }} }}, with the name of its column"
                 )
 

@@ -59,7 +59,7 @@ def open_rgb(content: bytes | memoryview, side: int | None = None) -> Image:
 
 
 def is_plain(content: bytes) -> bool:
-    """Whether every reader shows a picture as it is read here: no orientation turns it, and a PNG has at most 8 bits."""
+    """Whether every reader shows a picture as it is read here: no orientation turns it, and no PNG has 16 bits."""
     if content.startswith(b"\x89PNG") and content[24:25] == b"\x10":
         return False
     if not _MAY_BE_TURNED.search(content):
@@ -83,7 +83,8 @@ def _eight_bits(picture: Image) -> Image:
         tags = getattr(picture, "tag_v2", {})
         white = 2 ** tags.get(_BITS, (16,))[0] - 1
         values = np.minimum((np.asarray(picture).astype(np.int64) * 255 + white // 2) // white, 255).astype(np.uint8)
-        return pillow().Image.fromarray(255 - values if tags.get(_PHOTOMETRIC) == 0 else values)
+        found: Image = pillow().Image.fromarray(255 - values if tags.get(_PHOTOMETRIC) == 0 else values)
+        return found
     if picture.mode in ("I", "F"):
         raise ValueError(f"no format says which of its values are black and white (Pillow's mode {picture.mode})")
     return picture

@@ -22,9 +22,9 @@ _LARGEST_OFFSET = 2**31 - 1
 def to_hf(part: Part) -> Dataset:
     """The part as a `datasets.Dataset` over the memory of `Part.arrow`; its columns are `Part.columns`.
 
-    Features: scalars keep their type; a label of classes with names is a `ClassLabel`; a tensor of one
-    dimension is a list of fixed length, one of two to five an `Array2D` .. `Array5D`. Its fingerprint is taken of the
-    manifest's identity and the rows, so what `map` caches is found again. Raises `MissingExtra` where `datasets` is not installed.
+    Features: scalars keep their type; a label of classes with names is a `ClassLabel`; a tensor of one dimension is a
+    list of fixed length, one of two to five an `Array2D` .. `Array5D`. Its fingerprint is taken of the manifest's
+    identity and the rows, so what `map` caches is found again. Raises `MissingExtra` where `datasets` is not installed.
     """
     try:
         import datasets

@@ -62,7 +62,8 @@ def _find_in_lists(column: pa.ChunkedArray, nan: bool) -> NDArray[np.bool_]:
     found = np.zeros(len(column), bool)
     start = 0
     for chunk in column.chunks:
-        values, parents = chunk, []
+        values = chunk
+        parents: list[pa.Array] = []
         while True:
             floating = nan and pa.types.is_floating(values.type)
             if values.null_count or floating:

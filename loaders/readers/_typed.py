@@ -24,7 +24,7 @@ _EXACT = 2**53
 
 
 def is_carried(number: str) -> bool:
-    """Whether float64, and int64, carry a whole number written in digits (perhaps with zeros behind a point) as it is."""
+    """Whether float64, and int64, carry a whole number in digits (perhaps with zeros behind a point) as it is."""
     digits = number.partition(".")[0]
     return len(digits) <= 20 and int(float(digits)) == int(digits) and -(2**63) <= int(digits) < 2**63
 
