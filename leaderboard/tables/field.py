@@ -8,9 +8,8 @@ An entry is of the field where
 4. its team has no other: of those that hold to 1 to 3 the newest whose card says `choose`, else the first.
 
 None of this looks at an OOD score. Rules 1 to 3 read cards and ID rows, 4 the order of entering and what was said
-before anything was scored. So rank sets hold over the field
-as over any that was fixed beforehand (docs/statistics.md has it simulated with hostile fields), and no number of
-entries that are left out widens anybody's set.
+before anything was scored. So rank sets hold over the field as over any that was fixed beforehand (docs/statistics.md
+has it simulated with hostile fields), and no number of entries that are left out widens anybody's set.
 
 Reference entries, which the board's operator declares in the ledger (operations/reference.py), are of the field as
 they are, all of them.
