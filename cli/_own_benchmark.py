@@ -19,14 +19,14 @@ from ..benchmarks.benchmark import benchmark_on, benchmarks, read_benchmarks
 from ..benchmarks.definition import BenchmarkDefinition
 from ..benchmarks.metrics import metric
 from ..core.errors import BadDefinition, FarshiftError, some_of
-from ..core.listings.inline import inline
+from ..core.listings.inline import write_inline
 from ..core.listings.plural import counted
 from ..core.progress import say
 from ..loaders.acquire.generated import is_unedited, mark_generated, strip_mark
 from ..loaders.acquire.guess import MOST_CLASSES
-from ..loaders.acquire.labels import task_of
+from ..loaders.acquire.labels import infer_task
 from ..loaders.acquire.source_file import COMMAND
-from ..loaders.freezing.check_labels import highest_class, tell_absent_classes
+from ..loaders.freezing.check_labels import find_highest_class, report_absent_classes
 from ..loaders.freezing.freeze import Draft, Prepared
 from ..loaders.split import Split, split_of
 from ..splits.manifest import SplitDefinition
@@ -106,14 +106,14 @@ def prepare_benchmark(split: Split, said: Mapping[str, Any], home: Path, draft: 
 
 def definition_for(split: Split, said: Mapping[str, Any]) -> dict[str, Any]:
     """The definition of a benchmark on a split; what the draft says comes first."""
-    definition, task = split.manifest.definition, _task(split, dict(said.get("task", {})))
+    definition, task = split.manifest.definition, _infer_task(split, dict(said.get("task", {})))
     metrics = said.get("metrics", [_METRICS.get(task["type"], "")])
     made = {
         "name": definition.name,
         "split": split.manifest.full_name,
         "title": definition.title,
-        "holdouts": _holdouts(definition),
-        "views": _views(split),
+        "holdouts": _choose_holdouts(definition),
+        "views": _choose_views(split),
         **said,
     }
     if "views" not in said and made["views"].keys() > {"id", "ood"}:
@@ -122,12 +122,12 @@ def definition_for(split: Split, said: Mapping[str, Any]) -> dict[str, Any]:
     return made | {"task": task, "metrics": pinned}
 
 
-def _holdouts(definition: SplitDefinition) -> list[dict[str, Any]]:
+def _choose_holdouts(definition: SplitDefinition) -> list[dict[str, Any]]:
     absent = [name for name in ("id_test", "id_val") if name not in definition.parts]
     return [{"part": "train", "to": name, "share": _HELD_OUT} for name in absent]
 
 
-def _views(split: Split) -> dict[str, Any]:
+def _choose_views(split: Split) -> dict[str, Any]:
     """The rows of the ID and the OOD score; of wrong training labels also what of them is memorised, what restored."""
     views: dict[str, Any] = {"id": {"part": "id_test"}, "ood": {"part": "ood_test"}}
     if split.manifest.definition.kind != "corrupted-label":
@@ -137,13 +137,13 @@ def _views(split: Split) -> dict[str, Any]:
     return views | (of_wrong if is_wrong.any() else {})
 
 
-def _task(split: Split, task: dict[str, Any]) -> dict[str, Any]:
+def _infer_task(split: Split, task: dict[str, Any]) -> dict[str, Any]:
     """The task of the label: what the draft says of it, and else what its type, its values and its names tell."""
     definition, source = split.manifest.definition, split.source
     label = source.schema[definition.label]
     names = task.get("names") or definition.label_names or source.class_names(label.name)
     is_counted = label.type == "int64" and ("classes" in task or "classes" in definition.parameters)
-    inferred = task_of(label, split.rows[label.name], names)
+    inferred = infer_task(label, split.rows[label.name], names)
     kind = task.setdefault("type", "classification" if is_counted else inferred.type)
     if not kind:
         raise BadDefinition(f"{definition.name}: {inferred.why}")
@@ -153,24 +153,24 @@ def _task(split: Split, task: dict[str, Any]) -> dict[str, Any]:
         raise BadDefinition(f"{definition.name}: the label {label.name!r} is {of}: {remedy.format(label.name)}")
     task.setdefault("label", label.name)
     task.setdefault("inputs", [field.name for field in source.schema.of_role("input")])
-    return _with_classes(split, task, names) if kind == "classification" else task
+    return _count_classes(split, task, names) if kind == "classification" else task
 
 
-def _with_classes(split: Split, task: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def _count_classes(split: Split, task: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """A classification with the number of its classes, and their names where each has one."""
     definition = split.manifest.definition
-    highest, where = highest_class(definition, split.rows, split.assigned), f"{definition.name}: the label"
+    highest, where = find_highest_class(definition, split.rows, split.assigned), f"{definition.name}: the label"
     classes = task.setdefault("classes", len(names) or max(2, highest + 1))
     if highest >= classes:
         declared = counted(classes, "class", "classes")
         raise BadDefinition(
             f"{where} {definition.label!r} has the class {highest}, and the task has {declared}, numbered from 0: say "
-            f"benchmark = {inline({'task': {'classes': highest + 1}})}, or leave `classes` out"
+            f"benchmark = {write_inline({'task': {'classes': highest + 1}})}, or leave `classes` out"
         )
     if classes < 2 or classes > MOST_CLASSES:
         what = f"{counted(classes, 'class', 'classes')}{f' ({some_of(names)})' if names else ''}"
         raise BadDefinition(f"{where} {definition.label!r} has {what}: a classification has from 2 to {MOST_CLASSES:,}")
     if len(names) == classes:
         return task | {"names": list(names)}
-    tell_absent_classes(definition, split.rows, split.assigned, list(map(str, range(classes))))
+    report_absent_classes(definition, split.rows, split.assigned, list(map(str, range(classes))))
     return task

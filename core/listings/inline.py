@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def inline(value: Any) -> str:
+def write_inline(value: Any) -> str:
     """A table, list, text, number or truth value in one line of TOML.
 
-    >>> inline({"duplicates": {"train/ood_test": 57}, "names": ["a", "b"]})
+    >>> write_inline({"duplicates": {"train/ood_test": 57}, "names": ["a", "b"]})
     '{ duplicates = { "train/ood_test" = 57 }, names = ["a", "b"] }'
     """
     if isinstance(value, Mapping):
-        items = ", ".join(f"{_key(key)} = {inline(one)}" for key, one in value.items())
+        items = ", ".join(f"{_key(key)} = {write_inline(one)}" for key, one in value.items())
         return f"{{ {items} }}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(inline, value))}]"
+        return f"[{', '.join(map(write_inline, value))}]"
     return json.dumps(value, ensure_ascii=False)
 
 

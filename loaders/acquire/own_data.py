@@ -19,7 +19,7 @@ options = { missing = ["?"] }   # of the reader: `table`, `image_folder` or `wav
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -33,7 +33,7 @@ from ...splits.schema import Field, Schema
 from ..readers import image_folder, table, wav
 from ..readers._typed import as_text
 from .guess import Guess
-from .labels import class_maps, number_classes, why_no_classes
+from .labels import number_classes
 from .members import Members
 from .own_types import TypedColumn
 
@@ -161,7 +161,36 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     if maps := class_maps(data, unmapped, kinds):
         options["maps"] = {**given, **maps}
         kinds |= dict.fromkeys(maps, "int64")
-    return Plan("table", options, _schema(columns, kinds), why_no_classes(data, unmapped, kinds))
+    return Plan("table", options, _schema(columns, kinds), explain_text_labels(data, unmapped, kinds))
+
+
+def class_maps(data: Data, guesses: Mapping[str, Guess], kinds: Mapping[str, str]) -> dict[str, list[str]]:
+    """The classes of each field that has some, in their order: of those that `classes` names, and of labels of text
+    whose texts are few and each that of several rows. Labels that share a text share one numbering, so that a rule may
+    compare them. kinds: the type that each field has otherwise."""
+    texts: dict[str, Collection[str]] = {}
+    for field, (_, role) in data.columns().items():
+        if field not in guesses or field in data.types:
+            continue
+        guess = guesses[field]
+        inferred = role == "label" and kinds[field] == "string" and not guess.why_no_classes
+        if field in data.classes or inferred:
+            texts[field] = guess.texts
+    labels = [field for field, (_, role) in data.columns().items() if role == "label"]
+    return number_classes(texts, labels)
+
+
+def explain_text_labels(
+    data: Data, guesses: Mapping[str, Guess], kinds: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """The labels that stay text without being told to, each with why its texts are hardly classes."""
+    labels = [field for field, (_, role) in data.columns().items() if role == "label" and field in guesses]
+    texts = [field for field in labels if kinds[field] == "string" and field not in (*data.classes, *data.types)]
+    return tuple(
+        (field, f'{why}: classes = ["{field}"] makes classes of them')
+        for field in texts
+        if (why := guesses[field].why_no_classes)
+    )
 
 
 def _filled(options: Mapping[str, Any]) -> set[str]:

@@ -17,8 +17,7 @@ from ..readers._tensors import Ragged, tensors
 from ..readers._typed import as_text
 from ..readers.parquet import opened
 from .guess import Guess
-from .labels import class_maps, why_no_classes
-from .own_data import Data, Plan
+from .own_data import Data, Plan, class_maps, explain_text_labels
 from .own_types import ENCODED, LISTS, media_of, say_narrowed, settle_type
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
         for piece in parquet.values(files, sorted({its[field] for field in texts})):
             for field, guess in texts.items():
                 try:
-                    guess.look(as_text(piece[its[field]]))
+                    guess.look(as_text(plain(piece[its[field]])))
                 except UnicodeDecodeError as error:
                     raise BadDefinition(
                         f"[data] field {field!r} is not UTF-8: decode it anew, or store it as binary"
@@ -46,7 +45,7 @@ def plan_parquet(data: Data, files: dict[str, Path]) -> Plan:
     maps = class_maps(data, texts, kinds)
     fields = tuple(replace(field, type="int64") if field.name in maps else field for field in schema.fields)
     options = {"columns": its} | ({"maps": maps} if maps else {})
-    return Plan("parquet", options, Schema(fields), why_no_classes(data, texts, kinds))
+    return Plan("parquet", options, Schema(fields), explain_text_labels(data, texts, kinds))
 
 
 def _schema(

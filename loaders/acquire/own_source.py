@@ -20,7 +20,7 @@ from .class_labels import check_class_labels, read_class_labels
 from .fetch import fetch_file
 from .git_tree import tree_hashes
 from .hub_files import hub_pins
-from .labels import describe
+from .labels import describe_fields
 from .members import FolderMembers, Members, is_archive
 from .own_data import Data, Plan, plan_folder, plan_table
 from .own_parquet import plan_parquet
@@ -85,7 +85,7 @@ def prepare_source(
     pinned = find_pinned(draft, path.parent, split) or _made(draft, path, engine, found.folders, split)
     rows = pinned.source.table(found.folders, engine)
     names = plan.options.get("maps", {}) | draft.class_names
-    say(f"[data] {describe(plan.schema.fields, names, rows, dict(plan.no_classes))}")
+    say(f"[data] {describe_fields(plan.schema.fields, names, rows, dict(plan.no_classes))}")
     return replace(pinned, folders=found.folders)
 
 

@@ -32,7 +32,7 @@ from .fetch import fetch_file
 from .fetch_tree import fetch_tree
 from .first_file import fetch_first
 from .generator import generator_of, lacking, made_by, required
-from .labels import class_names
+from .labels import read_class_names
 from .large import build_in_pieces, in_pieces, with_schema
 from .match import changed_since
 
@@ -155,7 +155,7 @@ class Source:
         for distribution in self.definition.distributions:
             texts = distribution.options.get("maps", {}).get(field)
             if isinstance(texts, list):
-                return class_names(texts)
+                return read_class_names(texts)
         return []
 
     def table(self, own_folders: tuple[Path, ...] = (), engine: str = "local") -> pa.Table:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadDefinition, some_of
-from ...core.listings.inline import inline
+from ...core.listings.inline import write_inline
 from ...core.listings.plural import counted
 from ...core.progress import say
 from ...splits.assignment import PARTS
@@ -23,15 +23,15 @@ def check_labels(definition: SplitDefinition, source: Source, rows: pa.Table, as
     `label_names` are not the names of the label's classes. Classes that training lacks, or that have no row, are told.
     rows, assigned: of the source, and of the rule (`splits.manifest.assign`)."""
     if "label" in assigned.column_names:
-        for other in _labels_named(definition, source):
+        for other in _find_named_labels(definition, source):
             _check_numbering(definition, source, other)
     names = definition.label_names or source.class_names(definition.label)
     if names:
         _check_names(definition, names, source, rows, assigned)
-        tell_absent_classes(definition, rows, assigned, names)
+        report_absent_classes(definition, rows, assigned, names)
 
 
-def given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> pa.ChunkedArray:
+def _read_given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> pa.ChunkedArray:
     """The label of each row of a split as training is given it: the rule's, where it gives one."""
     import pyarrow.compute as pc
 
@@ -39,12 +39,12 @@ def given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table
     return pc.coalesce(assigned["label"].cast(true.type), true) if _gives_labels(assigned) else true
 
 
-def highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> int:
+def find_highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> int:
     """The highest class that a label has, or is given; `BadDefinition` where one is below 0."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    both = (rows[definition.label], given_labels(definition, rows, assigned))
+    both = (rows[definition.label], _read_given_labels(definition, rows, assigned))
     ends = [pc.min_max(values.cast(pa.int64())).as_py() for values in both]
     if (lowest := min(end["min"] for end in ends)) < 0:
         raise BadDefinition(
@@ -54,14 +54,14 @@ def highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa.Tabl
     return int(max(end["max"] for end in ends))
 
 
-def tell_absent_classes(
+def report_absent_classes(
     definition: SplitDefinition, rows: pa.Table, assigned: pa.Table, names: Sequence[str] = ()
 ) -> None:
     """Say which classes stand in other parts and not in training, where no model can learn them; and which of the
     `names` no row has."""
     import pyarrow.compute as pc
 
-    given = given_labels(definition, rows, assigned)
+    given = _read_given_labels(definition, rows, assigned)
     trained = pc.unique(given.filter(pc.equal(assigned["part"], "train")))
     unseen = pc.invert(pc.is_in(given, trained))
     where = f"{definition.name}: the label {definition.label!r}"
@@ -69,14 +69,14 @@ def tell_absent_classes(
         lacking, there = given.filter(unseen), assigned["part"].filter(unseen)
         counts = [(part, pc.sum(pc.equal(there, part)).as_py()) for part in PARTS]
         parts = ", ".join(f"{counted(count, 'row')} of {part}" for part, count in counts if count)
-        classes = sorted(pc.unique(lacking).to_pylist())
-        say(f"{where} has classes that training lacks ({parts}): {some_of([_called(one, names) for one in classes])}")
+        classes = [_name_class(code, names) for code in sorted(pc.unique(lacking).to_pylist())]
+        say(f"{where} has classes that training lacks ({parts}): {some_of(classes)}")
     occurring = set(pc.unique(given).to_pylist()) | set(pc.unique(rows[definition.label]).to_pylist())
     if absent := [name for number, name in enumerate(names) if number not in occurring]:
         say(f"{where} has classes that no row has: {some_of(absent)}")
 
 
-def _called(number: Any, names: Sequence[str]) -> str:
+def _name_class(number: Any, names: Sequence[str]) -> str:
     return names[number] if names else str(number)
 
 
@@ -84,23 +84,23 @@ def _gives_labels(assigned: pa.Table) -> bool:
     return "label" in assigned.column_names and assigned["label"].null_count < assigned.num_rows
 
 
-def _labels_named(definition: SplitDefinition, source: Source) -> list[str]:
+def _find_named_labels(definition: SplitDefinition, source: Source) -> list[str]:
     """The other label fields that a rule's parameters name."""
-    named = set(_texts(definition.parameters))
+    named = set(_collect_texts(definition.parameters))
     labels = [field.name for field in source.schema.of_role("label")]
     return [label for label in labels if label in named and label != definition.label]
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _collect_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _collect_texts(item)
 
 
 def _check_numbering(definition: SplitDefinition, source: Source, other: str) -> None:
-    numbers, others = _numbers(source, definition.label), _numbers(source, other)
+    numbers, others = _read_numbers(source, definition.label), _read_numbers(source, other)
     if not numbers and not others:
         return  # the numbers are those of the data
     if not numbers or not others:
@@ -112,7 +112,7 @@ def _check_numbering(definition: SplitDefinition, source: Source, other: str) ->
         return
     shown = f"{apart[0]!r} is {numbers[apart[0]]} in one and {others[apart[0]]} in the other" if apart else ""
     texts = list(dict.fromkeys([*numbers, *others]))
-    maps = inline({"maps": {definition.label: texts, other: texts}})
+    maps = write_inline({"maps": {definition.label: texts, other: texts}})
     raise BadDefinition(
         f"{definition.name}: the rule gives labels of {other!r} for those of {definition.label!r}, and their classes "
         f"are numbered apart ({shown or 'they have no text in common'}): say options = {maps} in [data] (a list in a "
@@ -120,18 +120,20 @@ def _check_numbering(definition: SplitDefinition, source: Source, other: str) ->
     )
 
 
-def _numbers(source: Source, field: str) -> dict[str, int]:
-    """The numbers of a label's texts; empty where its numbers are those of the data."""
+def _read_numbers(source: Source, field: str) -> dict[str, int]:
+    """The numbers of a label's texts; empty where its numbers are those of the data, and have no names."""
+    if names := source.definition.class_names.get(field):
+        return {name: number for number, name in enumerate(names)}
     for distribution in source.definition.distributions:
         levels = distribution.options.get("maps", {}).get(field)
         if isinstance(levels, list):
-            return {text: number for number, level in enumerate(levels) for text in _alike(level)}
+            return {text: number for number, level in enumerate(levels) for text in _list_texts(level)}
         if levels:
             return dict(levels)
     return {}
 
 
-def _alike(level: str | list[str]) -> list[str]:
+def _list_texts(level: str | list[str]) -> list[str]:
     return [level] if isinstance(level, str) else level
 
 
@@ -153,7 +155,7 @@ def _check_names(
             f"{where} are {len(names)}, and {label!r} has {len(texts)} classes ({some_of(texts)}): name each, in their "
             "order"
         )
-    if (highest := highest_class(definition, rows, assigned)) >= len(names):
+    if (highest := find_highest_class(definition, rows, assigned)) >= len(names):
         raise BadDefinition(
             f"{definition.name}: {label!r} has, or is given by the rule, the class {highest}, and "
             f"{counted(len(names), 'class has a name', 'classes have names')} ({some_of(list(names))}): label_names "

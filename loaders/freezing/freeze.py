@@ -16,12 +16,12 @@ from pydantic import model_validator
 from ...core.errors import BadData, BadDefinition, FarshiftError
 from ...core.family import read_family
 from ...core.files import locked, write_atomically
-from ...core.listings.inline import inline
+from ...core.listings.inline import write_inline
 from ...core.plugins import PACKAGE, also
 from ...core.progress import advance, say
 from ...splits.assignment import part_digests
 from ...splits.audit import audit
-from ...splits.audit.verdict import advise, remedy, undeclared, verdict
+from ...splits.audit.verdict import advise, find_remedy, undeclared, verdict
 from ...splits.catalogue import LOCK, named
 from ...splits.catalogue import published_identities as locked_identities
 from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_manifest, rule_of
@@ -224,9 +224,8 @@ def prepare_split(
         found["holds"], found["why"] = verdict(frozen, found)
         say(f"{frozen.name} keeps the flaws of what was published: {flaws}")
     if not found["holds"]:
-        raise BadData(
-            f"{frozen.name}@{frozen.version} does not hold the shift it names: {found['why']}{_remedy(frozen, found)}"
-        )
+        why = f"{found['why']}{_write_remedy(frozen, found)}"
+        raise BadData(f"{frozen.name}@{frozen.version} does not hold the shift it names: {why}")
     if not any(name.endswith("_test") for name in pins):
         raise BadDefinition(
             f"{frozen.name}: the rule puts no row in a test part; parts: {', '.join(pins)}: its `parameters` decide it"
@@ -241,13 +240,13 @@ def prepare_split(
     return Prepared(Manifest(frozen, folder), source, rows, assigned, found, tuple(files))
 
 
-def _remedy(frozen: SplitDefinition, found: dict[str, Any]) -> str:
+def _write_remedy(frozen: SplitDefinition, found: dict[str, Any]) -> str:
     """What to change in a draft: the line that declares the flaws that its split was refused for, or its parameters."""
-    declared, left = remedy(frozen, found)
+    declared, left = find_remedy(frozen, found)
     if not declared:
         advice = advise(frozen, found)
         return f"; {advice}" if advice else ""
-    line = f"; where this is meant, the draft says declared = {inline(declared)}"
+    line = f"; where this is meant, the draft says declared = {write_inline(declared)}"
     return line + (f", and even so: {left}" if left else "")
 
 

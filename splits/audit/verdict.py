@@ -47,7 +47,7 @@ def undeclared(definition: SplitDefinition, found: Audit) -> dict[str, dict[str,
     return {name: counts for name, counts in _flaws(definition, found).items() if not getattr(declared, name)}
 
 
-def remedy(definition: SplitDefinition, found: Audit) -> tuple[dict[str, Any], str]:
+def find_remedy(definition: SplitDefinition, found: Audit) -> tuple[dict[str, Any], str]:
     """The table `declared` by which a refused split is taken where its flaws are meant, empty where no declaration
     changes the verdict; and what is against the split even then."""
     flaws: dict[str, Any] = {"duplicates": {}, "unseen_tokens": {}} | _flaws(definition, found)
@@ -62,17 +62,17 @@ def remedy(definition: SplitDefinition, found: Audit) -> tuple[dict[str, Any], s
     grouped = definition.kind == "domain" and "train" in found.get("groups", {}).get("rows", {})
     alike = [Declared(**flaws, one_distribution=True)] if grouped and not now else []
     for declared in (counted_only, *alike):
-        if declared != definition.declared and _with(declared, definition, found)[0]:
-            return _said(declared), ""
-    left = _with(counted_only, definition, found)[1]
-    return ({}, "") if counted_only == definition.declared else (_said(counted_only), left)
+        if declared != definition.declared and _verdict_with(declared, definition, found)[0]:
+            return _as_table(declared), ""
+    left = _verdict_with(counted_only, definition, found)[1]
+    return ({}, "") if counted_only == definition.declared else (_as_table(counted_only), left)
 
 
-def _with(declared: Declared, definition: SplitDefinition, found: Audit) -> Finding:
+def _verdict_with(declared: Declared, definition: SplitDefinition, found: Audit) -> Finding:
     return verdict(definition.model_copy(update={"declared": declared}), found)
 
 
-def _said(declared: Declared) -> dict[str, Any]:
+def _as_table(declared: Declared) -> dict[str, Any]:
     return declared.model_dump(exclude_defaults=True)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from audited import audited, rows_of
 from farshift.core.errors import BadDefinition, UnknownName
-from farshift.splits.audit.verdict import remedy
+from farshift.splits.audit.verdict import find_remedy
 
 PART = ["train"] * 4 + ["ood_test"] * 2
 PLAIN = {"q": ["a b", "b c", "c a", "a c", "b a", "c b"], "y": ["0", "1", "0", "1", "0", "1"]}
@@ -219,7 +219,7 @@ def test_a_refusal_knows_the_declaration_that_takes_the_split():
     columns["q"] = [text.replace("jump up", "hop up") for text in columns["q"]]
     rows = rows_of("compositional", columns, part, ["q", "k"])
     found = audited("compositional", columns, part, ["q", "k"])
-    assert remedy(rows.definition, found) == ({"unseen_tokens": {"ood_test": 1}}, "")
+    assert find_remedy(rows.definition, found) == ({"unseen_tokens": {"ood_test": 1}}, "")
     columns = PLAIN | {"q": ["a b", "b c", "c a", "a c", "a b", "c b"]}
     for severity, left in (
         ([1, 1, 1, 1, 2, 2], ""),
@@ -227,16 +227,16 @@ def test_a_refusal_knows_the_declaration_that_takes_the_split():
     ):
         rows = rows_of("length", columns, PART, ["q"], severity=severity)
         found = audited("length", columns, PART, ["q"], severity=severity)
-        assert remedy(rows.definition, found) == ({"duplicates": {"train/ood_test": 1}}, left)
+        assert find_remedy(rows.definition, found) == ({"duplicates": {"train/ood_test": 1}}, left)
     alike = PLAIN | {"k": list(range(6))}
     group = ["a", "a", "a", "b", "a", "b"]
     rows = rows_of("domain", alike, PART, ["q", "k"], group=group)
-    assert remedy(rows.definition, audited("domain", alike, PART, ["q", "k"], group=group)) == (
+    assert find_remedy(rows.definition, audited("domain", alike, PART, ["q", "k"], group=group)) == (
         {"one_distribution": True},
         "",
     )
     rows = rows_of("length", PLAIN, PART, ["q"], severity=[1, 2, 3, 5, 5, 6])
-    assert remedy(rows.definition, audited("length", PLAIN, PART, ["q"], severity=[1, 2, 3, 5, 5, 6])) == ({}, "")
+    assert find_remedy(rows.definition, audited("length", PLAIN, PART, ["q"], severity=[1, 2, 3, 5, 5, 6])) == ({}, "")
 
 
 def test_a_declared_number_of_unseen_words_is_checked_in_every_kind():
