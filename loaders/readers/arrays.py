@@ -57,10 +57,10 @@ def pieces(
     `fields` gives each field's array: a file, or a member of an archive or folder ("set/labels.npy"), with the array's
     name where a file has several ("data.npz:images", "data.h5:group/images"). Paths may have parts ("{corruption}.npy",
     see `files/patterns.py`): one set of rows for each file that the first such path fits, its parts being fields;
-    `only` keeps some values of a part. `constants` are fields that have one value. `blocks` are fields that have one value in
-    each of as many equal runs of rows as there are values; `ranges` ({ field = { text = [first, end] } }) say it for
-    runs of any length. `row_axis` is the axis of rows, where it is not the first; `axes` the order of a row's axes
-    ([2, 0, 1] puts colours first). `replace` gives single values others ({ label = { "10" = 0 } }), `row_number` is the
+    `only` keeps some values of a part. `constants` are fields that have one value. `blocks` are fields that have one
+    value in each of as many equal runs of rows as there are values; `ranges` ({ field = { text = [first, end] } }) say
+    it for runs of any length. `row_axis` is the axis of rows, where it is not the first; `axes` the order of a row's
+    axes ([2, 0, 1] puts colours first). `replace` gives single values others ({ label = { "10" = 0 } }), `row_number` is the
     field of a row's place.
 
     Raises `BadData` where arrays that belong together differ in length, and where a file holds Python objects: nothing
