@@ -60,8 +60,8 @@ def pieces(
     `only` keeps some values of a part. `constants` are fields that have one value. `blocks` are fields that have one
     value in each of as many equal runs of rows as there are values; `ranges` ({ field = { text = [first, end] } }) say
     it for runs of any length. `row_axis` is the axis of rows, where it is not the first; `axes` the order of a row's
-    axes ([2, 0, 1] puts colours first). `replace` gives single values others ({ label = { "10" = 0 } }), `row_number` is the
-    field of a row's place.
+    axes ([2, 0, 1] puts colours first). `replace` gives single values others ({ label = { "10" = 0 } }), `row_number`
+    is the field of a row's place.
 
     Raises `BadData` where arrays that belong together differ in length, and where a file holds Python objects: nothing
     is ever unpickled.
