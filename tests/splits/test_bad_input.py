@@ -88,11 +88,11 @@ def not_utf8() -> pa.Array:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (table(hardness=with_value(float("nan"))), "field 'hardness' holds NaN or infinity"),
+        (table(hardness=with_value(float("nan"))), "row 4: hardness is missing: say by `if_missing`"),
         (table(hardness=with_value(float("-inf"))), "field 'hardness' holds NaN or infinity"),
-        (table(text=pa.array([None if row == 3 else f"{row}" for row in range(ROWS)])), "missing values in text"),
-        (table(topic=pa.array([None if row == 3 else row for row in range(ROWS)])), "missing values in topic"),
-        (table(topic=pa.nulls(ROWS)), "column 'topic' is null: use columns of numbers, text"),
+        (table(text=pa.array([None if row == 3 else f"{row}" for row in range(ROWS)])), "row 4: text is missing: say by `if_missing`"),
+        (table(topic=pa.array([None if row == 3 else row for row in range(ROWS)])), "row 4: topic is missing: say by `if_missing`"),
+        (table(topic=pa.nulls(ROWS)), "column 'topic' has no values: leave 'topic' out"),
         (table(text=not_utf8()), "field 'text' is not UTF-8: decode it anew, or store it as binary"),
         (table(topic=not_utf8()), "field 'topic' is not UTF-8: decode it anew, or store it as binary"),
         (table().slice(0, 0), "no rows in rows.parquet"),
