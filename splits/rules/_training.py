@@ -59,6 +59,11 @@ def training(
     `train` is a number of rows, drawn by `seed` alone (the same for every draw of the noise), or the field and value
     that mark the published training rows, such as {part = "train"}. Labels must lie in [0, classes).
     """
+    if label in table.column_names and str(table[label].type) == "bool":
+        raise BadDefinition(
+            f'labels of {label!r} are bool: label noise needs whole numbers; classes = ["{label}"] in [data] makes the '
+            "classes 0 (false) and 1 (true) of them"
+        )
     truth = numeric_column(table, label)
     if truth.dtype.kind != "i":
         raise BadDefinition(f"labels of {label!r} are {truth.dtype}: label noise needs whole numbers")

@@ -142,6 +142,21 @@ def test_a_benchmark_on_wrong_labels_has_the_views_of_those_that_are_shipped(bui
     assert set(find_benchmark("pets/all_wrong").definition.views) == {"id", "ood", "restored", "memorised"}
 
 
+@pytest.mark.parametrize("parquet", [False, True])
+def test_noise_over_truth_values_names_what_makes_classes_of_them(build, parquet):
+    said = {"kind": '"corrupted-label"', "rule": '"noise/symmetric_exclusive"'}
+    said["parameters"] = '{ label = "y", classes = 2, rate = 0.4, train = 450, seed = "s", draw = 1 }'
+    columns = {"y": [row % 2 == 0 for row in range(ROWS)]}
+    refused = build("truth", columns, parquet=parquet, **said)
+    assert refused.returncode == 2
+    assert 'classes = ["y"] in [data] makes the classes 0 (false) and 1 (true) of them' in refused.stderr
+    done = build("truth", columns, parquet=parquet, data=', classes = ["y"]', **said)
+    assert done.returncode == 0, done.stderr
+    part, _ = find_benchmark("pets/truth").view("ood")
+    assert len(part) > 100
+    assert part.corrupted.all()
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
