@@ -377,10 +377,10 @@ def test_the_version_is_printed(farshift):
     [
         (
             ["baselines", "show", "mlp"],
-            "No such command 'show'. There are: algorithms, budgets, costs, diagnostics, list, ",
+            "No such command 'show'. There are: algorithms, budgets, list, networks, ",
         ),
         (["benchmarks", "lst"], "No such command 'lst'. Did you mean 'list'?"),
-        (["doctor", "c"], "Got unexpected extra argument(s) (c). Usage: farshift doctor [OPTIONS] "),
+        (["doctor", "c"], "Got unexpected extra argument(s) (c). Usage: farshift doctor [OPTIONS]"),
         (["plot", "baseline:knn@scan/lengt", "--out", "x.png"], "no benchmark with recorded baselines named "),
     ],
 )

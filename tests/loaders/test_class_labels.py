@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.cli._own_benchmark import write_benchmark
 from farshift.core.errors import FarshiftError
 from farshift.loaders.freezing.freeze import freeze
 from farshift.loaders.split import load
+from own_benchmark import write_benchmark
 
 datasets = pytest.importorskip("datasets")
 

@@ -90,8 +90,14 @@ def not_utf8() -> pa.Array:
     [
         (table(hardness=with_value(float("nan"))), "row 4: hardness is missing: say by `if_missing`"),
         (table(hardness=with_value(float("-inf"))), "field 'hardness' holds NaN or infinity"),
-        (table(text=pa.array([None if row == 3 else f"{row}" for row in range(ROWS)])), "row 4: text is missing: say by `if_missing`"),
-        (table(topic=pa.array([None if row == 3 else row for row in range(ROWS)])), "row 4: topic is missing: say by `if_missing`"),
+        (
+            table(text=pa.array([None if row == 3 else f"{row}" for row in range(ROWS)])),
+            "row 4: text is missing: say by `if_missing`",
+        ),
+        (
+            table(topic=pa.array([None if row == 3 else row for row in range(ROWS)])),
+            "row 4: topic is missing: say by `if_missing`",
+        ),
         (table(topic=pa.nulls(ROWS)), "column 'topic' has no values: leave 'topic' out"),
         (table(text=not_utf8()), "field 'text' is not UTF-8: decode it anew, or store it as binary"),
         (table(topic=not_utf8()), "field 'topic' is not UTF-8: decode it anew, or store it as binary"),
