@@ -35,12 +35,22 @@ def describe_unexpected(error: Exception, root: Any, arguments: Sequence[str]) -
     own = [frame for frame in frames if _is_of_the_user(frame.filename)]
     if own:
         return f"{what} ({own[-1].filename}, line {own[-1].lineno}); {_TRACEBACK}", 2
-    place = next((frame for frame in reversed(frames) if Path(frame.filename).is_relative_to(PACKAGE)), None)
+    place = next((frame for frame in reversed(frames) if _is_of_the_package(Path(frame.filename))), None)
     at = f" ({Path(place.filename).relative_to(PACKAGE)}, line {place.lineno})" if place else ""
     return f"{what}{at}: this is a defect of Farshift, please report it; {_TRACEBACK}", DEFECT
 
 
 def _is_of_the_user(file: str) -> bool:
-    libraries = {PACKAGE, Path(sys.prefix), Path(sys.base_prefix), *map(Path, sysconfig.get_paths().values())}
+    libraries = {Path(sys.prefix), Path(sys.base_prefix), *map(Path, sysconfig.get_paths().values())}
     path = Path(file)
-    return path.is_absolute() and path.is_file() and not any(path.is_relative_to(folder) for folder in libraries)
+    if not path.is_absolute() or not path.is_file() or _is_of_the_package(path):
+        return False
+    return not any(path.is_relative_to(folder) for folder in libraries)
+
+
+def _is_of_the_package(path: Path) -> bool:
+    """In a checkout the folder of the package has tests and files of the user's beside the package's own."""
+    if not path.is_relative_to(PACKAGE):
+        return False
+    first = path.relative_to(PACKAGE).parts[0]
+    return first in ("__init__.py", "__main__.py") or (PACKAGE / first / "__init__.py").is_file()
