@@ -212,7 +212,7 @@ def _classes(values: NDArray[Any], place: Place, task: Task) -> NDArray[np.int64
         and all(isinstance(value, str) for value in values.tolist())
     ):
         return _by_name(values.tolist(), place, task)
-    if values.dtype == bool:
+    if values.dtype == bool and task.classes == 2:
         values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
         raise ModelError(f"predict gave dtype {values.dtype}, expected whole numbers (classes), on {place}")
