@@ -27,7 +27,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def mute_messages() -> Iterator[None]:
     """While the context lasts, nobody hears what is going on: it is done again, and told then."""
     listeners = _listeners[:]
     _listeners.clear()

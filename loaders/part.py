@@ -27,7 +27,7 @@ from .batching.columns import (
     one_array,
     quick,
     read_batches,
-    without_times,
+    times_as_microseconds,
 )
 from .batching.order import STORED_ROWS, AsStored, GlobalBatches, Order, StoredPermutation, epoch_order, index_order
 
@@ -130,7 +130,7 @@ class Part:
         columns = self.select(np.asarray(positions, np.int64) % len(self)).numpy()
         return [
             {
-                name: column[row] if column.dtype == object else without_times(column)[row, ...]
+                name: column[row] if column.dtype == object else times_as_microseconds(column)[row, ...]
                 for name, column in columns.items()
             }
             for row in range(len(positions))

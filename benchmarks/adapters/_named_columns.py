@@ -42,7 +42,7 @@ def _names_in(columns: Any) -> list[str]:
     return [one for one in columns if isinstance(one, str)] if isinstance(columns, list | tuple | np.ndarray) else []
 
 
-def frame_of(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFrame:
+def make_frame(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFrame:
     """A DataFrame of n rows with a column for each input, called as the input is: numbers in their own type, texts as
     objects; a tensor has a column for each of its numbers (`x[0]`, `x[1]` ..). `MissingExtra` without pandas,
     `ModelError` where the estimator selects a column that is none."""

@@ -17,7 +17,7 @@ from ...loaders.batching.encoded import is_encoded, is_sounds
 from ...loaders.batching.forms import Forms
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
-from ._named_columns import frame_of, selects_by_name
+from ._named_columns import make_frame, selects_by_name
 
 SIDE = 32
 """Pixels of the sides that encoded pictures are resized to, unless the estimator has `pictures`."""
@@ -98,7 +98,7 @@ class FromEstimator:
             if name not in texts or not (self.selects_by_name or len(given) > 1):
                 raise ModelError(f"input {name!r} {_unread(values)}")
         if texts or self.selects_by_name:
-            return frame_of(given, self.estimator)
+            return make_frame(given, self.estimator)
         return np.concatenate([np.asarray(one, np.float64).reshape(len(one), -1) for one in given.values()], axis=1)
 
 

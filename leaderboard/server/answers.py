@@ -135,7 +135,7 @@ def file_answer(request: Request, path: Path, digest: str, name: str = "") -> Re
         return Response(status_code=304, headers=sent)
     try:
         return FileResponse(
-            path, headers=sent, media_type=media_of(path.name), filename=name or None, stat_result=path.stat()
+            path, headers=sent, media_type=detect_media(path.name), filename=name or None, stat_result=path.stat()
         )
     except OSError:
         return as_error(404, "the file is not here now")
@@ -147,7 +147,7 @@ def as_error(status: int, said: str, headers: dict[str, str] | None = None) -> R
     return Response(content, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)
 
 
-def media_of(path: str) -> str:
+def detect_media(path: str) -> str:
     """The media type of a file by its name."""
     kind = _MEDIA.get(path.rpartition(".")[2]) or guess_type(path)[0] or "application/octet-stream"
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

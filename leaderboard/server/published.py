@@ -27,7 +27,7 @@ from ..publish.page import Page
 from ..publish.site import INDEX, Site
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
-from .answers import Packed, Stored, media_of
+from .answers import Packed, Stored, detect_media
 from .history import History
 
 POLL = 0.5
@@ -74,7 +74,7 @@ class Shown:
         with self._lock:
             found = self._pages.get(path)
             if found is None:
-                found = Stored(self._files[path].render(), media_of(path)).packed()
+                found = Stored(self._files[path].render(), detect_media(path)).packed()
                 if self._bytes < PAGE_BYTES:
                     self._pages[path] = found
                     self._bytes += found.held

@@ -26,7 +26,7 @@ from ...core.plugins import module
 from ...core.progress import advance
 from ...splits.rows import Bytes, first_ids, heads, row_digests, set_digest, settle_repeats, with_repeated
 from ...splits.schema import Schema
-from ..files.damage import refusing_damage
+from ..files.damage import convert_reader_errors
 from .out_of_core import ColumnFiles
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _Piece = tuple["pa.Table", NDArray[np.uint64], Bytes]
 
 def _pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str) -> Iterator[_Piece]:
     """Each piece's rows, with their ids (as first occurrences) and digests."""
-    with refusing_damage("its data"):
+    with convert_reader_errors("its data"):
         yield from _read_pieces(reader, arguments, schema, where, engine)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, first_line
 from ...core.progress import say
-from ..files.hidden import LITTER, describe_hidden, is_hidden
+from ..files.hidden import DESKTOP_FILES, describe_hidden, is_hidden
 
 if TYPE_CHECKING:
     from typing import Self
@@ -48,7 +48,7 @@ class Members(ABC):
 
     def __init__(self, where: str) -> None:
         self.where = where
-        self.litter: list[str] = []
+        self.desktop_files: list[str] = []
         """Paths of files that are no members."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Members(ABC):
 
     def announce_hidden(self) -> None:
         """Say how many files are hidden, and so no data."""
-        if hidden := [*self.litter, *filter(is_hidden, self.names())]:
+        if hidden := [*self.desktop_files, *filter(is_hidden, self.names())]:
             say(describe_hidden(self.where, hidden))
 
     def close(self) -> None:  # noqa: B027  (a folder has nothing to close)
@@ -96,7 +96,7 @@ class _Below(Members):
     def __init__(self, whole: Members, folder: str) -> None:
         super().__init__(f"{whole.where}/{folder}")
         self._whole, self._head = whole, f"{folder.strip('/')}/"
-        self.litter = [name[len(self._head) :] for name in whole.litter if name.startswith(self._head)]
+        self.desktop_files = [name[len(self._head) :] for name in whole.desktop_files if name.startswith(self._head)]
         if not self.names():
             raise BadData(f"{whole.where} has no folder {folder}")
 
@@ -154,8 +154,8 @@ class FolderMembers(Members):
         for path in folder.rglob("*"):
             if ".git" in path.relative_to(folder).parts:
                 continue
-            if path.name in LITTER:
-                self.litter.append(path.relative_to(folder).as_posix())
+            if path.name in DESKTOP_FILES:
+                self.desktop_files.append(path.relative_to(folder).as_posix())
                 continue
             if path.is_symlink() and not path.resolve().is_relative_to(root):
                 raise BadData(f"{path} is a link that leads out of {folder}: put the file itself there")
@@ -194,8 +194,8 @@ class ZipMembers(Members):
         except _BROKEN as error:
             raise BadData(f"{self.where} is not a readable zip: {first_line(error)}") from error
         files = [info for info in self._zip.infolist() if not info.is_dir()]
-        self.litter = [info.filename for info in files if _is_litter(info.filename)]
-        infos = [info for info in files if not _is_litter(info.filename)]
+        self.desktop_files = [info.filename for info in files if _is_desktop_file(info.filename)]
+        infos = [info for info in files if not _is_desktop_file(info.filename)]
         for info in infos:
             _refuse_escape(info.filename, self.where)
             if (info.external_attr >> 16) & 0o170000 == 0o120000:
@@ -238,8 +238,8 @@ class TarMembers(Members):
         for info in self._headers():
             if info.isdir():
                 continue
-            if _is_litter(info.name):
-                self.litter.append(_plain(info.name))
+            if _is_desktop_file(info.name):
+                self.desktop_files.append(_plain(info.name))
                 continue
             _refuse_escape(info.name, self.where)
             if not info.isreg():
@@ -335,9 +335,9 @@ def _plain(name: str) -> str:
     return name.removeprefix("./")
 
 
-def _is_litter(name: str) -> bool:
+def _is_desktop_file(name: str) -> bool:
     parts = name.split("/")
-    return parts[-1] in LITTER or parts[0] == "__MACOSX"
+    return parts[-1] in DESKTOP_FILES or parts[0] == "__MACOSX"
 
 
 def _refuse_escape(name: str, where: str) -> None:

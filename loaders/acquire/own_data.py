@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic import Field as Item
 
 from ...core.errors import BadDefinition
-from ...core.progress import quietly, say
+from ...core.progress import mute_messages, say
 from ...splits.schema import Field, Schema
 from ..readers import image_folder, table, wav
 from ..readers._typed import as_text
@@ -127,7 +127,7 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     guesses: dict[str, Guess] = {}
     typed: dict[str, TypedColumn] = {}
     untyped: dict[str, str] = {}  # the first file without types that has a field
-    with quietly():
+    with mute_messages():
         for file, has_types, piece in table.stored_pieces(files, _filled(data.options), **asked):
             for field in columns:
                 if field in piece.column_names:
@@ -222,7 +222,7 @@ def plan_folder(data: Data, files: Mapping[str, Path | Members], pattern: str) -
         raise BadDefinition(f'[data] names no field for the {what} itself: inputs = ["{content}"]')
     options |= {content: named[content]} if named[content] != content else {}
     options |= {"path": named["path"]} if "path" in named else {}
-    with quietly():
+    with mute_messages():
         found = reader.parts(files, **{key: value for key, value in options.items() if key != content})
     guesses = {field: Guess.of(parts[part] for parts in found) for field, part in fields.items()}
     kinds = {field: guess.type for field, guess in guesses.items()} | {named[content]: content} | data.types

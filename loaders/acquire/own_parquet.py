@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from ...core.errors import BadDefinition
 from ...splits.schema import Field, Schema
 from ..readers import parquet
-from ..readers._arrow_types import narrows, plain, remedy
-from ..readers._missing import title_of
+from ..readers._arrow_types import loses_precision, plain, remedy
+from ..readers._missing import format_field
 from ..readers._tensors import Ragged, tensors
 from ..readers._typed import as_text
 from ..readers.parquet import opened
 from .guess import Guess
 from .own_data import Data, Plan, class_maps, explain_text_labels
-from .own_types import ENCODED, LISTS, media_of, say_narrowed, settle_type
+from .own_types import ENCODED, LISTS, detect_media, report_precision_loss, settle_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +86,7 @@ def _field_of(name: str, column: str, kinds: Mapping[str, pa.DataType], files: d
     kind = settle_type(name, column, kinds)
     if kind == ENCODED:
         values = (piece[f"{column}.bytes"] for piece in parquet.values(files, [f"{column}.bytes"]) if piece.num_rows)
-        return f"{column}.bytes", media_of(next(values, pa.chunked_array([], pa.binary())))
+        return f"{column}.bytes", detect_media(next(values, pa.chunked_array([], pa.binary())))
     if kind.endswith(LISTS):
         return column, f"{kind.removesuffix(LISTS)}[{','.join(map(str, _shape(name, files, column)))}]"
     return column, kind
@@ -102,11 +102,11 @@ def _shape(field: str, files: dict[str, Path], column: str) -> tuple[int, ...]:
                 if piece.num_rows:
                     lists = plain(piece[column])
                     shapes.setdefault(tensors(lists)[1], name)
-                    rounded = rounded or narrows(lists)
+                    rounded = rounded or loses_precision(lists)
         if len(shapes) > 1:
             raise Ragged(sorted(math.prod(shape) for shape in shapes))
     except Ragged as error:
-        parquet.refuse_missing(files, column, title_of(field, column))
+        parquet.refuse_missing(files, column, format_field(field, column))
         raise BadDefinition(
             f"[data] {name}: column {column!r} has {error}, and a field of numbers has one shape: pad them to one "
             f"length, or {remedy(field)}"
@@ -114,5 +114,5 @@ def _shape(field: str, files: dict[str, Path], column: str) -> tuple[int, ...]:
     if not shapes or 0 in (shape := min(shapes)):
         raise BadDefinition(f"[data] {min(files)}: column {column!r} has no numbers in its lists: leave {field!r} out")
     if rounded:
-        say_narrowed(field)
+        report_precision_loss(field)
     return shape

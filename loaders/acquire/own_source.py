@@ -14,7 +14,7 @@ from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain
 from ...core.progress import say
 from ...splits.pins import FilePin, TreePin
 from ..cache.store import keep, memory_mapped
-from ..files.damage import refusing_damage
+from ..files.damage import convert_reader_errors
 from ..files.patterns import expand_numbers, find_files, has_parts, is_pattern
 from .class_labels import check_class_labels, read_class_labels
 from .fetch import fetch_file
@@ -31,14 +31,14 @@ from .source_file import PinnedSource, SplitName, choose_file, find_pinned
 def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "local") -> Source:
     """Write `home/loaders/sources/<name>.toml`, pinned by the rows that the files have now, and build the source into
     the cache. A file of that name stays as it is where it says the same; see `choose_file` for where it does not."""
-    with source_locked(name, home):
+    with lock_source(name, home):
         pinned = prepare_source(data, name, beside, home, engine)
         if pinned.content is not None:
             write_atomically(pinned.source.path, pinned.content)
         return pinned.source
 
 
-def source_locked(name: str, home: Path) -> AbstractContextManager[None]:
+def lock_source(name: str, home: Path) -> AbstractContextManager[None]:
     """Hold the lock of a source's file among processes."""
     path = _file_of(name, home)
     return locked(lock_elsewhere(path), str(path))
@@ -58,7 +58,7 @@ def prepare_source(
             f"[data] the source's name {name!r}: use lower-case letters, digits and _ (source = {{ name = .. }})"
         )
     found = _found(data, beside)
-    with refusing_damage("[data]"):
+    with convert_reader_errors("[data]"):
         plan = _plan(data, found)
     path = _file_of(name, home)
     if name in (known := sources()) and known[name].path.resolve() != path.resolve():

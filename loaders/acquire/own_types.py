@@ -15,7 +15,7 @@ from ..readers._arrow_types import (
     describe_type,
     encoded_in,
     field_type,
-    narrows,
+    loses_precision,
     remedy,
     stored_type,
     to_item,
@@ -82,7 +82,7 @@ def _refuse_zones(field: str, column: object, kinds: Mapping[str, pa.DataType]) 
         )
 
 
-def media_of(column: pa.ChunkedArray) -> str:
+def detect_media(column: pa.ChunkedArray) -> str:
     """Whether encoded files are pictures or sounds, by how the first begins."""
     first = next((value.as_py() for value in column if value.is_valid), b"")
     return "audio" if media_type(first).startswith("audio/") else "image"
@@ -105,9 +105,9 @@ class TypedColumn:
         self._kinds.setdefault(file, column.type)
         kind = column_type(column.type)
         if kind == ENCODED and not self._media:
-            self._media = media_of(pc.struct_field(column, "bytes"))
+            self._media = detect_media(pc.struct_field(column, "bytes"))
         elif kind.endswith(LISTS):
-            self._narrows = self._narrows or narrows(column)
+            self._narrows = self._narrows or loses_precision(column)
         elif kind in ("int64", "float64") and self._inexact is None:
             try:
                 to_item(column, "float64")
@@ -136,7 +136,7 @@ class TypedColumn:
                 f"missing values: pad them to one length, or {remedy(self._field)}"
             )
         if self._narrows:
-            say_narrowed(self._field)
+            report_precision_loss(self._field)
         return f"{kind.removesuffix(LISTS)}[{shape}"
 
     def column_for(self, kind: str) -> str | list[str]:
@@ -145,5 +145,5 @@ class TypedColumn:
         return f"{self._column}.bytes" if encoded and kind in ("image", "audio", "bytes") else self._column
 
 
-def say_narrowed(field: str) -> None:
+def report_precision_loss(field: str) -> None:
     say(f"[data] {field}: the numbers of its lists are rounded to float32")

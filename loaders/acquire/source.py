@@ -26,7 +26,7 @@ from ...splits.pins import FilePin, FirstFile, TreePin
 from ...splits.rows import heads, ids_and_repeats, row_digests, set_digest, with_repeated
 from ...splits.schema import Field, Schema
 from ..cache.store import memory_mapped, stored_file, write_arrow
-from ..files.damage import refusing_damage
+from ..files.damage import convert_reader_errors
 from .expected import Expected
 from .fetch import fetch_file
 from .fetch_tree import fetch_tree
@@ -258,7 +258,7 @@ class Source:
             else:
                 arguments = with_schema(reader.pieces, arguments, self.schema)
                 call = partial(_joined, reader.pieces)
-        with refusing_damage("its data"):
+        with convert_reader_errors("its data"):
             try:
                 table = call(**arguments)
             except TypeError as error:

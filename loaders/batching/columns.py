@@ -159,7 +159,7 @@ def objects(texts: pa.Array) -> NDArray[Any]:
     return found
 
 
-def without_times(values: NDArray[Any]) -> NDArray[Any]:
+def times_as_microseconds(values: NDArray[Any]) -> NDArray[Any]:
     """Times as whole microseconds since 1970, for what has no times of its own; others as they are."""
     return values.view(np.int64) if values.dtype.kind == "M" else values
 

@@ -120,7 +120,7 @@ class Forms:
         changed = {name: convert(columns[name]) for name, convert in self._changes(columns)}
         return {**columns, **changed}
 
-    def given_none(self, columns: Mapping[str, NDArray[Any]], schema: Schema) -> dict[str, NDArray[Any]]:
+    def make_empty_columns(self, columns: Mapping[str, NDArray[Any]], schema: Schema) -> dict[str, NDArray[Any]]:
         """Columns of no rows in these forms, each of the type and trailing shape that rows have: those of pictures are
         known from a blank one."""
         empty = dict(columns)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...core.errors import FarshiftError
 from .batched import Columnar
-from .columns import FixedColumn, bytes_and_offsets, without_times
+from .columns import FixedColumn, bytes_and_offsets, times_as_microseconds
 from .order import GlobalBatches
 
 Texts = tuple[Tensor, Tensor]
@@ -44,7 +44,7 @@ class DevicePart:
         for name in part.chosen(columns):
             column = part.column(name, text or "codes")
             if isinstance(column, FixedColumn) and column.stored.dtype != object:
-                held[name] = torch.from_numpy(without_times(column.take(every))).to(place)
+                held[name] = torch.from_numpy(times_as_microseconds(column.take(every))).to(place)
                 continue
             if isinstance(column, FixedColumn) or text is None:
                 files = [field.name for field in part.schema.fields if field.item == "bytes"]

@@ -15,7 +15,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from ...core.errors import FarshiftError
 from .batched import Batched
-from .columns import Text, check_text, without_times
+from .columns import Text, check_text, times_as_microseconds
 from .encoded import BadFile
 from .forms import Forms, Pictures, Sounds, of_row
 from .order import GlobalBatches
@@ -173,7 +173,7 @@ class TorchStream(IterableDataset[Batch]):
 
     def _formed(self, batch: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         if not all(map(len, batch.values())):
-            return self.forms.given_none(batch, self.part.schema)
+            return self.forms.make_empty_columns(batch, self.part.schema)
         try:
             return self.forms.given(batch)
         except BadFile as error:
@@ -228,4 +228,4 @@ def _reader() -> tuple[int, int]:
 
 
 def _tensor(values: NDArray[Any]) -> torch.Tensor | list[Any]:
-    return values.tolist() if values.dtype == np.dtype(object) else torch.from_numpy(without_times(values))
+    return values.tolist() if values.dtype == np.dtype(object) else torch.from_numpy(times_as_microseconds(values))

@@ -30,7 +30,7 @@ _OF_LIBRARIES = (("pyarrow", "ArrowException"), ("PIL.Image", "DecompressionBomb
 
 
 @contextmanager
-def refusing_damage(where: str) -> Iterator[None]:
+def convert_reader_errors(where: str) -> Iterator[None]:
     """A library's error about data becomes `BadData` that begins with `where`, the source or file that is read. What
     is already an error of one line stays as it is."""
     try:

@@ -1,13 +1,20 @@
-"""Files that are no data: those that systems and tools leave in folders, and all whose name begins with a dot."""
+"""Hidden files, which are no data: what systems and tools leave in folders, and all names that begin with a dot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
-"""Files that no operating system's folder window does without: they are no members of a folder at all."""
+DESKTOP_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
+"""Files that operating systems write into any folder that they show: `FolderMembers` does not list them at all."""
 
-_SYSTEMS = {*map(str.lower, LITTER), "ehthumbs.db", "__macosx", "@eadir", "$recycle.bin", "system volume information"}
+_SYSTEMS = {
+    *map(str.lower, DESKTOP_FILES),
+    "ehthumbs.db",
+    "__macosx",
+    "@eadir",
+    "$recycle.bin",
+    "system volume information",
+}
 
 
 def is_hidden(path: str) -> bool:

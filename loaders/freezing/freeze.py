@@ -28,7 +28,7 @@ from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign, read_
 from ...splits.rows import row_digests, set_digest
 from ..acquire.fetch import fetch_file
 from ..acquire.own_data import Data
-from ..acquire.own_source import prepare_source, source_locked
+from ..acquire.own_source import lock_source, prepare_source
 from ..acquire.source import Source, find_source
 from ..acquire.source_file import SplitName
 from .check_labels import check_labels
@@ -143,7 +143,7 @@ def freeze_draft(
         if draft.data is None:
             prepared = prepare_split(draft, find_source(draft.source.name), out, engine)
         else:
-            locks.enter_context(source_locked(draft.source.name, home))
+            locks.enter_context(lock_source(draft.source.name, home))
             prepared = _prepare_own(draft, draft.data, path, out, engine)
         if more:
             prepared = replace(prepared, files=(*prepared.files, *more(draft, path, prepared)))

@@ -141,7 +141,7 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
     return column.cast({"bool": pa.bool_(), "timestamp": pa.timestamp("us")}.get(item) or getattr(pa, item)())
 
 
-def narrows(column: pa.ChunkedArray) -> bool:
+def loses_precision(column: pa.ChunkedArray) -> bool:
     """Whether some number in a column of lists is not exact in the tensors that they become."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -144,14 +144,14 @@ def _describe(wrong: Sequence[_Damaged], count: int) -> str:
     if len(wrong) > 1:
         head += f"{len(wrong):,} of {count:,} files are damaged, and so the first: "
     each = [f"{path if len(places) == 1 else f'{where}: {path}'} {said}" for where, path, said in wrong[:_SHOWN]]
-    out = ignoring([path for _, path, _ in wrong])
+    out = format_ignore_option([path for _, path, _ in wrong])
     return (
         f"{head}{'; '.join(each)}: put right what is damaged, leave it out by {out}, or keep it as it is by `accept` "
         "instead"
     )
 
 
-def ignoring(paths: Sequence[str]) -> str:
+def format_ignore_option(paths: Sequence[str]) -> str:
     """The option that leaves these files out, as it is written in a draft; of many, the first."""
     shown = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths[:_SHOWN])
     return f"options = {{ ignore = [{shown}{', ..' if len(paths) > _SHOWN else ''}] }}"
@@ -174,7 +174,8 @@ def _fitting(held: Members, options: FolderOptions, suffixes: Sequence[str]) -> 
     if others:
         raise BadData(
             f"{held.where}: {len(others):,} of {len(others) + len(found):,} files do not fit {options.pattern!r} with "
-            f"the suffix {' or '.join(sorted(endings))}: {some_of(others)}; leave them out by {ignoring(others)}"
+            f"the suffix {' or '.join(sorted(endings))}: {some_of(others)}; leave them out by "
+            f"{format_ignore_option(others)}"
         )
     _refuse_cases(held, options, found)
     kept = {path: parts for path, parts in found.items() if options.kept(parts)}

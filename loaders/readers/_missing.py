@@ -21,12 +21,12 @@ _NO_ITEM = r"(?i)\b(?:nan|null)\b"
 """What stands in a list of numbers that is written as text, as JSON does, where one of them is missing."""
 
 
-def title_of(field: str, column: str | int) -> str:
+def format_field(field: str, column: str | int) -> str:
     """A field in a message: its name, and its column where that is called otherwise."""
     return field if column == field else f"{field} (column {column!r})"
 
 
-def missing_message(title: str) -> str:
+def describe_missing(title: str) -> str:
     return f"{title} is missing: say by `if_missing` what then, 'drop' or a value"
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, first_line
 from ...splits.schema import Schema
-from ..files.damage import refusing_damage
+from ..files.damage import convert_reader_errors
 from ._arrow_types import NotExact, describe_type, plain, remedy, to_item
-from ._missing import find_missing, missing_message, title_of
+from ._missing import describe_missing, find_missing, format_field
 from ._tensors import Ragged, is_tensor, item_of, tensors
 from ._typed import place_among
 
@@ -71,7 +71,7 @@ def shards(
     meanings = tuple((field, tuple(texts)) for field, texts in sorted((maps or {}).items()))
     found = []
     for name, path in sorted(files.items()):
-        with refusing_damage(name), opened(path, name) as file:
+        with convert_reader_errors(name), opened(path, name) as file:
             absent = sorted(column for column in set(columns.values()) if not _there(column, file.schema_arrow))
             if absent:
                 raise BadData(f"{name} has no column {', '.join(absent)} (it has {', '.join(file.schema_arrow.names)})")
@@ -92,7 +92,7 @@ def read_shard(shard: Shard) -> pa.Table:
 
     wanted = dict(shard.columns)
     where = f"{shard.name}: row groups {shard.first} to {shard.last - 1}"
-    with refusing_damage(where), opened(shard.path, shard.name) as file:
+    with convert_reader_errors(where), opened(shard.path, shard.name) as file:
         try:
             table = file.read_row_groups(range(shard.first, shard.last), sorted(set(wanted.values())))
         except OSError as error:
@@ -100,7 +100,7 @@ def read_shard(shard: Shard) -> pa.Table:
     made = {field: plain(_column(table, column)) for field, column in wanted.items()}
     for field, column in made.items():
         _refuse_missing(
-            column, f"{shard.name}, row", shard.start, title_of(field, wanted[field]), field in shard.labels
+            column, f"{shard.name}, row", shard.start, format_field(field, wanted[field]), field in shard.labels
         )
         if table.num_rows and item_of(column.type) and not is_tensor(column.type):
             try:
@@ -120,7 +120,7 @@ def read_shard(shard: Shard) -> pa.Table:
 def _as_item(column: pa.ChunkedArray, item: str, field: str, shard: Shard) -> pa.ChunkedArray:
     import pyarrow as pa
 
-    title = title_of(field, dict(shard.columns)[field])
+    title = format_field(field, dict(shard.columns)[field])
     try:
         return to_item(column, item)
     except NotExact as error:
@@ -135,7 +135,7 @@ def values(files: Mapping[str, Path], columns: Sequence[str]) -> Iterator[pa.Tab
     import pyarrow as pa
 
     for name, path in sorted(files.items()):
-        with refusing_damage(name), opened(path, name) as file:
+        with convert_reader_errors(name), opened(path, name) as file:
             for group in range(file.metadata.num_row_groups):
                 table = file.read_row_group(group, list(columns))
                 yield pa.table({column: _column(table, column) for column in columns})
@@ -155,7 +155,7 @@ def refuse_missing(files: Mapping[str, Path], column: str, title: str) -> None:
 def _refuse_missing(column: pa.ChunkedArray, where: str, start: int, title: str, label: bool) -> None:
     missing = find_missing(column, nan=not label)
     if missing.any():
-        raise BadData(f"{where} {start + int(missing.argmax()) + 1}: {missing_message(title)}")
+        raise BadData(f"{where} {start + int(missing.argmax()) + 1}: {describe_missing(title)}")
 
 
 def _there(column: str, schema: pa.Schema) -> bool:

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from ...core.draws import shuffled
 from ...core.errors import BadData, BadDefinition
 from ...splits.schema import Field, Schema
-from ..files.damage import refusing_damage
+from ..files.damage import convert_reader_errors
 from ._cells import Cells, places_of
 from ._inputs import Files, Input, inputs, one_input
 from ._join import Joined
-from ._missing import NAN, find_missing, missing_message, title_of
+from ._missing import NAN, describe_missing, find_missing, format_field
 from ._table_files import cells_of
 from ._table_options import TableOptions, Value, checked
 from ._typed import as_text, constant, mapped, numbers, typed
@@ -98,7 +98,7 @@ def stored_pieces(files: Files, unfilled: Collection[str], **options: Any) -> It
 
 def _blocks(makers: Iterable[tuple[Input, _Maker]]) -> Iterator[tuple[_Maker, pa.Table]]:
     for source, maker in makers:
-        with refusing_damage(source.name):
+        with convert_reader_errors(source.name):
             for table, _, _ in _fields_of(source, maker):
                 if table.num_rows:
                     yield maker, table
@@ -208,7 +208,7 @@ class _Maker:
             if then[field] == "drop":
                 keep &= ~hole
             elif then[field] == "error" and hole.any():
-                raise cells.wrong(int(np.flatnonzero(hole)[0]), missing_message(self._title(field)))
+                raise cells.wrong(int(np.flatnonzero(hole)[0]), describe_missing(self._title(field)))
         cells, holes = cells.kept(keep), {field: hole[keep] for field, hole in holes.items()}
         made: dict[str, Any] = {
             field: self._filled(cells, field, wanted, holes[field], then[field]) for field, wanted in columns.items()
@@ -259,7 +259,7 @@ class _Maker:
 
     def _title(self, field: str) -> str:
         column = self.options.columns.get(field, field)
-        return title_of(field, column) if isinstance(column, str | int) else field
+        return format_field(field, column) if isinstance(column, str | int) else field
 
     def _holes(self, cells: Cells, field: str, wanted: Any) -> NDArray[np.bool_]:
         """Where a field is missing. An empty cell is a text as well, and stays one where nothing is said of a missing

@@ -75,7 +75,7 @@ def older(board: Board) -> None:
 def with_trigger(board: Board) -> None:
     with board.ledger.store.writing() as connection:
         connection.exec_driver_sql(
-            "CREATE TRIGGER quietly AFTER INSERT ON records WHEN NEW.kind = 'withdrawn' "
+            "CREATE TRIGGER mute_messages AFTER INSERT ON records WHEN NEW.kind = 'withdrawn' "
             "BEGIN UPDATE records SET body = '{}' WHERE seq = NEW.seq; END"
         )
 
@@ -96,7 +96,10 @@ def rows_changed(board: Board) -> None:
 EDITS = {
     "the board's name": (renamed, "board.toml has the name 'The official board', and the board was opened as"),
     "when it was opened": (older, "board.toml says that it was opened at '2001-01-01T00:00:00Z', and the ledger at"),
-    "a trigger that rewrites": (with_trigger, "database has the trigger quietly on records, which no migration makes"),
+    "a trigger that rewrites": (
+        with_trigger,
+        "database has the trigger mute_messages on records, which no migration makes",
+    ),
     "a trigger that is gone": (without_trigger, "database lacks the trigger records_remain on records"),
     "rows that are kept": (rows_changed, "is not what its submission gives: delete it"),
 }

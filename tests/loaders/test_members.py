@@ -58,9 +58,9 @@ def test_every_way_of_packing_gives_the_same_files(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_an_operating_system_leaves_is_no_member(tmp_path, kind):
-    litter = {".DS_Store": b"x", "photo/Thumbs.db": b"x", "photo/desktop.ini": b"x"}
-    litter |= {"__MACOSX/photo/._1.jpg": b"x"} if kind != "folder" else {".git/HEAD": b"x"}
-    assert members(packed(tmp_path, kind, FILES | litter)).names() == sorted(FILES)
+    desktop_files = {".DS_Store": b"x", "photo/Thumbs.db": b"x", "photo/desktop.ini": b"x"}
+    desktop_files |= {"__MACOSX/photo/._1.jpg": b"x"} if kind != "folder" else {".git/HEAD": b"x"}
+    assert members(packed(tmp_path, kind, FILES | desktop_files)).names() == sorted(FILES)
 
 
 HIDDEN = {

@@ -353,8 +353,8 @@ def test_pictures_that_are_not_whole_or_fit_nothing_are_named_and_nothing_is_wri
     with pytest.raises(FarshiftError, match=r"photos: zoo/cat/bad\.jpg is cut off"):
         pin_source(image_data(), "mine", home, home)
     (home / "photos" / "list.txt").write_text("x")
-    ignoring = r'leave them out by options = \{ ignore = \["list\.txt"\] \}'
-    with pytest.raises(BadData, match=r"1 of 18 files do not fit .* list\.txt; " + ignoring):
+    format_ignore_option = r'leave them out by options = \{ ignore = \["list\.txt"\] \}'
+    with pytest.raises(BadData, match=r"1 of 18 files do not fit .* list\.txt; " + format_ignore_option):
         pin_source(image_data(), "mine", home, home)
     made = pin_source(image_data(options={"ignore": ["*.txt", "bad.jpg"]}), "mine", home, home)
     assert made.definition.rows == 16

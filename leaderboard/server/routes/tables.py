@@ -9,7 +9,7 @@ from fastapi.exceptions import HTTPException
 
 from ...exports import exported
 from ...tables.table_view import TableView
-from ..answers import Stored, as_json, media_of, stored_answer
+from ..answers import Stored, as_json, detect_media, stored_answer
 from ..models import Benchmarks, Standings, TableFound, Tables, refused
 from ..published import Shown
 from ..reading import Now, head
@@ -76,7 +76,7 @@ def standings_parquet(request: Request, shown: Now) -> Response:
 def _exported(request: Request, shown: Shown, form: str) -> Response:
     def made() -> Stored:
         ((name, content),) = exported(shown.snapshot, form).items()
-        return Stored(content, media_of(name))
+        return Stored(content, detect_media(name))
 
     named = {"Content-Disposition": f'attachment; filename="standings.{form}"'}
     return stored_answer(request, shown.stored(f"standings.{form}", made), headers=named)
