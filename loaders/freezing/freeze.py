@@ -80,16 +80,18 @@ class Prepared:
             (self.manifest.folder / "rows.parquet").unlink(missing_ok=True)
 
 
-More: TypeAlias = Callable[[Draft, Path, Prepared], Sequence[tuple[Path, bytes]]]
+ExtraFiles: TypeAlias = Callable[[Draft, Path, Prepared], Sequence[tuple[Path, bytes]]]
 """What else is written for a draft (of a file), once it was checked: given the split that it makes."""
 
 
-def freeze(path: Path, out: Path, engine: str = "local", more: More | None = None) -> tuple[Manifest, dict[str, Any]]:
+def freeze(
+    path: Path, out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
+) -> tuple[Manifest, dict[str, Any]]:
     """Build the one split that a file describes; see `freeze_draft`."""
     drafted = drafts(path)
     if len(drafted) > 1:
         raise BadDefinition(f"{path} describes {len(drafted)} splits, not one")
-    return freeze_draft(drafted[0], path, out, engine, more)
+    return freeze_draft(drafted[0], path, out, engine, extra_files)
 
 
 def drafts(path: Path) -> list[Draft]:
@@ -102,7 +104,7 @@ def drafts(path: Path) -> list[Draft]:
 
 
 def freeze_each(
-    drafted: list[tuple[Draft, Path]], out: Path, engine: str = "local", more: More | None = None
+    drafted: list[tuple[Draft, Path]], out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
 ) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
     """Freeze each draft, given with its file: a record of each that was, and why the others were refused."""
     frozen: list[dict[str, Any]] = []
@@ -111,7 +113,7 @@ def freeze_each(
         if len(drafted) > 1:
             advance("splits", done, len(drafted))
         try:
-            manifest, found = freeze_draft(draft, path, out, engine, more)
+            manifest, found = freeze_draft(draft, path, out, engine, extra_files)
         except FarshiftError as error:
             refused.append(error)
             continue
@@ -127,11 +129,12 @@ def freeze_each(
 
 
 def freeze_draft(
-    draft: Draft, path: Path, out: Path, engine: str = "local", more: More | None = None
+    draft: Draft, path: Path, out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
 ) -> tuple[Manifest, dict[str, Any]]:
     """Build the split that a draft, read from `path`, describes, into `out/<source>/<split>/v<N>/`. Refuses a split
     whose audit says that it does not hold the shift it names, and to change a version that is published; nothing is
-    written then. `engine` is where the rows of a large source are hashed; `more` is asked last what else is written."""
+    written then. `engine` is where the rows of a large source are hashed; `extra_files` gives files to write
+    beside the split's own."""
     home = out.resolve().parent.parent
     at_home = out.resolve() == home / "splits" / "manifests"
     for table, what in (("data", "source"), ("benchmark", "benchmark")):
@@ -145,9 +148,9 @@ def freeze_draft(
         else:
             locks.enter_context(lock_source(draft.source.name, home))
             prepared = _prepare_own(draft, draft.data, path, out, engine)
-        if more:
-            prepared = replace(prepared, files=(*prepared.files, *more(draft, path, prepared)))
-        return _frozen(prepared)
+        if extra_files:
+            prepared = replace(prepared, files=(*prepared.files, *extra_files(draft, path, prepared)))
+        return _write_prepared(prepared)
 
 
 def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -> Prepared:
@@ -170,7 +173,7 @@ def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -
     return replace(prepared, files=((source.path, pinned.content), *prepared.files))
 
 
-def _frozen(prepared: Prepared) -> tuple[Manifest, dict[str, Any]]:
+def _write_prepared(prepared: Prepared) -> tuple[Manifest, dict[str, Any]]:
     """Write what was prepared."""
     prepared.write()
     if prepared.manifest.folder.resolve().is_relative_to((PACKAGE / "splits" / "manifests").resolve()):
@@ -187,7 +190,7 @@ def freeze_from(
     keep_flaws: bool = False,
 ) -> tuple[Manifest, dict[str, Any]]:
     """Build the split that a draft describes from its source, as `freeze_draft` does; see `prepare_split`."""
-    return _frozen(prepare_split(draft, source, out, engine, own_folders, keep_flaws))
+    return _write_prepared(prepare_split(draft, source, out, engine, own_folders, keep_flaws))
 
 
 def prepare_split(

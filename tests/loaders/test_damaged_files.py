@@ -125,7 +125,7 @@ def test_a_column_of_any_type_is_read_or_refused_in_any_role(kind):
             with tempfile.TemporaryDirectory() as folder, suppress(FarshiftError):
                 Path(folder, "a.parquet").write_bytes(content)
                 data = Data(files=["a.parquet"], inputs=["x"], labels=["y"], meta=["site"], options=options)
-                pin_source(data, "mine", Path(folder), Path(folder))
+                assert pin_source(data, "mine", Path(folder), Path(folder)).definition.rows == ROWS
 
 
 PICTURES = {
