@@ -25,6 +25,11 @@ _SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes", _TIME, *_EN
 _TENSOR = re.compile(r"^(uint8|int64|float32)\[(\d+(?:,\d+)*)\]$")
 
 
+def is_field_name(name: str) -> bool:
+    """Whether a field may be called so: lower-case letters, digits and _, and none of the `RESERVED` names."""
+    return bool(re.fullmatch(r"[a-z][a-z0-9_]*", name)) and name not in RESERVED
+
+
 @dataclass(frozen=True)
 class Field:
     """One field. `type` is a scalar type, a tensor of fixed shape such as `uint8[8,8]`, or `image` or `audio`: the
@@ -40,7 +45,7 @@ class Field:
     role: Role
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name) or self.name in RESERVED:
+        if not is_field_name(self.name):
             raise BadDefinition(
                 f"field name {self.name!r}: use lower-case letters, digits and _, and none of {', '.join(RESERVED)}"
             )

@@ -19,6 +19,7 @@ options = { missing = ["?"] }   # of the reader: `table`, `image_folder` or `wav
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,9 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic import Field as Item
 
 from ...core.errors import BadDefinition
+from ...core.listings.inline import write_inline
 from ...core.progress import mute_messages, say
-from ...splits.schema import Field, Schema
+from ...splits.schema import RESERVED, Field, Schema, is_field_name
 from ..readers import image_folder, table, wav
 from ..readers._typed import as_text
 from .guess import Guess
@@ -37,6 +39,8 @@ from .labels import number_classes
 from .members import Members
 from .own_types import TypedColumn
 
+_SHOWN = 12
+"""Columns that a refusal writes out in full."""
 Columns = list[str] | dict[str, str | list[str]]
 _NOT_ASKED = ("missing", "if_missing", "is_missing", "maps", "above", "at_least", "sample")
 """Options of the reader `table` that change cells: cells are looked at as they are."""
@@ -83,6 +87,7 @@ class Data(BaseModel):
         """Each field's column (several, for a tensor) and role; `BadDefinition` where a field is named twice."""
         found: dict[str, tuple[str | list[str], str]] = {}
         for role, columns in (("input", self.inputs), ("label", self.labels), ("meta", self.meta)):
+            _check_names(f"{role}s" if role != "meta" else role, columns)
             for field, column in (columns if isinstance(columns, dict) else {name: name for name in columns}).items():
                 if field in found:
                     raise BadDefinition(
@@ -96,6 +101,24 @@ class Data(BaseModel):
         if both := sorted({*self.classes} & self.types.keys()):
             raise BadDefinition(f"[data] {both[0]!r} is named in `classes` and in `types`: it is classes, or of a type")
         return found
+
+
+def _check_names(key: str, columns: Columns) -> None:
+    """`BadDefinition` where columns are called as no field may be, with the line that renames them."""
+    if not (wrong := [name for name in columns if not is_field_name(name)]):
+        return
+    names = columns if isinstance(columns, dict) else {name: name for name in columns}
+    renamed = {_suggest_name(name): column for name, column in names.items() if name in wrong or len(names) <= _SHOWN}
+    more = "" if len(names) <= _SHOWN else ", and the others by their own names"
+    raise BadDefinition(
+        f"[data] {wrong[0]!r} is no name of a field, which has lower-case letters, digits and _, and is none of "
+        f"{', '.join(RESERVED)}: say {key} = {write_inline(renamed)}{more}"
+    )
+
+
+def _suggest_name(name: str) -> str:
+    plain = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
+    return plain if is_field_name(plain) else f"x_{plain}".rstrip("_")
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,9 @@ def data(**changes) -> Data:
             r"column 'tags' is list<.*no type of a field: take it as text by types = { tags = \"string\" }",
         ),
         ({"labels": ["topic"], "meta": ["topic"]}, "names the field 'topic' twice"),
-        ({"inputs": ["The Text"]}, "field name 'The Text': use lower-case letters"),
+        ({"inputs": ["text", "Review Text"]}, r'inputs = { text = "text", review_text = "Review Text" }$'),
+        ({"meta": ["weight"]}, r'none of row_id, .*: say meta = { x_weight = "weight" }$'),
+        ({"inputs": ["The Text"]}, r"'The Text' is no name of a field.*: say inputs = { the_text = \"The Text\" }$"),
     ],
 )
 def test_data_that_do_not_fit_are_refused_before_anything_is_written(home, changes, complaint):
