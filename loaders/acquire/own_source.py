@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...core.errors import BadData, BadDefinition, Unavailable, restated
-from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors, write_atomically
+from ...core.files import cache_root, file_sha256, lock_elsewhere, locked, plain_disk_errors
 from ...core.progress import say
 from ...splits.pins import FilePin, TreePin
 from ..cache.store import keep, memory_mapped
@@ -26,16 +26,6 @@ from .own_data import Data, Plan, plan_folder, plan_table
 from .own_parquet import plan_parquet
 from .source import Distribution, FieldPin, Source, SourceDefinition, sources
 from .source_file import PinnedSource, SplitName, choose_file, find_pinned
-
-
-def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "local") -> Source:
-    """Write `home/loaders/sources/<name>.toml`, pinned by the rows that the files have now, and build the source into
-    the cache. A file of that name stays as it is where it says the same; see `choose_file` for where it does not."""
-    with lock_source(name, home):
-        pinned = prepare_source(data, name, beside, home, engine)
-        if pinned.content is not None:
-            write_atomically(pinned.source.path, pinned.content)
-        return pinned.source
 
 
 def lock_source(name: str, home: Path) -> AbstractContextManager[None]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.part import Part
+from own_source import pin_source
 
 BATCH = 256
 IMAGES, PIXELS = 50_000, 32 * 32 * 3

@@ -20,9 +20,9 @@ import pytest
 from encoded_files import picture, tarred, zipped
 from farshift.core.errors import FarshiftError
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from own_source import pin_source
 from support import for_each, one_line_error, run_in_process
 
 ROWS = 24

@@ -9,9 +9,9 @@ import pytest
 from farshift.core.progress import listening
 from farshift.loaders.acquire.guess import Guess
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.readers import table
 from farshift.splits.schema import Field, Schema
+from own_source import pin_source
 
 ROWS = 30
 FITS, LONG = [2**63 - 1 - row for row in range(ROWS)], [10**19 + row for row in range(ROWS)]

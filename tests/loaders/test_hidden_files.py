@@ -11,8 +11,8 @@ from farshift.loaders.acquire.fetch_tree import fetch_tree
 from farshift.loaders.acquire.git_tree import tree_hashes
 from farshift.loaders.acquire.members import members
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from farshift.splits.pins import TreePin
+from own_source import pin_source
 
 PICTURES = {
     f"photos/{site}/{kind}/{number}.png": picture(ord(site) * 100 + ord(kind[0]) + number, "PNG", 4)

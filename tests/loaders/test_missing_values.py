@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import FarshiftError
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.readers import table
 from farshift.loaders.readers._missing import find_missing
 from farshift.splits.schema import Field, Schema
+from own_source import pin_source
 
 ROWS = 12
 NAN = float("nan")

@@ -6,11 +6,13 @@ import csv
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import own_source
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,10 +21,10 @@ from encoded_files import folder, picture, tarred, zipped
 from farshift.core.errors import BadData, BadDefinition, FarshiftError, Unavailable
 from farshift.core.progress import listening
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.acquire.source import read_source
 from farshift.loaders.split import load
 from own_rows import DRAFT, texts
+from own_source import pin_source
 from pydantic import ValidationError
 
 
@@ -179,7 +181,7 @@ PIN = """
 import sys
 from pathlib import Path
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
+from own_source import pin_source
 home = Path(sys.argv[1])
 data = Data(files=["rows-*.parquet"], inputs={"text": "The Text"}, labels=["topic"])
 print(len(pin_source(data, "mine", home, home).table()))
@@ -187,8 +189,9 @@ print(len(pin_source(data, "mine", home, home).table()))
 
 
 def test_two_processes_that_pin_one_source_make_it_once(home):
-    command = [sys.executable, "-c", PIN, str(home)]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    command, tests = [sys.executable, "-c", PIN, str(home)], str(Path(own_source.__file__).parent)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([tests, *filter(None, [os.environ.get("PYTHONPATH")])])}
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(2)]
     assert [process.communicate(timeout=180)[0] for process in started] == ["100\n", "100\n"]
     assert not list((home / "cache" / "sources").glob(".*.tmp"))
 

@@ -10,7 +10,7 @@ import pytest
 from farshift.core.errors import BadData, Unavailable
 from farshift.core.progress import listening
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
+from own_source import pin_source
 
 ROWS = [(f'said "{row}"\nand went, on', f"{row}.5", "ab"[row % 2]) for row in range(40)]
 

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.export import webdataset
 from farshift.loaders.freezing.freeze import freeze
 from farshift.loaders.split import load
 from farshift.loaders.stream.open import stream
 from farshift.splits.rules.time import before
+from own_source import pin_source
 
 BEGIN = dt.datetime(2023, 1, 1, 9, 30, tzinfo=dt.UTC)
 TIMES = [BEGIN + dt.timedelta(days=9 * row, microseconds=row) for row in range(80)]

@@ -7,10 +7,10 @@ from encoded_files import folder, picture, tarred, zipped
 from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
 from farshift.core.progress import listening
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.files.patterns import PathPattern, choose_paths, expand_numbers, find_files, select_paths
 from farshift.loaders.readers import image_folder, table
 from farshift.loaders.remote.sources import found
+from own_source import pin_source
 
 FILES = {
     "a-000.csv", "a-001.csv", "a-010.csv", "b.csv", "export[1].csv", "export1.csv", "x{0..1}.csv", "x0.csv", "x1.csv",

@@ -21,10 +21,10 @@ from farshift.baselines.running.sweep import run_baseline
 from farshift.core.errors import FarshiftError
 from farshift.core.progress import listening
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.acquire.own_source import pin_source
 from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.catalogue import find
 from own_benchmark import write_benchmark
+from own_source import pin_source
 from torch.utils.data import DataLoader
 
 ROWS = 240
