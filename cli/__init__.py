@@ -48,13 +48,13 @@ app.add_typer(baselines_app, name="baselines")
 app.command()(run)
 app.add_typer(reproduce_app)
 app.add_typer(submissions_app)
-board_app.add_typer(sealed_app)
+board_app.add_typer(sealed_app, name="sealed")
 board_app.add_typer(contamination_app)
 board_app.add_typer(standings_app)
 board_app.add_typer(intake_app)
 board_app.add_typer(serve_app)
 app.add_typer(board_app, name="board")
-app.add_typer(team_app, name="team")
+app.add_typer(team_app)
 
 
 @app.command()
@@ -156,6 +156,24 @@ MOVED = {
     "replicates": "compare RUN .. --statistic replicates",
     "variation": "compare RUN .. --statistic variance",
     "detectable": "compare --on BENCHMARK --statistic detectable",
+    "baselines budgets": "baselines list --budgets",
+    "baselines published": "baselines list --published",
+    "splits lock": "splits show NAME --pin",
+    "board queue": "board work DIR --queue",
+    "board audit": "board token audit DIR",
+    "board state": "submit FILE --to URL --no-wait",
+    "board remove": "board withdraw DIR ENTRY --by-board --reason WHY",
+    "board reference": "submit FILE --to DIR --reference",
+    "board migrate": "board rescore DIR",
+    "board rotate-key": "board init DIR --new-key --reason WHY",
+    "board publish": "board export BOARD --as FORMAT --out PATH",
+    "board seal": "board sealed create",
+    "board draw": "board sealed draw",
+    "board answer": "board sealed answer",
+    "board hand-in": "board sealed submit",
+    "board receipt": "board sealed verify",
+    "board close": "board sealed close",
+    "board windows": "board sealed list",
 }
 """Commands that have another name now, by their old names."""
 

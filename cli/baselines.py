@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -15,10 +16,11 @@ from .runs import Caption, Label, Latex, Runs, refuse_latex_options
 from .terminal import Json, block, catalogue, emit_json, line, table, view, watched
 
 if TYPE_CHECKING:
+    from ..baselines.running.listing import BaselineEntry
     from ..baselines.running.recorded_scores import RecordedScore
 
 app = typer.Typer(
-    help="Baselines: list, budgets, algorithms, networks, published, results, record.",
+    help="Baselines: list, algorithms, networks, results, record.",
     no_args_is_help=True,
 )
 
@@ -30,30 +32,37 @@ def baselines_list(
         Optional[str],  # noqa: UP045
         typer.Option("--kind", metavar="K", help="The kind of shift that it is against, or any."),
     ] = None,
+    budgets: Annotated[
+        bool, typer.Option("--budgets", help="Their training steps under each budget, and in their papers.")
+    ] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Published training settings and search ranges instead.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """List the baselines, or those that fit."""
     from ..baselines.running.listing import baselines
+    from ..core.errors import FarshiftError
 
+    if published:
+        if search or kind or budgets:
+            raise FarshiftError("baselines list: --published lists settings, and goes without words to search for")
+        return _print_published_settings(json)
     found = baselines(" ".join(search or ()), kind=kind)
+    if budgets:
+        return _print_budgets([entry for entry in found if entry.full is not None], json)
     if json:
         return emit_json(found.to_dicts())
     rows = [[r.name, r.kind, r.network or r.estimator or "", r.algorithm or "", r.title] for r in found]
     catalogue(["baseline", "kind", "network", "algorithm", "title"], rows, counted(len(found), "baseline"))
 
 
-@app.command("budgets")
-def baselines_budgets(search: Words = None, json: Json = False) -> None:
-    """List how many steps each baseline trains under the budgets quick and full, and what its paper or the paper's code
-    trains for."""
-    from ..baselines.running.listing import baselines
-
-    found = [one for one in baselines(" ".join(search or ())) if one.full is not None]
+def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:
     if json:
         keys = ("name", "quick", "full", "reference")
-        return emit_json([{key: getattr(one, key) for key in keys} for one in found])
-    rows = [[one.name, str(one.quick), str(one.full), one.reference or "not looked up"] for one in found]
-    catalogue(["baseline", "quick", "full", "the paper's or its code's"], rows, counted(len(found), "baseline"))
+        return emit_json([{key: getattr(entry, key) for key in keys} for entry in entries])
+    rows = [[entry.name, str(entry.quick), str(entry.full), entry.reference or "not looked up"] for entry in entries]
+    catalogue(["baseline", "quick", "full", "the paper's or its code's"], rows, counted(len(entries), "baseline"))
 
 
 @app.command("algorithms")
@@ -79,9 +88,7 @@ def baselines_networks(json: Json = False) -> None:
     catalogue(["network", "task", "what it is"], [[n["name"], n["task"], n["title"]] for n in found])
 
 
-@app.command("published")
-def baselines_published(json: Json = False) -> None:
-    """List published training settings: for which benchmarks, their search ranges, and where each stands."""
+def _print_published_settings(json: bool) -> None:
     from ..baselines.running.published import listing
 
     found = listing()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -15,7 +15,7 @@ from .terminal import Json, block, complain, emit_json, exit_if, line, watched
 
 app = typer.Typer()
 board_app = typer.Typer(
-    help="Leaderboards: make one, read its tables, verify it, export it, seal draws.", no_args_is_help=True
+    help="Leaderboards: make one, read its tables, verify it, export it, serve it.", no_args_is_help=True
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
@@ -34,16 +34,18 @@ def pack(
         typer.Argument(metavar="RUN...", help="The folders of finished runs, each of a model on a benchmark."),
     ] = None,
     out: Annotated[Optional[Path], typer.Option("--out", metavar="FILE", help="The submission file to write.")] = None,  # noqa: UP045
-    team: Annotated[str, typer.Option("--team", help="Who hands it in.")] = "",
+    team: Annotated[str, typer.Option("--team", help="Team name.")] = "",
     note: Annotated[str, typer.Option("--note", help="A line that the board shows.")] = "",
-    name: Annotated[str, typer.Option("--name", help="What the submission is called.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Name of the submission.")] = "",
     card: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--card", metavar="FILE", help="A TOML file with the model card; the options go before it."),
     ] = None,
     key: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--key", metavar="FILE", help="The team's key, which signs it; default: farshift team create's."),
+        typer.Option(
+            "--key", metavar="FILE", help="The team's key, which signs it; default: your home's (farshift team)."
+        ),
     ] = None,
     unsigned: Annotated[bool, typer.Option("--unsigned", help="Sign with no key, though there is one.")] = False,
     template: Annotated[bool, typer.Option("--template", help="Print a model card to fill in, and stop.")] = False,
@@ -84,24 +86,39 @@ def submit(
     ],
     token: Token = "",
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="For a server: wait until it is entered, or refused.")
+        bool, typer.Option("--wait/--no-wait", help="For a server: wait until it is scored, or print its state.")
     ] = True,
+    reference: Annotated[
+        bool,
+        typer.Option("--reference", help="For a board's folder: declare the entries as references (always ranked)."),
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Submit a file: validated, scored from its predictions, entered in the ledger."""
+    """Submit a file: it is validated, scored from its predictions and entered in the ledger.
+
+    The same file submitted again is entered once: repeat the command to go on after an interruption, or to see the
+    state of a submission to a server (`--no-wait`)."""
+    from ..core.errors import FarshiftError
     from ..leaderboard.operations.places import is_url, submit_at
     from ..leaderboard.submission.remote import RemoteBoard
 
+    if reference and is_url(to):
+        raise FarshiftError("submit: the board's operator declares references, on its folder (--to DIR --reference)")
     with refused_in_words(json), watched():
         if not wait and is_url(to):
-            handed = RemoteBoard(to, token).hand_over(file)
+            remote = RemoteBoard(to, token)
+            handed = remote.hand_over(file)
+            if handed.state["state"] in ("refused", "failed"):
+                remote.entered(handed)
         else:
             handed = None
             entries, new = submit_at(to, file, token)
+            if reference:
+                _declare_references(to, entries)
     if handed is not None:
         if json:
             return emit_json({"board": to, **handed.state, "new": handed.new})
-        return line(f"{to} has it: farshift board state {to} {handed.id}")
+        return line(_describe_state(to, handed.state))
     if json:
         return emit_json({"board": to, "entries": entries, "new": new})
     line(
@@ -110,9 +127,24 @@ def submit(
     )
 
 
+def _describe_state(board: str, state: Mapping[str, Any]) -> str:
+    """The state of a submission to a board's server, as one line."""
+    if state["state"] == "entered":
+        return f"{counted(len(state['entries']), 'entry', 'entries')} on {board}: {', '.join(state['entries'])}"
+    position = f", position {state['position']} in the queue" if "position" in state else ""
+    return f"{board}: submission {state['id']} is {state['state']}{position}"
+
+
+def _declare_references(folder: str, entries: list[str]) -> None:
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.reference import reference
+
+    reference(Board(folder), entries)
+
+
 @board_app.command("init")
 def board_init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make, or an empty one.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder; with --new-key a board's.")],
     name: Annotated[str, typer.Option("--name", help="The board's title.")] = "Farshift board",
     store: Annotated[
         Optional[str],  # noqa: UP045
@@ -122,11 +154,20 @@ def board_init(
         Optional[str],  # noqa: UP045
         typer.Option("--files", metavar="URL", help="Keep submissions and scores in this store: s3://BUCKET/FOLDER."),
     ] = None,
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Give an existing board a new key, which the old one signs.")
+    ] = False,
+    reason: Annotated[str, typer.Option("--reason", help="With --new-key: why. The board shows it.")] = "",
     json: Json = False,
 ) -> None:
     """Make a new board in an empty folder, with a key of its own."""
+    from ..core.errors import FarshiftError
     from ..leaderboard.board import Board, key_file
 
+    if new_key:
+        return _rotate_key(folder, reason, json)
+    if reason:
+        raise FarshiftError("init: --reason is that of a new key (--new-key)")
     board = Board.init(folder, name, store, files)
     if json:
         return emit_json({"board": str(board.path), "name": board.name, "key": board.ledger.key})
@@ -187,36 +228,22 @@ def board_verify(
     exit_if(not found.whole)
 
 
-@board_app.command("export")
-def board_export(
-    folder: Folder,
-    out: Annotated[Path, typer.Option("--out", metavar="EXPORT", help="The folder to write or bring up to date.")],
-    json: Json = False,
-) -> None:
-    """Write all that is needed to verify the board: ledger, submissions, scores."""
-    from ..leaderboard.board import Board
-    from ..leaderboard.operations.export import export
-
-    with watched():
-        found = export(Board(folder), out)
-    if json:
-        return emit_json(found.__dict__ | {"out": str(out)})
-    records, files = counted(found.records, "record"), counted(found.files, "file")
-    line(f"{out}: {records}, {files} ({found.new} new), head {found.head}")
-
-
 @board_app.command("rescore")
 def board_rescore(folder: Folder, json: Json = False) -> None:
-    """Score every entry of an older scorer again from its predictions; both values are kept. Exit code 1 where one
-    could not be."""
-    from ..leaderboard.board import Board
+    """Bring a board up to this version: its database, and the scores of an older scorer.
+
+    The database gets this version's schema (Alembic). Entries of an older scorer are scored again from their
+    predictions; both scores are kept. Exit code 1 where one could not be."""
+    from ..leaderboard.board import Board, migrate_board
     from ..leaderboard.operations.rescore import rescore
 
     with watched():
+        before, after = migrate_board(folder)
         found = rescore(Board(folder))
     if json:
-        emit_json(found.__dict__)
+        emit_json(found.__dict__ | {"schema": {"before": before, "after": after}})
     else:
+        line(f"{folder}: schema {after}" + ("" if before == after else f", was {before}"))
         line(f"{folder}: {counted(len(found.rescored), 'entry', 'entries')} scored anew")
         for one in found.rescored:
             before, after = one["before"]["ood"], one["after"]["ood"]
@@ -227,28 +254,28 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
 
 
 @board_app.command("withdraw")
-def board_withdraw(folder: Folder, entry: Entry, reason: Reason, json: Json = False) -> None:
-    """Take an entry out of the tables, for its team. It stays in the ledger, listed separately with the reason."""
+def board_withdraw(
+    folder: Folder,
+    entry: Entry,
+    reason: Reason,
+    by_board: Annotated[
+        bool, typer.Option("--by-board", help="Remove it in the board's name rather than its team's.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Take an entry out of the tables. It stays in the ledger, listed separately with the reason."""
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.withdraw import withdraw
+    from ..leaderboard.operations.withdraw import remove, withdraw
 
-    withdraw(Board(folder), entry, reason)
-    emit_json({"entry": entry, "withdrawn": reason}) if json else line(f"{folder}: {entry} is withdrawn: {reason}")
-
-
-@board_app.command("remove")
-def board_remove(folder: Folder, entry: Entry, reason: Reason, json: Json = False) -> None:
-    """Take an entry out of the tables, for the board. It stays in the ledger, listed separately with the reason."""
-    from ..leaderboard.board import Board
-    from ..leaderboard.operations.withdraw import remove
-
-    remove(Board(folder), entry, reason)
-    emit_json({"entry": entry, "removed": reason}) if json else line(f"{folder}: {entry} is removed: {reason}")
+    if by_board:
+        remove(Board(folder), entry, reason)
+    else:
+        withdraw(Board(folder), entry, reason)
+    state = "removed" if by_board else "withdrawn"
+    emit_json({"entry": entry, state: reason}) if json else line(f"{folder}: {entry} is {state}: {reason}")
 
 
-@board_app.command("rotate-key")
-def board_rotate_key(folder: Folder, reason: Reason, json: Json = False) -> None:
-    """Give the board a new key: a record that the old one signs names it, and it signs what follows."""
+def _rotate_key(folder: Path, reason: str, json: bool) -> None:
     from ..leaderboard.board import Board, key_file
     from ..leaderboard.operations.rotate import rotate_key
 
@@ -258,38 +285,6 @@ def board_rotate_key(folder: Folder, reason: Reason, json: Json = False) -> None
     if json:
         return emit_json({"seq": record.seq, "key": key, "file": str(file), "old": str(old)})
     line(f"{folder}: records after {record.seq} are signed by {key}. Back up {file}; {old} signs nothing more")
-
-
-@board_app.command("reference")
-def board_reference(
-    folder: Folder,
-    names: Annotated[Optional[list[str]], typer.Argument(metavar="ENTRY...", help=_ENTRY)] = None,  # noqa: UP045
-    team: Annotated[str, typer.Option("--team", help="All entries of this team by now.")] = "",
-    json: Json = False,
-) -> None:
-    """Declare entries to be ranked whatever their number of a team: your own, or baselines. For the board."""
-    from ..core.errors import FarshiftError
-    from ..leaderboard.board import Board
-    from ..leaderboard.operations.reference import reference, reference_team
-
-    if bool(names) == bool(team):
-        raise FarshiftError("board reference: name entries, or a team (--team NAME)")
-    board = Board(folder)
-    new = reference_team(board, team) if team else reference(board, names or [])
-    if json:
-        return emit_json({"board": str(folder), "declared": new})
-    line(f"{folder}: {counted(len(new), 'more reference entry', 'more reference entries')}")
-
-
-@board_app.command("migrate")
-def board_migrate(folder: Folder, json: Json = False) -> None:
-    """Bring the ledger's database to the schema of this version."""
-    from ..leaderboard.board import migrate_board
-
-    before, after = migrate_board(folder)
-    if json:
-        return emit_json({"board": str(folder), "before": before, "after": after})
-    line(f"{folder}: schema {after}" + (", as it was" if before == after else f", was {before}"))
 
 
 @contextmanager

@@ -1,5 +1,4 @@
-"""Commands of who runs a board's server: access tokens, the queue and its workers, the audit; and, for who handed in,
-`farshift board state`."""
+"""Commands of whoever runs a board's server: access tokens, the queue and its workers."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from ..leaderboard.ledger.store import Store
 
 app = typer.Typer()
-token_app = typer.Typer(help="Access tokens, with which teams hand in to a board's server.", no_args_is_help=True)
+token_app = typer.Typer(help="Access tokens, with which teams submit to a board's server.", no_args_is_help=True)
 app.add_typer(token_app, name="token")
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")]
@@ -24,7 +23,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.
 @token_app.command("create")
 def token_create(
     folder: Folder,
-    team: Annotated[str, typer.Option("--team", metavar="NAME", help="Whose submissions it hands in.")],
+    team: Annotated[str, typer.Option("--team", metavar="NAME", help="The team that submits with it.")],
     key: Annotated[
         str, typer.Option("--key", metavar="HEX", help="The team's public key, which must have signed them.")
     ] = "",
@@ -34,7 +33,7 @@ def token_create(
     expires: Annotated[str, typer.Option("--expires", metavar="DAYS", help="Such as 90d. Default: never.")] = "",
     json: Json = False,
 ) -> None:
-    """Print a new token. It is shown this once: the board keeps its sha256 only."""
+    """Create a token and print it. The board stores its sha256 only."""
     from ..leaderboard.server.accounts.tokens import create
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
@@ -47,7 +46,7 @@ def token_create(
 
 @token_app.command("list")
 def token_list(folder: Folder, json: Json = False) -> None:
-    """The tokens of a board, without themselves."""
+    """List the tokens of a board: team, state, scope, dates."""
     from time import time
 
     from ..leaderboard.server.accounts.tokens import tokens
@@ -65,20 +64,18 @@ def token_list(folder: Folder, json: Json = False) -> None:
 @token_app.command("revoke")
 def token_revoke(
     folder: Folder,
-    token: Annotated[str, typer.Argument(metavar="ID", help="As the list names it.")],
-    reason: Annotated[str, typer.Option("--reason", help="For the audit.")] = "",
+    token: Annotated[str, typer.Argument(metavar="ID", help="The token's id, as `token list` prints it.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why: the audit log states it.")] = "",
     json: Json = False,
 ) -> None:
-    """Take nothing more with a token."""
+    """Revoke a token."""
     from ..leaderboard.server.accounts.tokens import revoke
 
     gone = revoke(_store(folder), token, reason)
     emit_json(gone.record()) if json else line(f"token {gone.id} of {gone.team} is revoked")
 
 
-@app.command("queue")
-def queue_(folder: Folder, json: Json = False) -> None:
-    """What was handed in over HTTP, and what became of it."""
+def _print_queue(folder: Path, json: bool) -> None:
     from ..leaderboard.server.intake.queue import Queue
     from ..leaderboard.server.settings import server_settings
 
@@ -103,13 +100,21 @@ def work(
     folder: Folder,
     workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Submissions scored at once.")] = 1,
     once: Annotated[bool, typer.Option("--once", help="Stop when nothing is due.")] = False,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Print the submissions over HTTP and the state of each, and stop.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Score what is queued, until it is stopped (Ctrl-C, or SIGTERM). Any number may work on one board."""
+    """Score queued submissions until stopped (Ctrl-C or SIGTERM).
+
+    Any number of these processes may work on one board."""
     import signal
 
     from ..leaderboard.board import Board
     from ..leaderboard.server.intake.worker import Workers
+
+    if queue:
+        return _print_queue(folder, json)
 
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
@@ -127,9 +132,9 @@ def work(
     line(f"{folder}: {counted(at_work.ended, 'submission')} scored or refused")
 
 
-@app.command("audit")
-def audit_(folder: Folder, json: Json = False) -> None:
-    """Tokens made and revoked, quotas exceeded, entries removed: who, when, what."""
+@token_app.command("audit")
+def token_audit(folder: Folder, json: Json = False) -> None:
+    """Show the audit log: tokens, quotas exceeded, entries removed."""
     from ..leaderboard.server.accounts.audit import audit
 
     found = [vars(event) for event in audit(_store(folder))]
@@ -140,28 +145,6 @@ def audit_(folder: Folder, json: Json = False) -> None:
         for one in found
     ]
     table("", ["time", "what", "who", "detail"], rows)
-
-
-@app.command()
-def state(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The board's address.")],
-    submission: Annotated[str, typer.Argument(metavar="ID", help="As farshift submit --no-wait told it.")],
-    json: Json = False,
-) -> None:
-    """What became of a submission to a board's server. Exit code 2 where it was refused or failed."""
-    from ..leaderboard.submission.remote import Handed, RemoteBoard
-    from .board import refused_in_words
-
-    board = RemoteBoard(url)
-    with refused_in_words(json), watched():
-        said = board.state(submission)
-        if said["state"] in ("refused", "failed"):
-            board.entered(Handed(submission, False, said))
-    if json:
-        return emit_json(said)
-    if said["state"] == "entered":
-        return line(f"{counted(len(said['entries']), 'entry', 'entries')} on {url}: {', '.join(said['entries'])}")
-    line(f"{said['state']}" + (f", position {said['position']} in the queue" if "position" in said else ""))
 
 
 def _store(folder: Path) -> Store:

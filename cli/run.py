@@ -72,7 +72,7 @@ Published = Annotated[
     typer.Option(
         "--published",
         metavar="P",
-        help="Train with published settings: domainbed, wilds (farshift baselines published).",
+        help="Train with published settings: domainbed, wilds (farshift baselines list --published).",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Commands of `farshift board` for sealed draws."""
+"""`farshift board sealed ..`: tests that nobody has seen, drawn with a secret seed that is committed to."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .windows import tell_results, tell_window
 if TYPE_CHECKING:
     from ..leaderboard.ledger import Record
 
-app = typer.Typer()
+app = typer.Typer(help="Sealed tests: make one, draw it, answer it, submit answers, close it.", no_args_is_help=True)
 
 
 Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="The board's folder.")]
 WindowName = Annotated[str, typer.Argument(metavar="WINDOW", help="A window's name, or a benchmark's: its latest one.")]
 
 
-@app.command()
-def seal(
+@app.command("create")
+def sealed_create(
     benchmark: Annotated[
         str, typer.Argument(metavar="BENCHMARK", help="The benchmark whose test rows are drawn in secret.")
     ],
@@ -44,8 +44,8 @@ def seal(
     tell_window(window, board, json)
 
 
-@app.command()
-def draw(
+@app.command("draw")
+def sealed_draw(
     window: WindowName,
     board: Annotated[
         str, typer.Option("--board", metavar="BOARD", help="The board's folder, an export of it, or its address.")
@@ -60,13 +60,14 @@ def draw(
     with watched(), viewed(board) as found:
         folder = export_draw(found, window, out)
     emit_json({"draw": str(folder)}) if json else line(
-        f"{folder}: inputs without labels. Answer them: farshift board answer {folder} MODEL --team TEAM --out FILE"
+        f"{folder}: inputs without labels. "
+        f"Answer them: farshift board sealed answer {folder} MODEL --team TEAM --out FILE"
     )
 
 
-@app.command()
-def answer(
-    draw: Annotated[Path, typer.Argument(metavar="DRAW", help="What farshift board draw wrote.")],
+@app.command("answer")
+def sealed_answer(
+    draw: Annotated[Path, typer.Argument(metavar="DRAW", help="The folder that `sealed draw` wrote.")],
     model: Annotated[str, typer.Argument(help="As for farshift evaluate, or baseline:NAME.")],
     team: Annotated[str, typer.Option("--team", help="Who answers: the name that is shown.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The answers' zip; the run folder is beside it.")],
@@ -76,7 +77,7 @@ def answer(
     ] = None,
     key: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--key", metavar="FILE", help="The team's key, which signs them; farshift team create's."),
+        typer.Option("--key", metavar="FILE", help="The team's key, which signs them; farshift team's."),
     ] = None,
     seeds: Seeds = None,
     budget: BudgetName = "full",
@@ -97,7 +98,7 @@ def answer(
 
     signing = default_key(key)
     if signing is None:
-        raise FarshiftError("answers to a window are signed by your team's key: farshift team create makes it")
+        raise FarshiftError("answers to a window are signed by your team's key: farshift team --create makes it")
     with watched():
         given = read_draw(draw)
         found, code, own = model_named(model, given.terms.benchmark, option or [])
@@ -118,7 +119,7 @@ def answer(
         file = pack_answers(run, out, given, team, card, signing)
     if json:
         return emit_json({"file": str(file), "run": str(run.path), "window": given.terms.window, "team": team})
-    line(f"{file}: answers of {run.model}. Hand them in: farshift board hand-in {file} --board DIR")
+    line(f"{file}: answers of {run.model}. Submit them: farshift board sealed submit {file} --board DIR")
 
 
 def model_named(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
@@ -136,9 +137,9 @@ def model_named(name: str, benchmark: str, options: list[str]) -> tuple[Any, str
     return lambda seed, task: baseline(made, task, seed, benchmark), code_digest(made), made.name
 
 
-@app.command("hand-in")
-def hand_in(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift board answer wrote.")],
+@app.command("submit")
+def sealed_submit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The answers that `sealed answer` wrote.")],
     board: Annotated[
         str, typer.Option("--board", metavar="DIR|URL", help="The board: its folder, or the address of a server's.")
     ],
@@ -161,17 +162,18 @@ def hand_in(
         return emit_json({**taken.record(), "new": taken.new, "receipt": str(out)})
     again = "" if taken.new else " (they were there already)"
     line(f"{taken.window}: answers of {taken.team} taken at {taken.time}, record {taken.seq}{again}")
-    line(f"Keep the receipt, {out}: farshift board receipt {out} BOARD holds the board to it")
+    line(f"Keep the receipt, {out}: farshift board sealed verify {out} BOARD checks the board against it")
 
 
-@app.command("receipt")
-def receipt_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What farshift board hand-in wrote.")],
+@app.command("verify")
+def sealed_verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt that `sealed submit` wrote.")],
     board: Annotated[str, typer.Argument(metavar="BOARD", help="The board's folder, an export of it, or its address.")],
     json: Json = False,
 ) -> None:
-    """Hold a board to its receipt: whether its ledger has the answers as it signed them. Exit code 1 where it has
-    not."""
+    """Verify a submission receipt: that the board's ledger has the answers.
+
+    Exit code 1 where it has not."""
     from ..leaderboard.sealed.receipt import held_to, read_receipt
 
     given = read_receipt(file)
@@ -205,8 +207,8 @@ def _ledger_of(place: str) -> tuple[list[Record], str]:
     return board.ledger.store.records(), board.ledger.key
 
 
-@app.command()
-def close(window: WindowName, board: Folder, json: Json = False) -> None:
+@app.command("close")
+def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
     """Close a window whose time is over: score every answer, reveal the seed."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.close import close as go
@@ -218,13 +220,13 @@ def close(window: WindowName, board: Folder, json: Json = False) -> None:
     emit_json(found) if json else tell_results(found)
 
 
-@app.command()
-def windows(
+@app.command("list")
+def sealed_list(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The board's folder.")],
     window: Annotated[str, typer.Option("--window", metavar="W", help="One window in full.")] = "",
     json: Json = False,
 ) -> None:
-    """The sealed windows of a board, and the state of each."""
+    """List the sealed windows of a board and their states."""
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.results import all_results, results
 

@@ -28,7 +28,7 @@ from .terminal import (
 )
 
 app = typer.Typer(
-    help="Versioned splits: list, show, rules, pull, verify, audit, diff, build, export, lock.", no_args_is_help=True
+    help="Versioned splits: list, show, rules, pull, verify, audit, diff, build, export.", no_args_is_help=True
 )
 Mirror = Annotated[
     Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
@@ -93,12 +93,22 @@ def splits_list(
 
 
 @app.command("show")
-def splits_show(name: Split, json: Json = False) -> None:
-    """Show what a split is: its rule, its parts, its identity, its audit; its fields, where its rows come from, and
-    the benchmarks over it. Nothing is downloaded: an example row is shown of rows that are in the cache."""
+def splits_show(
+    name: Split,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Print what to contribute for a definition that you pulled instead.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show a split: rule, parts, identity, audit, fields, source and benchmarks.
+
+    Nothing is downloaded: an example row is shown of rows that are in the cache. A definition becomes a frozen split
+    for everyone once its identity and its source's digests (`--pin`) are part of the package."""
     from ..splits.catalogue import find
     from .split_page import surroundings
 
+    if pin:
+        return _print_pin(name, json)
     manifest = find(name)
     record = manifest.definition.model_dump(exclude_none=True) | {"audit": manifest.audit()}
     around = surroundings(manifest)
@@ -238,22 +248,15 @@ def _audit_one(name: str, plot: Path | None, mirror: list[Path] | None, json: bo
     exit_if(not (found["holds"] and agrees))
 
 
-@app.command("lock")
-def splits_lock(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Definitions that you have pulled.")],
-    json: Json = False,
-) -> None:
-    """Print what to contribute once you have pulled a definition: its identity, and its source's pin. With these in the
-    package, everyone's pull is held to the same rows."""
+def _print_pin(name: str, json: bool) -> None:
     from ..loaders.freezing.contribute import contribution
 
-    found = [contribution(name) for name in names]
+    pinned = contribution(name)
     if json:
-        return emit_json(found)
-    for item in found:
-        block(f"# splits/manifests.lock\n{item['split']} {item['identity']}")
-        if item["source"]:
-            block(f"# loaders/sources/{item['file']}: instead of the distribution of this name\n{item['source']}")
+        return emit_json(pinned)
+    block(f"# splits/manifests.lock\n{pinned['split']} {pinned['identity']}")
+    if pinned["source"]:
+        block(f"# loaders/sources/{pinned['file']}: instead of the distribution of this name\n{pinned['source']}")
 
 
 @app.command("diff")

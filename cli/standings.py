@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from ..core.errors import FarshiftError
 from ..core.listings.plural import counted
 from .runs import Caption, Label, refuse_latex_options
 from .terminal import Json, block, emit_json, exit_if, line, table, watched
@@ -40,7 +41,6 @@ def standings(
     json: Json = False,
 ) -> None:
     """Print the tables: rank sets, tie groups, intervals; what is listed separately; the aggregate over benchmarks."""
-    from ..core.errors import FarshiftError
     from ..leaderboard.exports import exported
 
     forms = [name for name, wanted in (("csv", csv), ("latex", latex), ("markdown", markdown)) if wanted]
@@ -107,10 +107,17 @@ def _margin(found: Any) -> str:
 
 
 @app.command()
-def publish(
+def export(
     place: Place,
-    form: Annotated[str, typer.Option("--as", metavar="F", help="csv, latex, markdown, hf, eee, or one of your own.")],
-    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file or folder to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="PATH", help="The folder (or file) to write or bring up to date.")
+    ],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--as", metavar="F", help="Only its tables: as csv, latex, markdown, hf, eee, or a format of your own."
+        ),
+    ] = "",
     benchmark: Annotated[str, typer.Option("--benchmark", metavar="B", help="Only tables of this benchmark.")] = "",
     baseline: Against = None,
     dataset: Annotated[
@@ -126,7 +133,14 @@ def publish(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Write the tables in another format: CSV, LaTeX, Hugging Face Community Evals, EveryEvalEver."""
+    """Export a board: all that verifying it needs, or its tables in another format.
+
+    Without `--as`: ledger, submissions and scores of a board's folder. Formats of tables: CSV, LaTeX, Markdown, Hugging
+    Face Community Evals (hf), EveryEvalEver (eee)."""
+    if not form:
+        if benchmark or baseline or dataset or source or caption or label or check:
+            raise FarshiftError("export: the whole board is exported; choose a format of its tables (--as F)")
+        return _export_board(Path(place), out, json)
     from ..leaderboard.exports import publish as go
     from ..leaderboard.exports import unlike
 
@@ -144,6 +158,18 @@ def publish(
     if json:
         return emit_json({"format": form, "files": [str(path) for path in files]})
     line(f"{out}: {len(files)} {'file' if len(files) == 1 else 'files'}")
+
+
+def _export_board(folder: Path, out: Path, json: bool) -> None:
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.export import export as go
+
+    with watched():
+        found = go(Board(folder), out)
+    if json:
+        return emit_json(found.__dict__ | {"out": str(out)})
+    records, files = counted(found.records, "record"), counted(found.files, "file")
+    line(f"{out}: {records}, {files} ({found.new} new), head {found.head}")
 
 
 @app.command()

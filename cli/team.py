@@ -9,40 +9,43 @@ import typer
 
 from .terminal import Json, emit_json, line
 
-app = typer.Typer(help="Your team's key: who signs with it is one team on every board.", no_args_is_help=True)
+app = typer.Typer()
 
 
-@app.command("create")
-def team_create(
-    name: Annotated[str, typer.Option("--name", help="The team's name: pack says it where no other is given.")] = "",
+@app.command()
+def team(
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the key in your home (FARSHIFT_HOME). An existing key stays.")
+    ] = False,
+    name: Annotated[
+        str, typer.Option("--name", help="With --create: the team's name, which `farshift pack` writes by default.")
+    ] = "",
     json: Json = False,
 ) -> None:
-    """Make the team's key in your home (FARSHIFT_HOME). A key that is there stays."""
-    from ..leaderboard.submission.team_key import create_team
+    """Print your team's public key and its fingerprint.
 
-    _tell(*create_team(name), json)
-
-
-@app.command("show")
-def team_show(json: Json = False) -> None:
-    """Print the public key and its fingerprint."""
+    Whoever signs submissions with this key is the same team on every board."""
     from ..core.errors import FarshiftError
-    from ..leaderboard.submission.team_key import default_key
+    from ..leaderboard.submission.team_key import create_team, default_key
 
-    found = default_key()
-    if found is None:
-        raise FarshiftError("there is no team's key here: farshift team create makes one")
-    _tell(found, False, json)
+    if create:
+        return _print_key(*create_team(name), json)
+    if name:
+        raise FarshiftError("team: --name is given to a new key (--create)")
+    key = default_key()
+    if key is None:
+        raise FarshiftError("there is no team's key here: farshift team --create makes one")
+    _print_key(key, False, json)
 
 
-def _tell(key: Any, new: bool, json: bool) -> None:
+def _print_key(key: Any, new: bool, json: bool) -> None:
     from ..leaderboard.submission.team_key import team_name
     from ..leaderboard.teams import fingerprint
 
     path, public, name = Path(key.path), key.public, team_name()
     if json:
-        said = {"key": public, "fingerprint": fingerprint(public), "name": name, "file": str(path)}
-        return emit_json(said)
+        record = {"key": public, "fingerprint": fingerprint(public), "name": name, "file": str(path)}
+        return emit_json(record)
     line(f"{name or 'the team'}: key {public}, fingerprint {fingerprint(public)}")
     if new:
         line(f"The private key is {path}: back it up, keep it secret. Who has it is the team.")

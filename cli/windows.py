@@ -21,7 +21,7 @@ def tell_window(window: Any, board: Path, json: bool) -> None:
     line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
     line(f"drawn by {window.sources}")
     _tell_profile(profile)
-    line(f"Hand it out: farshift board draw {window.name} --board {board} --out DRAW")
+    line(f"Hand it out: farshift board sealed draw {window.name} --board {board} --out DRAW")
 
 
 def _tell_profile(profile: dict[str, Any]) -> None:

@@ -44,5 +44,5 @@ def require_current(store: Store, where: Path) -> None:
     refuse_newer(store, found)
     if found < SCHEMA:
         raise FarshiftError(
-            f"{where}: its ledger has schema {found}, this version needs {SCHEMA}: farshift board migrate {where}"
+            f"{where}: its ledger has schema {found}, this version needs {SCHEMA}: farshift board rescore {where}"
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...core.errors import FarshiftError, UnknownName
+from ...core.errors import UnknownName
 from ..entries import entries
 
 if TYPE_CHECKING:
@@ -25,11 +25,3 @@ def reference(board: Board, names: Sequence[str]) -> list[str]:
         if new:
             board.enter([("referenced", {"declared": new})], {})
     return new
-
-
-def reference_team(board: Board, team: str) -> list[str]:
-    """Declare all entries that stand under a team's name by now. `FarshiftError` where there is none."""
-    named = [one.entry for one in entries(board.settled()).values() if one.team == team and one.left is None]
-    if not named:
-        raise FarshiftError(f"no entry on {board.path} is of a team {team!r}")
-    return reference(board, named)

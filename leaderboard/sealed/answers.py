@@ -28,12 +28,12 @@ def pack_answers(
     key: SigningKey | None = None,
 ) -> Path:
     """Pack the run that `predict_draw` wrote. `card`: the model card, as for any submission; `key`: the team's, which
-    signs the answers; by default that of the user's home (`farshift team create`). Raises `BadSubmission` with every
+    signs the answers; by default that of the user's home (`farshift team --create`). Raises `BadSubmission` with every
     problem, the same that the board would find."""
     _require_team(team)
     signing = key or default_key()
     if signing is None:
-        raise FarshiftError("answers to a window are signed by your team's key: farshift team create makes it")
+        raise FarshiftError("answers to a window are signed by your team's key: farshift team --create makes it")
     given = draw if isinstance(draw, Draw) else read_draw(draw)
     sealed = sealed_benchmark(benchmark_of(given.terms), given)
     return pack([run], out, team=team, card=card, known={sealed.name: sealed}, key=signing)

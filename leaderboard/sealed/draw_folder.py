@@ -101,7 +101,7 @@ def read_draw(folder: Path | str) -> Draw:
 
     folder = Path(folder)
     if not (folder / CARD).is_file():
-        raise FarshiftError(f"{folder} is not a draw: it has no {CARD} (farshift board draw writes one)")
+        raise FarshiftError(f"{folder} is not a draw: it has no {CARD} (farshift board sealed draw writes one)")
     card = read_toml(folder / CARD)
     path = folder / INPUTS
     try:

@@ -37,8 +37,8 @@ def predict_draw(
     **options: Any,
 ) -> Run:
     """Train a model on the public training rows of a window's benchmark and have it answer the draw; writes a run
-    folder, which `answers.pack_answers` packs. `draw` is what `farshift board draw` wrote; all other arguments are
-    those of `farshift.evaluate`."""
+    folder, which `answers.pack_answers` packs. `draw` is what `farshift board sealed draw` wrote; all other arguments
+    are those of `farshift.evaluate`."""
     given = draw if isinstance(draw, Draw) else read_draw(draw)
     public = benchmark or benchmark_of(given.terms)
     sealed = sealed_benchmark(public, given)

@@ -44,7 +44,8 @@ def submit_answers(
         raise FarshiftError(f"{file} changed while it was being checked: hand it in again")
     if not submission.team_key:
         raise NotTaken(
-            f"{file} is not signed: farshift team create makes your team's key, and farshift board answer signs with it"
+            f"{file} is not signed: farshift team --create makes your team's key, "
+            "and farshift board sealed answer signs with it"
         )
     with board.locked():
         records = board.ledger.records()

@@ -193,7 +193,7 @@ def find_window(records: Iterable[Recorded], name: str) -> Window:
         return every[name]
     of_benchmark = [window for window in every.values() if window.terms.benchmark == name]
     if not of_benchmark:
-        raise UnknownName("window", name, every, "(farshift board windows lists them)")
+        raise UnknownName("window", name, every, "(farshift board sealed list lists them)")
     return of_benchmark[-1]
 
 

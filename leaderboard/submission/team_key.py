@@ -19,8 +19,8 @@ def create_team(name: str = "") -> tuple[SigningKey, bool]:
     file = _folder() / "key.pem"
     if name:
         problems = Problems()
-        who_and_model({"team": name}, "team create", problems)
-        problems.refuse_if_any("team create")
+        who_and_model({"team": name}, "team --create", problems)
+        problems.refuse_if_any("team --create")
     new = not file.exists()
     key = create_key(file, "team")
     if name:
@@ -32,7 +32,7 @@ def default_key(file: Path | None = None) -> SigningKey | None:
     """The key in `file`; by default that of the user's home, None where there is none."""
     if file is not None:
         if not file.is_file():
-            raise FarshiftError(f"{file}, the team's key, is missing: farshift team create makes one in your home")
+            raise FarshiftError(f"{file}, the team's key, is missing: farshift team --create makes one in your home")
         return SigningKey(file, "team")
     home = _folder() / "key.pem"
     return SigningKey(home, "team") if home.exists() else None

@@ -47,7 +47,7 @@ REMEDIES = {
     "format-unknown": _PACK,
     "card-key": _CARD,
     "card-value": _CARD,
-    "signature-wrong": "pack the runs again with your team's key (farshift team show)",
+    "signature-wrong": "pack the runs again with your team's key (farshift team)",
     "team-other": "pack it for the team of your token, with its key, or hand it in with that team's token",
     "run-not-listed": _PACK,
     "run-repeated": "pack one of them, or evaluate one again with another --name",

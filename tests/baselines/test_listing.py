@@ -97,7 +97,7 @@ def test_every_baseline_is_made_of_parts_that_are_listed():
 
 
 def test_budgets_beside_those_of_the_papers(farshift_json):
-    found = {one["name"]: one for one in farshift_json("baselines", "budgets")}
+    found = {one["name"]: one for one in farshift_json("baselines", "list", "--budgets")}
     assert set(found) == {one.name for one in baselines() if not one.estimator}
     assert found["irm"]["full"] == 2000
     assert found["irm"]["reference"].startswith("5,001 steps")

@@ -10,9 +10,9 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.core.errors import FarshiftError, UnknownName
+from farshift.core.errors import UnknownName
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.reference import reference, reference_team
+from farshift.leaderboard.operations.reference import reference
 from farshift.leaderboard.operations.submit import submit
 from farshift.leaderboard.operations.verify import verify
 from farshift.leaderboard.operations.withdraw import withdraw
@@ -194,9 +194,7 @@ def test_an_operator_declares_reference_entries_and_verify_reads_them(quick, boa
     assert sum(not why for why in unranked(board).values()) == 1
     with pytest.raises(UnknownName, match="no entry named"):
         reference(board, ["0" * 16])
-    with pytest.raises(FarshiftError, match="is of a team 'them'"):
-        reference_team(board, "them")
-    assert sorted(reference_team(board, "us")) == sorted(names)
+    assert sorted(reference(board, names)) == sorted(names)
     assert reference(board, names) == []
     assert set(unranked(board).values()) == {""}
     assert verify(board).differences == []

@@ -336,7 +336,7 @@ def test_a_database_of_an_older_schema_is_migrated_and_of_a_newer_one_refused(tm
     with pytest.raises(FarshiftError, match="its ledger, .* is missing"):
         require_current(store, tmp_path)
     assert migrate(store, "0001") == (None, "0001")
-    with pytest.raises(FarshiftError, match="has schema 0001, this version needs .* farshift board migrate"):
+    with pytest.raises(FarshiftError, match="has schema 0001, this version needs .* farshift board rescore"):
         require_current(store, tmp_path)
     assert migrate(store) == ("0001", SCHEMA)
     assert migrate(store) == (SCHEMA, SCHEMA)

@@ -130,11 +130,11 @@ def test_teams_without_a_name_are_one_and_a_key_without_a_name_is_its_fingerprin
 def test_the_command_line_makes_a_key_that_pack_signs_with(runs, tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
     run = CliRunner()
-    assert "farshift team create" in str(run.invoke(app, ["team", "show"]).exception)
-    made = run.invoke(app, ["team", "create", "--name", "The adders"])
+    assert "farshift team --create" in str(run.invoke(app, ["team"]).exception)
+    made = run.invoke(app, ["team", "--create", "--name", "The adders"])
     assert made.exit_code == 0 and "back it up" in made.output
     assert (tmp_path / "home" / "team" / "key.pem").stat().st_mode & 0o777 == 0o600
-    said = json.loads(run.invoke(app, ["team", "show", "--json"]).output)
+    said = json.loads(run.invoke(app, ["team", "--json"]).output)
     assert said["name"] == "The adders" and said["fingerprint"] == fingerprint(said["key"])
     assert said["key"] in made.output
     for options, expected in (([], said["key"]), (["--unsigned"], ""), (["--key", said["file"]], said["key"])):
@@ -142,5 +142,5 @@ def test_the_command_line_makes_a_key_that_pack_signs_with(runs, tmp_path, monke
         assert run.invoke(app, ["pack", str(runs[0]), "--out", str(file), *options]).exit_code == 0
         found = check(file)
         assert (found.team_key, found.team) == (expected, "" if options else "The adders")
-    again = run.invoke(app, ["team", "create", "--json"])
+    again = run.invoke(app, ["team", "--create", "--json"])
     assert json.loads(again.output)["key"] == said["key"]

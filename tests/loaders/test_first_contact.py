@@ -174,7 +174,7 @@ def test_a_licence_is_asked_for_also_where_the_package_pins_the_rows(defined, fa
     data = defined(licence="CC BY-NC 4.0", accept="CC BY-NC 4.0")
     monkeypatch.setenv("FARSHIFT_ACCEPT", "CC BY-NC 4.0")
     farshift_json("splits", "pull", "clinics/west", "--data", data)
-    (lines,) = farshift_json("splits", "lock", "clinics/west")
+    lines = farshift_json("splits", "show", "clinics/west", "--pin")
     text = SOURCE.format(licence="CC BY-NC 4.0", accept="CC BY-NC 4.0", known="")
     pins = lines["source"].partition("[[distributions]]")[0]
     (tmp_path / "definitions/loaders/sources/clinics.toml").write_text(pins + text)
@@ -189,11 +189,11 @@ def test_a_licence_is_asked_for_also_where_the_package_pins_the_rows(defined, fa
 
 def test_the_lines_to_contribute_pin_everybody_to_the_same_rows(defined, farshift, farshift_json, tmp_path):
     data = defined()
-    refused = farshift("splits", "lock", "clinics/west")
+    refused = farshift("splits", "show", "clinics/west", "--pin")
     assert refused.returncode == 2
     assert "was not pulled yet" in refused.stderr
     (pulled,) = farshift_json("splits", "pull", "clinics/west", "--data", data)
-    (lines,) = farshift_json("splits", "lock", "clinics/west")
+    lines = farshift_json("splits", "show", "clinics/west", "--pin")
     assert lines["identity"] == find("clinics/west").identity
     assert f'sha256 = "{hashlib.sha256(csv()).hexdigest()}"' in lines["source"]
     assert "rows = 60" in lines["source"]

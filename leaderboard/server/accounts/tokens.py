@@ -67,7 +67,7 @@ def create(
     if not team.strip() or not team.isprintable() or len(team) > 200:
         raise FarshiftError("a token is a team's: name it as its submissions do (--team NAME)")
     if key and not re.fullmatch(r"[0-9a-f]{64}", key):
-        raise FarshiftError("a team's public key has 64 hexadecimal digits: farshift team show prints it")
+        raise FarshiftError("a team's public key has 64 hexadecimal digits: farshift team prints it")
     if unknown := sorted(set(scopes) - set(SCOPES)):
         raise FarshiftError(f"no scope is called {visible(unknown[0])!r}: there are {', '.join(SCOPES)}")
     if not scopes:

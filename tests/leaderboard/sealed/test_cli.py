@@ -32,27 +32,29 @@ def test_a_window_from_its_announcement_to_its_verification(coins, farshift, far
     (tmp_path / "model.py").write_text(MODEL)
     farshift_json("board", "init", board)
     closes = datetime.now(UTC) + timedelta(seconds=90)
-    told = farshift_json("board", "seal", ON, "--board", board, "--closes", stamp(closes))
+    told = farshift_json("board", "sealed", "create", ON, "--board", board, "--closes", stamp(closes))
     assert told["profile"]["ood"]["equal"]
-    draw = farshift_json("board", "draw", ON, "--board", board, "--out", tmp_path / "draw")["draw"]
+    draw = farshift_json("board", "sealed", "draw", ON, "--board", board, "--out", tmp_path / "draw")["draw"]
     for team, model in (("a", f"{tmp_path / 'model.py'}:Model"), ("b", "baseline:most-frequent")):
         out = tmp_path / f"{team}.zip"
         key = key_of(tmp_path, team).path
-        farshift_json("board", "answer", draw, model, "--team", team, "--key", key, "--out", out, "--seeds", 1)
-        receipt = farshift_json("board", "hand-in", out, "--board", board, "--window", ON)
+        farshift_json(
+            "board", "sealed", "answer", draw, model, "--team", team, "--key", key, "--out", out, "--seeds", 1
+        )
+        receipt = farshift_json("board", "sealed", "submit", out, "--board", board, "--window", ON)
         assert (receipt["team"], receipt["new"]) == (team, True)
-    early = one_line_error(farshift("board", "close", ON, "--board", board))
+    early = one_line_error(farshift("board", "sealed", "close", ON, "--board", board))
     assert "it is open now" in early
-    (listed,) = farshift_json("board", "windows", board)
+    (listed,) = farshift_json("board", "sealed", "list", board)
     assert (listed["state"], listed["answers"], listed["entries"], listed["seed"]) == ("open", 2, [], None)
     time.sleep(max(0.0, (closes - datetime.now(UTC)).total_seconds() + 1))
-    found = farshift_json("board", "close", ON, "--board", board)
+    found = farshift_json("board", "sealed", "close", ON, "--board", board)
     scores = {entry["team"]: entry["score"]["ood"]["value"] for entry in found["entries"]}
     assert scores["a"] > 0.9
     assert 0 <= scores["b"] <= 1
     assert farshift_json("board", "verify", board)["verified"]
-    assert farshift_json("board", "receipt", receipt["receipt"], board)["held"]
-    shown = farshift("board", "windows", board, "--window", ON).stdout
+    assert farshift_json("board", "sealed", "verify", receipt["receipt"], board)["held"]
+    shown = farshift("board", "sealed", "list", board, "--window", ON).stdout
     assert "public - sealed" in shown
 
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 import pytest
 import tomli_w
 import typer
-from farshift.cli.sealed import receipt_
+from farshift.cli.sealed import sealed_verify
 from farshift.core.errors import BadData, BadSubmission, FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import Record, hash_of
@@ -75,7 +75,7 @@ def test_a_squatter_of_a_name_locks_nobody_out(opened, handed, clock, tmp_path):
 @pytest.mark.attack("entrant", "answers unsigned, or with another team's signature")
 def test_answers_that_nobody_signed_or_whose_signature_is_another_s_are_refused(opened, handed, clock, tmp_path):
     ann = handed.answers["ann"]
-    with pytest.raises(FarshiftError, match="is not signed: farshift team create"):
+    with pytest.raises(FarshiftError, match="is not signed: farshift team --create"):
         submit_answers(opened, WINDOW, packed_again(ann, tmp_path / "unsigned.zip"), clock)
     with zipfile.ZipFile(ann) as bundle:
         signature = tomllib.loads(bundle.read("submission.toml").decode())["signature"]
@@ -93,7 +93,7 @@ def test_answers_that_nobody_signed_or_whose_signature_is_another_s_are_refused(
 
 def test_answers_are_not_packed_without_a_key(handed, tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    with pytest.raises(FarshiftError, match="farshift team create"):
+    with pytest.raises(FarshiftError, match="farshift team --create"):
         pack_answers(None, tmp_path / "a.zip", handed.draw, "ann")
 
 
@@ -252,7 +252,7 @@ def test_answers_of_windows_of_earlier_versions_stay_as_they_were(opened, handed
 
 def test_a_receipt_is_checked_against_a_board_or_an_export_by_command(taken, capsys, tmp_path):
     board, file = taken
-    receipt_(file, str(board.path))
+    sealed_verify(file, str(board.path))
     assert "The ledger has them." in capsys.readouterr().out
     export(board, tmp_path / "export")
     kept = [record for record in board.ledger.records() if record.kind != "submitted"]
@@ -260,6 +260,6 @@ def test_a_receipt_is_checked_against_a_board_or_an_export_by_command(taken, cap
     lines = [record.line() + b"\n" for record in rewritten(board, [*kept, later])]
     (tmp_path / "export" / "ledger.jsonl").write_bytes(b"".join(lines))
     with pytest.raises(typer.Exit) as left:
-        receipt_(file, str(tmp_path / "export"))
+        sealed_verify(file, str(tmp_path / "export"))
     assert left.value.exit_code == 1
     assert "receipt and ledger are the proof" in " ".join(capsys.readouterr().out.split())
